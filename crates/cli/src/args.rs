@@ -8,6 +8,7 @@ mod land;
 mod loops;
 mod plan;
 mod policy;
+mod review;
 mod verify;
 mod workspace;
 
@@ -24,7 +25,8 @@ pub(crate) use land::LandArgs;
 pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
-pub(crate) use verify::{GatesArgs, VerifyArgs};
+pub(crate) use review::{AcceptArgs, ProtectArgs, RejectArgs, ReviewArgs};
+pub(crate) use verify::{GatesArgs, VerifyArgs, VerifyFormat};
 pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveArgs, WorkspaceShellArgs};
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.
@@ -86,7 +88,11 @@ pub(crate) enum Command {
     Log(LogArgs),
     Show(ShowArgs),
     Undo(UndoArgs),
+    Review(ReviewArgs),
+    Accept(AcceptArgs),
+    Reject(RejectArgs),
     Land(LandArgs),
+    Protect(ProtectArgs),
     #[command(subcommand)]
     Workspace(WorkspaceCommand),
     Stop(StopArgs),
@@ -200,6 +206,9 @@ pub(crate) struct RunArgs {
     pub checks: Vec<String>,
     /// Run without any check: stories are marked as done, but never called verified.
     #[arg(long)]
+    pub unchecked: bool,
+    /// Removed: it is called --unchecked now.
+    #[arg(long, hide = true)]
     pub unverified: bool,
     /// Start even if gates already fail; their failures go into the prompt.
     #[arg(long)]
@@ -332,9 +341,8 @@ pub(crate) struct CheckpointsArgs {
 /// Delete what old runs and sessions left: prompts, outputs, rejected attempts, landed branches and hook records.
 ///
 /// Keeps the newest runs, unfinished runs and all journals, and with the journals the evidence of every story. Keeps the newest
-/// of your own sessions too, and every session of the last day. Also deletes clean trees that killed processes left (but none that
-/// are in use or kept for their setup), loops of this project whose session was silent for two weeks, and loops of projects that no
-/// longer exist.
+/// of your own sessions too, and every session of the last day. Also deletes loops of this project whose session was silent for two
+/// weeks, and loops of projects that no longer exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -351,7 +359,7 @@ pub(crate) struct PruneArgs {
 
 /// Write the report of the last run, in Markdown.
 ///
-/// For the morning after: what is done, what is unproven, what was rejected and where it is kept, time, cost, and what to review.
+/// For the morning after: what is done, what is untested, what was rejected and where it is kept, time, cost, and what to review.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -20,9 +20,11 @@ mod loops;
 mod man;
 mod plan;
 mod policy;
+mod protect;
 mod prune;
 mod report;
 mod reporter;
+mod review;
 mod run;
 mod show;
 mod status;
@@ -153,7 +155,11 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Log(args) => log::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Undo(args) => undo::run(&args, context),
+        Command::Review(args) => review::list(&args, context),
+        Command::Accept(args) => review::accept(&args, context),
+        Command::Reject(args) => review::reject(&args, context),
         Command::Land(args) => land::run(&args, context),
+        Command::Protect(args) => protect::run(&args, context),
         Command::Stop(args) => stop::run(&args, context),
         Command::Pause(args) => ask::pause(&args, context),
         Command::Resume(args) => ask::resume(&args, context),

@@ -66,17 +66,19 @@ fn the_table_of_exit_codes_is_fresh() {
     }
     let _ = writeln!(
         out,
-        "\nEvery other command ends with 0, or with {} for an error, or with {} for arguments, settings, a plan or a repository\n\
-         that cannot be used as they are; `land` and `undo` end with {} where somebody has to decide first, `plan new`\n\
-         with {} at a usage limit or the cost limit; `demo --agent claude` ends as its run does. The message comes with a hint where\n\
-         there is one. `audit` ends with {} where something does not hold, and with {} where there is nothing to audit or a command\n\
-         was not run again.",
-        Kind::Error.exit_code(),
-        Kind::Usage.exit_code(),
-        Kind::Human.exit_code(),
-        Kind::Limit.exit_code(),
-        Kind::Error.exit_code(),
-        Kind::Human.exit_code()
+        "\nIf stories need a review, the next step is `verdone review`, then `verdone accept` or `verdone reject`.\n\n\
+         Every other command ends with 0, with {error} for an error, or with {usage} for arguments, settings, a plan or a repository that\n\
+         cannot be used as they are. The message comes with a hint if there is one. In addition:\n\n\
+         - `land`, `undo`, `accept` and `reject` end with {human} if a person has to decide something first.\n\
+         - `verify` ends with {error} if a check fails or gives no answer, and with {human} if the work needs a review or there is nothing to\n  \
+           verify.\n\
+         - `audit` ends with {error} if something is wrong, and with {human} if there is nothing to audit or a command was not run again.\n\
+         - `done` ends with {error} if something is missing or unknown.\n\
+         - `plan new` ends with {limit} at a usage limit or the cost limit; `demo --agent claude` ends as its run does.",
+        error = Kind::Error.exit_code(),
+        usage = Kind::Usage.exit_code(),
+        human = Kind::Human.exit_code(),
+        limit = Kind::Limit.exit_code()
     );
     compare("docs/exit-codes.md", &out);
 }

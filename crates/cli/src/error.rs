@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use verdone_core::config::ConfigProblem;
+use verdone_core::finish::StopSignal;
 use verdone_runtime::config_file::SettingsError;
 use verdone_runtime::init::InitError;
 use verdone_runtime::project::ProjectError;
@@ -24,6 +25,8 @@ pub(crate) enum Kind {
     Human,
     /// Money or an allowance is used up.
     Limit,
+    /// A signal stopped the command.
+    Stopped(StopSignal),
 }
 
 impl Kind {
@@ -33,6 +36,7 @@ impl Kind {
             Self::Usage => 2,
             Self::Human => 4,
             Self::Limit => 3,
+            Self::Stopped(signal) => signal.exit_code(),
         }
     }
 }

@@ -196,6 +196,7 @@ Scripts for the moments of a run are in .verdone/hooks; they do nothing until yo
 Gates
   correctness  test  npm test
   quality      lint  npm run lint
+Protected: tests and configuration, by the conventions of JavaScript; `verdone protect` lists the files, [protect] changes that.
 Plan: PLAN.md
 Other files that look like plans: TODO.md
 Next: set the agent's command under [agent.command], then `verdone doctor` and `verdone run --dry-run`.

@@ -1,5 +1,5 @@
 //! Story commits against their evidence: is the note there, is it the one that the commit names, is its tree the commit's, does its
-//! verdict follow from its checks, is the chain whole, does the journal agree; and are all commits there that the journals speak of.
+//! proof follow from its checks, is the chain whole, does the journal agree; and are all commits there that the journals speak of.
 //! Looks at facts that somebody else gathered.
 //!
 //! It tells an edit, a loss or a mix-up of notes and commits from honest history. Whoever writes commits, notes and journals all
@@ -12,6 +12,7 @@ mod journals;
 mod judge;
 mod missing;
 mod rerun;
+mod squashed;
 mod trailers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,16 +21,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::SCHEMA_VERSION;
-use crate::evidence::{Evidence, Proof, note_digest};
+use crate::evidence::{Evidence, NotedCheck, note_digest};
 use crate::id::{Oid, RunId, StoryId};
-use crate::verdict::StoryVerdict;
+use crate::verify::{Outcome, Proof};
 use judge::Judge;
 
 pub use bookkeeping::{Bookkeeping, FileChange, bookkeeping};
 pub use finding::{Finding, Problem, Remark};
 pub use journals::{Fate, JournalCommit, Journals};
 pub use missing::Missing;
-pub use rerun::{Rerun, RerunOutcome};
+pub use rerun::{Rejudged, Rerun, RerunOutcome};
+pub use squashed::Squashed;
 pub use trailers::Trailers;
 
 /// A commit as far as an audit looks at it.
@@ -107,6 +109,9 @@ pub struct Audit {
     /// Stories that were committed, and whose commits are gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
+    /// Stories whose commits were squashed into others with exactly their files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub squashed: Vec<Squashed>,
     /// Stories that the journals speak of and that are on other branches.
     #[serde(default)]
     pub elsewhere: usize,
@@ -137,12 +142,15 @@ pub struct Audited {
     /// The session of the user's own whose loop made it, where no run did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    pub verdict: Option<StoryVerdict>,
+    pub proof: Option<Proof>,
+    /// Absent where nothing is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
     /// Digest of the note.
     pub evidence: Option<String>,
     pub tree: Oid,
     /// The checks that ran on the tree.
-    pub checks: Vec<Proof>,
+    pub checks: Vec<NotedCheck>,
     /// The agent's last words.
     pub claim: Option<String>,
     pub cost_usd: Option<f64>,
@@ -178,7 +186,13 @@ impl Audit {
 pub fn audit(history: &History) -> Audit {
     let judge = Judge::of(history);
     let asked = |commit: &&CommitFacts| history.range.as_ref().is_none_or(|range| range.contains(&commit.id));
-    let story = |commit: &CommitFacts| history.is_story(commit);
+    let squashed = judge.squashed();
+    // A squashed commit keeps the trailers of its last story: that one is told as squashed.
+    let is_squash = |commit: &CommitFacts| {
+        let names = |story: &Squashed| story.evidence.as_ref().is_some_and(|digest| commit.trailers.evidence.contains(digest));
+        squashed.iter().any(|story| story.into == commit.id && !story.with_later && names(story))
+    };
+    let story = |commit: &CommitFacts| history.is_story(commit) && !is_squash(commit);
     let look = |commit: &CommitFacts| match history.bookkeeping.get(&commit.id) {
         _ if story(commit) => Some(judge.story(commit)),
         Some(Bookkeeping::Other { path }) => Some(judge.impostor(commit, &Problem::NotBookkeeping { path: path.clone() })),
@@ -199,6 +213,7 @@ pub fn audit(history: &History) -> Audit {
         holds: false,
         stories,
         missing: Vec::new(),
+        squashed: Vec::new(),
         elsewhere: 0,
         beyond: 0,
         bookkeeping,
@@ -206,7 +221,9 @@ pub fn audit(history: &History) -> Audit {
         notes,
         interrupted: false,
     };
-    judge.missing(&mut found);
+    judge.missing(&squashed, &mut found);
+    let is_asked = |story: &Squashed| history.range.as_ref().is_none_or(|range| range.contains(&story.into));
+    found.squashed = squashed.into_iter().filter(is_asked).collect();
     found.settle();
     found
 }

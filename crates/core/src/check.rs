@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::span::Span;
 
 pub use counts::{TestCount, TestsSeen, tests_seen};
-pub use gate::{Gate, GateSettings, Terms, When, Where, ZeroTests};
+pub use gate::{Gate, GateSettings, Terms, When, ZeroTests};
 pub use key::{ResultKey, counts_for_results};
-pub use order::{due, stages};
+pub use order::{due, stages, stages_by};
 pub use stage::Stage;
 
 /// A command as config or a plan gives it: text goes to `sh -c`, a list is executed as it is.
@@ -143,6 +143,9 @@ pub struct CheckRun {
     /// How many tests it ran, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCount>,
+    /// An agent may see its name and whether it passed, nothing else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
 }
 
 impl CheckRun {
@@ -161,6 +164,33 @@ impl CheckRun {
             flaky: false,
             advisory: check.terms.advisory,
             tests: None,
+            hidden: check.terms.hidden.is_some(),
+        }
+    }
+
+    /// As an agent may see it: of a hidden check, its name and whether it passed.
+    #[must_use]
+    pub fn for_agent(&self) -> Self {
+        if !self.hidden {
+            return self.clone();
+        }
+        let outcome = match self.outcome {
+            CheckOutcome::Passed => CheckOutcome::Passed,
+            CheckOutcome::Failed { .. }
+            | CheckOutcome::Signalled { .. }
+            | CheckOutcome::TimedOut { .. }
+            | CheckOutcome::Unknown { .. }
+            | CheckOutcome::Interrupted => CheckOutcome::Unknown { reason: "did not pass".to_owned() },
+        };
+        Self {
+            command: CommandSpec::Shell(self.name.clone()),
+            outcome,
+            duration_ms: 0,
+            output_digest: crate::id::digest(b""),
+            output: None,
+            tail: String::new(),
+            tests: None,
+            ..self.clone()
         }
     }
 

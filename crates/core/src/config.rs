@@ -2,7 +2,6 @@
 
 mod after_tool;
 mod claude;
-mod clean;
 mod diagnose;
 mod done;
 mod exports;
@@ -12,6 +11,8 @@ mod gate;
 mod layer;
 mod policy;
 mod problem;
+mod protect;
+mod regression;
 mod run;
 mod seal;
 mod shape;
@@ -28,20 +29,19 @@ use crate::done::DoneSettings;
 use crate::hook::AfterTool;
 use crate::money::Usd;
 use crate::policy::PolicyConfig;
-use crate::proof::OwnCheck;
 use crate::span::Span;
 use crate::stop::StopSettings;
-use crate::tamper::TamperSettings;
 use crate::verdict::RedPolicy;
 
 pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
-pub use clean::{CleanSettings, Regression};
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
 pub use policy::{alone, for_hook, rule_lines};
 pub use problem::ConfigProblem;
-pub use run::{LandMode, RunSettings};
+pub use protect::ProtectSettings;
+pub use regression::Regression;
+pub use run::{LandMode, OnReview, RunSettings};
 pub use seal::{NetworkAccess, SealSettings, shows_container_socket};
 pub use shape::{Choice, Field, Shape};
 pub use suggest::nearest;
@@ -57,23 +57,20 @@ pub struct Config {
     pub plan: Option<String>,
     /// What to do with a story whose own checks are green before any work.
     pub red_check: RedPolicy,
-    /// What to ask of a story that has no check of its own.
-    pub own_check: OwnCheck,
     pub agent: Agents,
     pub run: RunSettings,
     pub workspace: WorkspaceSettings,
     pub seal: SealSettings,
+    pub protect: ProtectSettings,
     pub limits: Limits,
     pub commit: Commit,
     pub prompt: Prompt,
     pub hooks: Hooks,
     pub policy: PolicyConfig,
-    pub tamper: TamperSettings,
     pub stop: StopSettings,
     /// Commands of your own that run after a tool of the agent, a formatter say.
     pub after_tool: Vec<AfterTool>,
     pub gates: GateSettings,
-    pub clean: CleanSettings,
     pub regression: Regression,
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,

@@ -9,6 +9,7 @@ mod target;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::{CommandSpec, Gate, Stage};
+use crate::protect::Ecosystem;
 
 /// Names and texts of a project, as the runtime read them.
 #[derive(Debug, Clone, Default)]
@@ -59,6 +60,8 @@ pub struct Detection {
     pub other_plans: Vec<String>,
     /// What was seen and left out, with the reason.
     pub notes: Vec<String>,
+    /// Languages and tools whose conventions say which files are protected.
+    pub ecosystems: Vec<&'static str>,
 }
 
 /// Looks through a listing.
@@ -76,7 +79,9 @@ pub fn detect(listing: &Listing) -> Detection {
     target::just(listing, &mut found);
     found.gates.sort_by(|one, other| one.gate.stage.cmp(&other.gate.stage));
     let (plan, other_plans) = plan_name::find(listing);
-    Detection { gates: found.gates, plan, other_plans, notes: found.notes }
+    let present = Ecosystem::present(listing.names.iter().map(String::as_str)).into_iter();
+    let ecosystems = present.filter(|one| *one != Ecosystem::Any).map(Ecosystem::name).collect();
+    Detection { gates: found.gates, plan, other_plans, notes: found.notes, ecosystems }
 }
 
 impl Listing {

@@ -16,8 +16,8 @@ mod who;
 
 pub use answer::{Answer, answer_schema, judge_answer, only_answer};
 pub use condition::{Condition, Prover};
-pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, Memory, PlanFact, StateFile, TamperFact};
-pub use judge::{Complexity, Source, complexity, judge, out_of_reach, stated_complexity};
+pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, Memory, PlanFact, StateFile};
+pub use judge::{Complexity, Prospect, Source, best_case, complexity, judge, stated_complexity};
 pub use question::open_questions;
 pub use record::JudgeRecord;
 pub use report::{DoneReport, Judged, Outcome, Standing};

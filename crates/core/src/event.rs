@@ -3,6 +3,9 @@
 //! Names and fields are an interface: add, never rename. `SCHEMA_VERSION` changes when a reader could misread an old file.
 
 pub mod light;
+mod verified;
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -11,13 +14,14 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::control::Request;
-use crate::done::JudgeRecord;
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Meaning, Script, ScriptExit};
-use crate::proof::{AgentTest, AsBefore, Doubted, ProvenCriterion};
-use crate::tamper::Alarm;
-use crate::verdict::{Red, StoryVerdict};
+use crate::plan::Waiting;
+use crate::verdict::Red;
+use crate::verify::{Outcome, Proof, ProvenCriterion};
+
+pub use verified::Verified;
 
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -79,8 +83,9 @@ pub enum Rejection {
     CommitRefused,
     /// The story's checks were green before any work and config refuses that.
     AlreadyGreen,
-    /// A human has to look at it: tamper alarms, or a judge that gave no clear answer.
-    NeedsHuman,
+    /// All checks pass, but a person has to look at it. The attempt does not count.
+    #[serde(alias = "needs_human")]
+    NeedsReview,
     /// A usage limit was reached and is not waited for; the attempt does not count.
     UsageLimit,
     /// The agent's service failed too often in a row; the attempt does not count.
@@ -170,14 +175,22 @@ pub enum Event {
         frozen: String,
         /// 0 means no limit.
         max_iterations: u32,
-        /// Whether `--unverified` was given.
-        unverified: bool,
+        /// Whether `--unchecked` was given.
+        #[serde(alias = "unverified")]
+        unchecked: bool,
         /// Digest of the gates as they are defined: what every story's evidence names.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gates: Option<String>,
+        /// Stories of earlier runs that still wait for a person.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        reviews: BTreeMap<StoryId, Waiting>,
         /// Digest of the last evidence in the branch's history: the next one names it as the one before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
+        /// The session that the loop holds: absent for runs. The user's own session works in the checkout, so there is no branch of the
+        /// loop's, and nothing to recover.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// The gates ran once on the tree that the run starts from.
     BaselineChecked { green: bool, runs: Vec<CheckRun> },
@@ -201,6 +214,9 @@ pub enum Event {
         /// The commit that the attempt starts from.
         #[serde(default)]
         base: Option<Oid>,
+        /// The files that it starts from, where they are not those of the commit: a session has uncommitted ones, too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<Oid>,
     },
     /// The story's own checks ran before the agent started.
     RedChecked { place: Place, red: Red, runs: Vec<CheckRun> },
@@ -247,37 +263,16 @@ pub enum Event {
     /// The wait is over; the turn is made.
     WaitEnded { place: Place },
     /// Verdone ran the checks.
-    Verified {
-        place: Place,
-        outcome: VerifyOutcome,
-        /// The exact tree that was checked.
-        tree: Option<Oid>,
-        /// Files that differ from the base.
-        changed: u32,
-        runs: Vec<CheckRun>,
-        /// Why, in a sentence, where the runs do not say it.
-        reason: Option<String>,
-        /// Files that are not the agent's to change (the plan, `.verdone/`): its edits of them are not part of the tree.
-        #[serde(default)]
-        restored: Vec<String>,
-        /// What the attempt did to the things that judge it: tests, gates, their settings.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        alarms: Vec<Alarm>,
-        /// The tests that the attempt brought along, where they are asked for (`own_check = "agent-test"`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        agent_test: Option<Box<AgentTest>>,
-        /// The story's own checks as they were, where the attempt changed files that decide them.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        as_before: Option<Box<AsBefore>>,
-        /// What a second agent said that was asked to refute the work, where one was.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        judge: Option<Box<JudgeRecord>>,
-    },
+    Verified(Box<Verified>),
     /// The story's commit is about to be made of exactly this tree.
     CommitStarted {
         place: Place,
         tree: Oid,
-        verdict: StoryVerdict,
+        #[serde(alias = "verdict")]
+        proof: Proof,
+        /// `needs-review` where later stories build on it before a person has looked at it.
+        #[serde(default = "done")]
+        outcome: Outcome,
         /// Digest of the gates as they are defined.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gates: Option<String>,
@@ -293,7 +288,11 @@ pub enum Event {
         place: Place,
         commit: Oid,
         tree: Oid,
-        verdict: StoryVerdict,
+        #[serde(alias = "verdict")]
+        proof: Proof,
+        /// `needs-review` where a person has to look at it before it can land.
+        #[serde(default = "done")]
+        outcome: Outcome,
         /// Where the run's branch stood before: the evidence covers base..commit.
         base: Option<Oid>,
         files: u32,
@@ -305,6 +304,20 @@ pub enum Event {
         evidence: Option<String>,
         /// Whether the evidence note could be written. Stays the last field: recovery looks for it at the line's end.
         noted: bool,
+    },
+    /// The story is done and marked in the plan, and its work stays in the checkout without a commit: a session loop commits only where
+    /// the settings ask for it.
+    Marked {
+        place: Place,
+        /// The tree that was verified.
+        tree: Oid,
+        proof: Proof,
+        files: u32,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        criteria: Vec<ProvenCriterion>,
+        /// Why there is no commit although the settings ask for one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Git or one of the user's git hooks refused the commit.
     CommitRefused { place: Place, tree: Oid, message: String },
@@ -335,11 +348,47 @@ pub enum Event {
     /// Commits of the run are about to be brought to the user's branch.
     LandingStarted { to: Oid },
     /// They are on it, and its files are in the user's checkout.
-    Landed { branch: String, from: Oid, to: Oid },
+    Landed {
+        branch: String,
+        from: Oid,
+        to: Oid,
+        /// Commits that stay on the run's branch for now.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left: u32,
+    },
     /// They are not; nothing was changed.
     LandingRefused { reason: String },
     /// No attempts are left for this story in this run.
     StoryFailed { story: StoryId, reason: String },
+    /// All checks of a story pass, but a person has to look at it: `verdone review`.
+    ReviewNeeded {
+        place: Place,
+        /// The commit under `refs/verdone/` that keeps the attempt, or the story's commit on the run's branch where later stories
+        /// build on it.
+        work: Oid,
+        /// The commit that the attempt started from.
+        base: Option<Oid>,
+        proof: Proof,
+        /// Why, a sentence each.
+        reasons: Vec<String>,
+    },
+    /// A person took the work of a story that needed a review.
+    Accepted {
+        story: StoryId,
+        /// The story's commit on the run's branch.
+        commit: Oid,
+        tree: Oid,
+        base: Option<Oid>,
+        proof: Proof,
+        /// Who, as git knows them.
+        by: String,
+        /// The reasons that they were shown.
+        reasons: Vec<String>,
+        /// Digest of its evidence.
+        evidence: String,
+    },
+    /// A person refused it: the story failed. The attempt is kept until `verdone prune`.
+    Refused { story: StoryId, by: String },
     /// A lifecycle script ran.
     ScriptRan {
         script: Script,
@@ -374,12 +423,9 @@ pub enum Event {
         /// Stories whose checks pass on this tree.
         held: u32,
         runs: Vec<CheckRun>,
-        /// Stories that did not fit into the time (`regression.time`), or whose tests cannot be run any more.
+        /// Stories that did not fit into the time (`regression.time`).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         not_checked: Vec<StoryId>,
-        /// Verified stories whose checks pass only since later work changed the checks' own files: they are unproven now.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        doubted: Vec<Doubted>,
     },
     /// A story that was done is broken: it is open again.
     Regressed {
@@ -426,6 +472,15 @@ pub enum Event {
         alias = "undo_taken_back"
     )]
     Retired,
+}
+
+fn done() -> Outcome {
+    Outcome::Done
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How agents and checks are confined.

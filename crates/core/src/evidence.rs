@@ -4,22 +4,20 @@
 //! alone: a run that died makes the same bytes again from its journal.
 
 mod noted;
-mod session;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::check::{CheckOrigin, CheckRun};
+use crate::check::{CheckOrigin, CheckOutcome, CheckRun};
 use crate::done::JudgeRecord;
 use crate::event::{SCHEMA_VERSION, Seal};
 use crate::id::{Oid, RunId, StoryId, digest};
 use crate::machine::{Attempt, State};
-use crate::proof::{AgentTest, ProvenCriterion};
 use crate::sanitise::sanitise;
-use crate::verdict::{Red, StoryVerdict};
+use crate::verdict::Red;
+use crate::verify::{CountChange, Outcome, Proof, ProtectedChange, ProvenCriterion, StoryResult, Tree, TreeIds, VerifyReport};
 
-pub use noted::{NotedAlarm, NotedAsBefore, Proof};
-pub use session::SessionStory;
+pub use noted::{Acceptance, NotedCheck};
 
 /// As much of an agent's last words as a note keeps.
 const LONGEST_CLAIM: usize = 500;
@@ -31,7 +29,12 @@ pub struct Evidence {
     pub run: RunId,
     pub story: StoryId,
     pub title: String,
-    pub verdict: StoryVerdict,
+    /// How well it is proven.
+    #[serde(alias = "verdict")]
+    pub proof: Proof,
+    /// `needs-review` where later stories were built on it before a person had looked at it.
+    #[serde(default = "done", skip_serializing_if = "is_done")]
+    pub outcome: Outcome,
     /// The tree that was checked, which is the tree of the commit.
     pub tree: Oid,
     /// Where the branch stood before: the evidence covers base..commit.
@@ -40,9 +43,9 @@ pub struct Evidence {
     pub turns: u32,
     pub red: Red,
     /// The story's own checks before the work.
-    pub before: Vec<Proof>,
+    pub before: Vec<NotedCheck>,
     /// Every check on the committed tree.
-    pub after: Vec<Proof>,
+    pub after: Vec<NotedCheck>,
     /// The agent's last words, redacted and cut. They prove nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
@@ -52,12 +55,27 @@ pub struct Evidence {
     /// The agent's sessions that worked on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<String>,
-    /// What looked like tampering between checkpoint and claim.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub alarms: Vec<NotedAlarm>,
-    /// The story's own checks as they were before the work, where the attempt changed files that decide them.
+    /// The trees that were judged. Absent in notes of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub as_before: Option<NotedAsBefore>,
+    pub trees: Option<TreeIds>,
+    /// The checks with the protected files from before the work, where the attempt changed some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pristine: Vec<NotedCheck>,
+    /// The checks with the attempt's tests and without its work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_work: Vec<NotedCheck>,
+    /// How many tests ran before and after, by check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<CountChange>,
+    /// Changed tests, test data and configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected: Vec<ProtectedChange>,
+    /// Why it is proven as it is, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// Who took it, where a person had to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Acceptance>,
     /// What a second agent said that was asked to refute it, where one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
@@ -70,7 +88,7 @@ pub struct Evidence {
     /// Digest of the evidence before this one; absent at the beginning of a chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// How the agent and the checks were confined. Absent in notes of sessions and of older versions.
+    /// How the agent and the checks were confined. Absent in notes of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
     /// The session of the user's own whose loop saw it; absent for runs. `run` is the id of the loop then.
@@ -92,45 +110,50 @@ pub enum NoteError {
 }
 
 impl Evidence {
-    /// The evidence for the attempt that is about to be committed as `tree`, proven by `runs`.
-    pub fn of(state: &State, attempt: &Attempt, verdict: StoryVerdict, tree: &Oid, runs: &[CheckRun]) -> Self {
-        // Tests of the attempt's own are both: red before, green after.
-        let tests = attempt.agent_test.as_ref();
-        let before = attempt.red_runs.iter().chain(tests.iter().flat_map(|tests| &tests.before));
-        let after = runs.iter().chain(tests.iter().flat_map(|tests| &tests.after));
-        let red = match attempt.red {
-            Some(Red::Absent) | None if tests.is_some_and(AgentTest::proves) => Red::Red,
-            other => other.unwrap_or(Red::Absent),
-        };
+    /// The evidence for the attempt that is about to be committed, as `report` says.
+    pub fn of(state: &State, attempt: &Attempt, result: (Proof, Outcome), report: &VerifyReport) -> Self {
+        let noted = |runs: &[CheckRun]| runs.iter().map(NotedCheck::from).collect::<Vec<_>>();
+        let is_own = |run: &&CheckRun| run.origin == CheckOrigin::Story;
         Self {
             v: SCHEMA_VERSION,
             run: state.run.clone().unwrap_or_else(|| RunId::from("")),
             story: attempt.place.story.clone(),
             title: attempt.title.clone(),
-            verdict,
-            tree: tree.clone(),
+            proof: result.0,
+            outcome: result.1,
+            tree: report.trees.attempt.clone(),
             base: attempt.base.clone(),
             attempt: attempt.place.attempt,
             turns: attempt.place.turn,
-            red,
-            before: before.map(Proof::from).collect(),
-            after: after.map(Proof::from).collect(),
+            red: attempt.red.unwrap_or(Red::Absent),
+            before: report.runs_on(Tree::Base).iter().filter(is_own).map(NotedCheck::from).collect(),
+            after: noted(report.runs_on(Tree::Attempt)),
             claim: attempt.claim.clone(),
             cost_usd: attempt.cost_usd.map(to_the_millionth),
             sessions: attempt.sessions.clone(),
-            alarms: attempt.alarms.iter().map(NotedAlarm::from).collect(),
-            as_before: attempt.as_before.as_ref().map(NotedAsBefore::from),
+            trees: Some(report.trees.clone()),
+            pristine: noted(report.runs_on(Tree::Pristine)),
+            without_work: noted(report.runs_on(Tree::Proof)),
+            counts: report.counts.clone(),
+            protected: report.protected.clone(),
+            reasons: report.reasons.iter().map(ToString::to_string).collect(),
+            accepted: None,
             judge: attempt.judge.clone().map(|mut judge| {
                 judge.usage.cost_usd = judge.usage.cost_usd.filter(|cost| cost.is_finite()).map(to_the_millionth);
                 judge
             }),
-            criteria: attempt.criteria.clone(),
+            criteria: report.criteria.clone(),
             gates: attempt.gates.clone(),
             previous: attempt.previous.clone(),
             seal: state.seal.clone(),
-            session: None,
+            session: state.session.as_deref().map(one_line),
             amends: None,
         }
+    }
+
+    /// What the story came to.
+    pub fn result(&self) -> StoryResult {
+        StoryResult { outcome: self.outcome, proof: Some(self.proof) }
     }
 
     /// What was seen on the tree that a git hook made, in place of `first`, which the commit's trailer names.
@@ -143,14 +166,33 @@ impl Evidence {
     /// elsewhere can change: the tree, its base with the evidence there, and how the same checks ran on it.
     pub fn amended(&self) -> Option<&Self> {
         let first = self.amends.as_deref()?;
-        let same_check = |(one, other): (&Proof, &Proof)| {
+        let same_check = |(one, other): (&NotedCheck, &NotedCheck)| {
             (&one.name, &one.origin, &one.command) == (&other.name, &other.origin, &other.command)
         };
         let same_checks = self.after.len() == first.after.len() && self.after.iter().zip(&first.after).all(same_check);
         let (tree, base, after) = (self.tree.clone(), self.base.clone(), self.after.clone());
         let previous = if base == first.base { first.previous.clone() } else { self.previous.clone() };
-        let moved = Self { tree, base, after, previous, ..first.clone().without_amends() };
-        (same_checks && moved == self.clone().without_amends()).then_some(first)
+        let now = self.clone().without_amends();
+        let seen_there = now.clone();
+        let moved = Self {
+            tree,
+            base,
+            after,
+            previous,
+            trees: seen_there.trees,
+            pristine: seen_there.pristine,
+            without_work: seen_there.without_work,
+            counts: seen_there.counts,
+            protected: seen_there.protected,
+            reasons: seen_there.reasons,
+            criteria: seen_there.criteria,
+            before: seen_there.before,
+            // A person may take it later.
+            accepted: seen_there.accepted,
+            outcome: if self.accepted.is_some() { Outcome::Accepted } else { first.outcome },
+            ..first.clone().without_amends()
+        };
+        (same_checks && moved == now).then_some(first)
     }
 
     /// Everything that it stands in place of, the latest first.
@@ -185,26 +227,53 @@ impl Evidence {
         note_digest(self.to_note().as_bytes())
     }
 
-    /// Why its own checks do not carry its verdict, where they do not.
+    /// Why its own checks do not carry its proof, where they do not.
     pub fn overclaim(&self) -> Option<String> {
-        let decides = |proof: &&Proof| !proof.advisory;
-        if let Some(failed) = self.after.iter().filter(decides).find(|proof| !proof.outcome.passed()) {
+        if let Some(failed) = required(&self.after).find(|check| !check.outcome.passed()) {
             return Some(format!("{} {}", failed.name, failed.outcome.words()));
         }
-        let is_own = |proof: &Proof| matches!(proof.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
-        let own = self.after.iter().filter(decides).any(is_own);
-        match self.verdict {
-            StoryVerdict::Failed => Some("a failed story is never committed".to_owned()),
-            StoryVerdict::Unproven => self.after.is_empty().then(|| "no check ran".to_owned()),
-            StoryVerdict::Verified if self.as_before.as_ref().is_some_and(|seen| !seen.holds()) => {
-                Some("its own check does not pass as it was before the work".to_owned())
-            }
-            StoryVerdict::Verified if !own => Some("no check of its own ran on the tree".to_owned()),
-            StoryVerdict::Verified if self.red != Red::Red || self.before.iter().all(|proof| proof.outcome.passed()) => {
-                Some("no check of its own was red before the work".to_owned())
-            }
-            StoryVerdict::Unverified | StoryVerdict::Verified => None,
+        let why = match self.proof {
+            _ if self.outcome == Outcome::Failed => Some("a failed story is never committed"),
+            Proof::Unchecked => None,
+            Proof::Untested => required(&self.after).next().is_none().then_some("no check ran"),
+            Proof::AgentTested => self.is_not_shown_by_tests(),
+            Proof::Verified => self.is_not_shown_by_its_check(),
+        };
+        why.or_else(|| self.depends_on_changes()).map(str::to_owned)
+    }
+
+    fn is_not_shown_by_its_check(&self) -> Option<&'static str> {
+        // Older versions counted tests that the attempt brought along as its own check.
+        let is_own = |check: &&NotedCheck| matches!(check.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
+        let was_red = |own: &NotedCheck| self.before.iter().any(|before| before.name == own.name && !before.outcome.passed());
+        let mut own = required(&self.after).filter(is_own).peekable();
+        if own.peek().is_none() {
+            return Some("no check of its own ran on the tree");
         }
+        (self.red != Red::Red || !own.any(was_red)).then_some("no check of its own was red before the work")
+    }
+
+    fn is_not_shown_by_tests(&self) -> Option<&'static str> {
+        let fails = |check: &NotedCheck| self.without_work.iter().any(|run| run.name == check.name && !run.outcome.passed());
+        (!required(&self.after).any(fails)).then_some("no check failed with its tests and without its work")
+    }
+
+    /// Whether the result depends on changed tests or configuration, though nobody took it.
+    fn depends_on_changes(&self) -> Option<&'static str> {
+        if self.outcome != Outcome::Done {
+            return None;
+        }
+        let is_red = |check: &NotedCheck| matches!(check.outcome, CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. });
+        // A check that came with the attempt cannot pass without its files. Then the story is agent-tested at best.
+        let is_new = |check: &NotedCheck| {
+            check.origin == CheckOrigin::Story
+                && !self.before.iter().any(|before| before.name == check.name && before.outcome.passed())
+        };
+        if required(&self.pristine).any(|check| is_red(check) && (self.proof == Proof::Verified || !is_new(check))) {
+            return Some("it does not pass with the tests and configuration from before the work");
+        }
+        let fell = |change: &CountChange| change.fall.is_some() && !change.allowed;
+        self.counts.iter().any(fell).then_some("fewer tests pass than before the work")
     }
 
     /// The subject line from its template.
@@ -215,17 +284,31 @@ impl Evidence {
 
     /// The commit's message: the subject from the template, then trailers.
     pub fn commit_message(&self, subject: &str) -> String {
-        let verified = if self.verdict > StoryVerdict::Unverified { "yes" } else { "no" };
+        let outcome = if is_done(&self.outcome) { String::new() } else { format!("Verdone-Outcome: {}\n", self.outcome) };
         let session = self.session.as_ref().map(|id| format!("Verdone-Session: {}\n", one_line(id))).unwrap_or_default();
         format!(
-            "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\n{session}Verdone-Verdict: {}\nVerdone-Verified: {verified}\nVerdone-Evidence: {}\n",
+            "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\n{session}Verdone-Proof: {}\n{outcome}Verdone-Evidence: {}\n",
             self.subject(subject),
             one_line(self.story.as_str()),
             self.run,
-            self.verdict.words(),
+            self.proof,
             self.digest(),
         )
     }
+}
+
+/// The checks that decide.
+fn required(checks: &[NotedCheck]) -> impl Iterator<Item = &NotedCheck> {
+    checks.iter().filter(|check| !check.advisory)
+}
+
+fn done() -> Outcome {
+    Outcome::Done
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_done(outcome: &Outcome) -> bool {
+    *outcome == Outcome::Done
 }
 
 /// A message that a git hook edited, with our trailers as we wrote them: a hook may run code of the attempt's.
@@ -281,229 +364,4 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::check::{CheckOutcome, CommandSpec};
-
-    pub(crate) fn proof(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> Proof {
-        let (command, output_digest) = (CommandSpec::Shell(name.to_owned()), digest(b""));
-        Proof {
-            name: name.to_owned(),
-            origin,
-            command,
-            outcome,
-            duration_ms: 1,
-            output_digest,
-            advisory: false,
-            flaky: false,
-            cached: false,
-            tests: None,
-        }
-    }
-
-    pub(crate) fn evidence(story: &str, title: &str) -> Evidence {
-        Evidence {
-            v: 1,
-            run: RunId::from("r1"),
-            story: StoryId::from(story),
-            title: title.to_owned(),
-            verdict: StoryVerdict::Verified,
-            tree: Oid::from("t"),
-            base: None,
-            attempt: 1,
-            turns: 1,
-            red: Red::Red,
-            before: vec![proof("test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 })],
-            after: vec![proof("test", CheckOrigin::Story, CheckOutcome::Passed)],
-            claim: None,
-            cost_usd: None,
-            sessions: Vec::new(),
-            alarms: Vec::new(),
-            as_before: None,
-            judge: None,
-            criteria: Vec::new(),
-            gates: Some("sha256:gates".to_owned()),
-            previous: None,
-            seal: None,
-            session: None,
-            amends: None,
-        }
-    }
-
-    #[test]
-    fn a_session_proves_no_more_than_its_loop_saw() {
-        let told = |before: Vec<Proof>, as_before: Option<NotedAsBefore>| SessionStory {
-            run: RunId::from("r1"),
-            session: "s1\nVerdone-Verdict: verified".to_owned(),
-            story: StoryId::from("US-1"),
-            title: "Title".to_owned(),
-            base: None,
-            turns: 2,
-            before,
-            criteria: Vec::new(),
-            alarms: Vec::new(),
-            as_before,
-            gates: "sha256:gates".to_owned(),
-            previous: None,
-        };
-        let run = |origin: CheckOrigin| CheckRun { origin, ..crate::check::tests::ran("test", CheckOutcome::Passed) };
-        let (own, gate) = (run(CheckOrigin::Story), run(CheckOrigin::Gate(crate::check::Stage::Quality)));
-        let red = || vec![proof("test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 })];
-        let same = |outcome: CheckOutcome| NotedAsBefore {
-            files: vec!["own.sh".to_owned()],
-            doubt: (!outcome.passed()).then(|| "own.sh changed".to_owned()),
-            runs: vec![proof("test", CheckOrigin::Story, outcome)],
-        };
-        let (held, fell) = (same(CheckOutcome::Passed), same(CheckOutcome::Failed { code: 1 }));
-        for (before, as_before, runs, verdict) in [
-            (red(), None, vec![own.clone(), gate.clone()], StoryVerdict::Verified),
-            (red(), Some(held), vec![own.clone()], StoryVerdict::Verified),
-            (red(), Some(fell), vec![own.clone(), gate.clone()], StoryVerdict::Unproven),
-            (Vec::new(), None, vec![own.clone()], StoryVerdict::Unproven),
-            (red(), None, vec![gate], StoryVerdict::Unproven),
-        ] {
-            let evidence = Evidence::of_session(told(before, as_before), &Oid::from("t"), &runs);
-            assert_eq!((evidence.verdict, evidence.overclaim()), (verdict, None));
-            let message = evidence.commit_message("{id}");
-            assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verdict:")).count(), 1, "{message}");
-            assert!(message.contains("\nVerdone-Session: s1 Verdone-Verdict: verified\n"), "{message}");
-            assert_eq!(Evidence::from_note(evidence.to_note().as_bytes()).unwrap(), evidence);
-        }
-    }
-
-    #[test]
-    fn the_message_names_story_run_verdict_and_evidence() {
-        let message = evidence("US-001", "Add login").commit_message("feat({id}): {title}");
-        assert!(message.starts_with("feat(US-001): Add login\n\nVerdone-Story: US-001\nVerdone-Run: r1\n"), "{message}");
-        assert!(message.contains("Verdone-Verdict: verified\nVerdone-Verified: yes\nVerdone-Evidence: sha256:"), "{message}");
-    }
-
-    #[test]
-    fn a_verdict_of_verified_does_not_stand_beside_a_check_that_fails_as_it_was() {
-        let seen = |outcome: CheckOutcome| NotedAsBefore {
-            files: vec!["own.sh".to_owned()],
-            doubt: (!outcome.passed()).then(|| "own.sh changed".to_owned()),
-            runs: vec![proof("sh own.sh", CheckOrigin::Story, outcome)],
-        };
-        let with = |as_before| Evidence { as_before: Some(as_before), ..evidence("US-001", "A") };
-        assert_eq!(with(seen(CheckOutcome::Passed)).overclaim(), None);
-        let red = || seen(CheckOutcome::Failed { code: 1 });
-        assert!(with(red()).overclaim().unwrap().contains("as it was before the work"));
-        assert!(with(NotedAsBefore { doubt: None, ..red() }).overclaim().is_some(), "the runs are asked, not the words");
-        let unproven = Evidence { verdict: StoryVerdict::Unproven, ..with(red()) };
-        assert_eq!(unproven.overclaim(), None);
-        assert_eq!(Evidence::from_note(unproven.to_note().as_bytes()).unwrap(), unproven);
-    }
-
-    #[test]
-    fn what_a_hook_makes_of_a_message_keeps_our_trailers() {
-        let written = "Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n";
-        for (edited, expected) in [
-            (written, written),
-            ("Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\nTicket: 7\n", ""),
-            ("Add login\n\nTicket: 7\n", "Add login\n\nTicket: 7\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n"),
-            ("Add login\n\nverdone-EVIDENCE : sha256:2\n", written),
-            ("Add login\n\nVerdone-Story: A\n\nVerdone-Evidence: sha256:1\n", written),
-            ("[x] Add login\n", "[x] Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n"),
-            (
-                "Add login\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n\nThe end.\n",
-                "Add login\n\nThe end.\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n",
-            ),
-            ("fix: it\n", "fix: it\n\nVerdone-Story: A\nVerdone-Evidence: sha256:1\n"),
-            ("\n\n", written),
-        ] {
-            let expected = if expected.is_empty() { edited } else { expected };
-            assert_eq!(with_own_trailers(edited, written), expected, "{edited:?}");
-        }
-    }
-
-    #[test]
-    fn a_title_cannot_forge_trailers() {
-        let message =
-            evidence("a\nVerdone-Verified: no", "x\n\nVerdone-Verdict: verified\u{1b}[2J").commit_message("{id} {title}");
-        assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verdict:")).count(), 1, "{message}");
-        assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Verified:")).count(), 1, "{message}");
-        assert!(!message.contains('\u{1b}'));
-    }
-
-    #[test]
-    fn a_note_from_before_the_chain_still_reads() {
-        let old = r#"{ "v": 1, "run": "r1", "story": "US-1", "title": "t", "verdict": "verified", "tree": "abc", "base": null,
-            "attempt": 1, "turns": 2, "red": "red", "before": [], "after": [{ "name": "x", "origin": "story", "command": "x",
-            "outcome": "passed", "duration_ms": 3, "output_digest": "d" }] }"#;
-        let read = Evidence::from_note(old.as_bytes()).unwrap();
-        assert_eq!((read.story.as_str(), read.turns, read.gates, read.previous), ("US-1", 2, None, None));
-        assert!(!read.after[0].advisory);
-    }
-
-    #[test]
-    fn a_note_reads_back_as_what_was_written() {
-        let mut written = evidence("US-1", "Title");
-        written.claim = claim_of("I did it\nall");
-        written.cost_usd = Some(0.25);
-        written.alarms = vec![NotedAlarm { kind: "k".into(), severity: "high".into(), path: "p".into(), text: "t".into() }];
-        written.criteria = vec![ProvenCriterion { text: "c".into(), prover: None }];
-        let written = written.clone().in_place_of(&written);
-        let note = written.to_note();
-        assert_eq!(Evidence::from_note(note.as_bytes()).unwrap(), written);
-        assert_eq!(written.digest(), note_digest(note.as_bytes()));
-    }
-
-    #[test]
-    fn a_newer_format_and_other_text_are_no_evidence() {
-        let newer = evidence("a", "b").to_note().replace("\"v\": 1", "\"v\": 99");
-        assert!(matches!(Evidence::from_note(newer.as_bytes()), Err(NoteError::Newer(99))));
-        for text in [&b""[..], b"{}", b"\xff\xfe", b"Reviewed-by: somebody", b"[1]"] {
-            assert!(matches!(Evidence::from_note(text), Err(NoteError::Broken(_))), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_verdict_that_the_checks_do_not_carry_is_told() {
-        type Edit<'a> = &'a dyn Fn(&mut Evidence);
-        let failed = || CheckOutcome::Failed { code: 2 };
-        let gate = || CheckOrigin::Gate(crate::check::Stage::Correctness);
-        let change = |change: &dyn Fn(&mut Evidence)| {
-            let mut changed = evidence("a", "b");
-            change(&mut changed);
-            changed.overclaim()
-        };
-        let table: [(Edit<'_>, Option<&str>); 11] = [
-            (&|_| {}, None),
-            (&|it| it.after[0].outcome = failed(), Some("test failed with exit code 2")),
-            (&|it| it.after.push(proof("lint", gate(), failed())), Some("lint failed with exit code 2")),
-            (&|it| it.after.push(Proof { advisory: true, ..proof("lint", gate(), failed()) }), None),
-            (&|it| it.red = Red::Green, Some("no check of its own was red before the work")),
-            (&|it| it.before.clear(), Some("no check of its own was red before the work")),
-            (&|it| it.after[0].origin = gate(), Some("no check of its own ran on the tree")),
-            (&|it| (it.verdict, it.red) = (StoryVerdict::Unproven, Red::Green), None),
-            (
-                &|it| {
-                    it.verdict = StoryVerdict::Unproven;
-                    it.after.clear();
-                },
-                Some("no check ran"),
-            ),
-            (&|it| it.verdict = StoryVerdict::Failed, Some("a failed story is never committed")),
-            (
-                &|it| {
-                    it.verdict = StoryVerdict::Unverified;
-                    it.after.clear();
-                },
-                None,
-            ),
-        ];
-        for (number, (edit, expected)) in table.iter().enumerate() {
-            assert_eq!(change(*edit).as_deref(), *expected, "{number}");
-        }
-    }
-
-    #[test]
-    fn a_claim_is_the_harmless_end_of_what_was_said() {
-        assert_eq!(claim_of("  \n "), None);
-        assert_eq!(claim_of("All done.\n").as_deref(), Some("All done."));
-        let long = claim_of(&format!("{}\x1b[2Jthe end", "é".repeat(5_000))).unwrap();
-        assert!(long.starts_with("… é") && long.ends_with("the end") && !long.contains('\x1b'), "{long}");
-        assert!(long.chars().count() <= LONGEST_CLAIM + 2);
-    }
-}
+pub(crate) mod tests;

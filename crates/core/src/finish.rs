@@ -46,6 +46,14 @@ impl StopSignal {
             Self::Sighup => 129,
         }
     }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sigint => "SIGINT",
+            Self::Sigterm => "SIGTERM",
+            Self::Sighup => "SIGHUP",
+        }
+    }
 }
 
 impl Finish {
@@ -99,7 +107,7 @@ impl Finish {
             Self::Timeout => "limits.total_time was reached",
             Self::NoChanges => "limits.no_changes iterations in a row changed no file",
             Self::Stalled => "limits.consecutive_failures attempts in a row failed, or a script skipped 20 iterations in a row",
-            Self::Blocked => "only stories are left that failed, wait for a failed one, or need a decision",
+            Self::Blocked => "only stories are left that failed, wait for a failed one, or need a review",
             Self::HookAbort => "a lifecycle script asked for the end",
             Self::Error => "Verdone or the agent could not go on (2 where the agent could not be started at all)",
         }

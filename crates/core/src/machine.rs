@@ -15,21 +15,20 @@ use jiff::Timestamp;
 use crate::active::ActiveTime;
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
-use crate::config::{FailBehavior, Limits, Regression};
+use crate::config::{FailBehavior, Limits, OnReview, Regression};
 use crate::control::Request;
 use crate::done::JudgeRecord;
-use crate::event::{Event, Place, Rejection, Seal, TurnTests, VerifyOutcome};
+use crate::event::{Event, Place, Rejection, Seal, TurnTests};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
-use crate::proof::{AgentTest, AsBefore, Doubted, OwnCheck, ProvenCriterion};
-use crate::tamper::{Alarm, TamperSettings};
-use crate::verdict::{Red, RedPolicy, StoryVerdict};
+use crate::verdict::{Red, RedPolicy};
+use crate::verify::{FeedbackTurn, Outcome, Proof, StoryResult, VerifyReport};
 
 pub use apply::apply;
 pub use decide::decide;
-pub use feedback::Feedback;
+pub use feedback::{Feedback, failing_sentence};
 
 /// What a run is allowed to do: fixed when it starts.
 #[derive(Debug, Clone)]
@@ -38,18 +37,14 @@ pub struct Rules {
     pub red_check: RedPolicy,
     /// Go on although gates are red on the start tree.
     pub red_baseline: bool,
-    /// Commit stories that nothing can check.
-    pub unverified: bool,
     /// What a lifecycle script's failure means.
     pub fail_behavior: FailBehavior,
     /// Bring each story commit to the user's branch at once.
     pub land_each: bool,
     /// Percent of the user's allowance at which no further turn begins before its reset; 0 for never.
     pub pause_at: u32,
-    /// What tamper alarms do.
-    pub tamper: TamperSettings,
-    /// What is asked of a story that has no check of its own.
-    pub own_check: OwnCheck,
+    /// What becomes of a story that a person has to look at.
+    pub on_review: OnReview,
     /// When stories that were proven are checked once more.
     pub regression: Regression,
 }
@@ -76,7 +71,8 @@ pub enum Phase {
     Verifying,
     Committing {
         tree: Oid,
-        verdict: StoryVerdict,
+        proof: Proof,
+        outcome: Outcome,
     },
     /// The rejected work is kept under a ref.
     Keeping {
@@ -108,20 +104,16 @@ pub struct Attempt {
     pub title: String,
     /// The commit that it starts from; nothing before its workspace is ready.
     pub base: Option<Oid>,
+    /// The files that it starts from, where they are not those of the commit.
+    pub tree: Option<Oid>,
     pub red: Option<Red>,
     pub red_runs: Vec<CheckRun>,
-    /// The runs of the verification that passed: the evidence.
-    pub proof: Vec<CheckRun>,
-    /// What the last verification found done to tests and gates.
-    pub alarms: Vec<Alarm>,
-    /// The tests that the attempt brought along, at the verification that passed.
-    pub agent_test: Option<AgentTest>,
-    /// The story's own checks as they were, at the verification that passed.
-    pub as_before: Option<AsBefore>,
-    /// What a judge said at the verification that passed.
+    /// What the last verification found.
+    pub report: Option<Box<VerifyReport>>,
+    /// What a judge said at the last verification.
     pub judge: Option<JudgeRecord>,
-    /// Each criterion of the story with what proved it.
-    pub criteria: Vec<ProvenCriterion>,
+    /// The agent had its one turn of feedback about work that passes and needs a person.
+    pub doubt_told: bool,
     /// Active time when the iteration began.
     pub since_ms: u64,
     /// Whether any turn changed a file.
@@ -146,6 +138,34 @@ pub struct Attempt {
     pub previous: Option<String>,
 }
 
+impl Attempt {
+    pub fn new(place: Place, title: &str) -> Self {
+        Self {
+            place,
+            title: title.to_owned(),
+            base: None,
+            tree: None,
+            red: None,
+            red_runs: Vec::new(),
+            report: None,
+            judge: None,
+            doubt_told: false,
+            since_ms: 0,
+            changed: false,
+            failing: Vec::new(),
+            feedback: None,
+            notes: Vec::new(),
+            same_failure: (None, 0),
+            refused: None,
+            claim: None,
+            cost_usd: None,
+            sessions: Vec::new(),
+            gates: None,
+            previous: None,
+        }
+    }
+}
+
 /// A reason to end the run once the attempt is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fatal {
@@ -159,6 +179,8 @@ pub struct Fatal {
 pub struct State {
     pub phase: Phase,
     pub run: Option<RunId>,
+    /// The session that a loop holds.
+    pub session: Option<String>,
     pub started_at: Option<Timestamp>,
     /// At the last event. What is measured is measured in this, never by the wall clock.
     pub active: ActiveTime,
@@ -167,7 +189,8 @@ pub struct State {
     pub attempt: Option<Attempt>,
     /// Why the last attempt at a story failed, for the prompt of its next one.
     pub lessons: BTreeMap<StoryId, Feedback>,
-    pub verdicts: BTreeMap<StoryId, StoryVerdict>,
+    /// What stories of this run came to.
+    pub results: BTreeMap<StoryId, StoryResult>,
     pub consecutive_failures: u32,
     pub unchanged_iterations: u32,
     pub crashes: u32,
@@ -218,7 +241,7 @@ pub struct CommittedStory {
 pub struct EndedIteration {
     pub story: StoryId,
     /// None: skipped, or it did not count.
-    pub verdict: Option<StoryVerdict>,
+    pub result: Option<StoryResult>,
     /// As lifecycle scripts know it: 0 committed, 1 rejected, 124 out of time.
     pub exit_code: u8,
     pub duration_ms: u64,
@@ -226,6 +249,7 @@ pub struct EndedIteration {
 
 /// What the world answered. Every effect ends in exactly one input.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Input {
     /// Begin; the event says with what.
     Start(Box<Event>),
@@ -235,7 +259,9 @@ pub enum Input {
     Selected(Choice),
     /// The workspace holds this commit and nothing else.
     Ready {
-        base: Oid,
+        base: Option<Oid>,
+        /// The files, where they are not those of the commit.
+        tree: Option<Oid>,
     },
     RedChecked {
         red: Red,
@@ -246,7 +272,7 @@ pub enum Input {
     Waited {
         over: bool,
     },
-    Verified(Verification),
+    Verified(Box<Verification>),
     Committed {
         commit: Oid,
         tree: Oid,
@@ -254,6 +280,12 @@ pub enum Input {
         /// Digest of the evidence.
         evidence: Option<String>,
         noted: bool,
+    },
+    /// The story is marked in the plan, and there is no commit.
+    Marked {
+        files: u32,
+        /// Why not, where one was wanted.
+        reason: Option<String>,
     },
     CommitRefused {
         message: String,
@@ -332,18 +364,10 @@ pub struct GuardFailures {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verification {
-    pub outcome: VerifyOutcome,
-    pub tree: Option<Oid>,
     pub changed: u32,
-    pub runs: Vec<CheckRun>,
-    pub reason: Option<String>,
     pub restored: Vec<String>,
-    pub alarms: Vec<Alarm>,
-    pub agent_test: Option<AgentTest>,
-    /// The story's own checks as they were, where the attempt changed what decides them.
-    pub as_before: Option<AsBefore>,
-    pub criteria: Vec<ProvenCriterion>,
-    pub judge: Option<Box<JudgeRecord>>,
+    pub report: VerifyReport,
+    pub judge: Option<JudgeRecord>,
 }
 
 /// What checking proven stories once more showed.
@@ -355,10 +379,8 @@ pub struct RegressionReport {
     pub runs: Vec<CheckRun>,
     /// Stories with the runs that do not pass any more.
     pub broken: Vec<(StoryId, Vec<CheckRun>)>,
-    /// Stories for which the time was too short.
+    /// Stories for which the time was too short, or which an interrupt came before.
     pub not_checked: Vec<StoryId>,
-    /// Stories whose checks pass, and would not as they were when they proved them.
-    pub doubted: Vec<Doubted>,
 }
 
 /// What to do next, as data. What an effect needs beyond this is in the state.
@@ -417,10 +439,22 @@ pub struct Decision {
     pub effect: Option<Effect>,
 }
 
+impl Attempt {
+    /// Whether the agent can still be asked to do something about work that passes and needs a person.
+    pub fn feedback_turn(&self, limits: &Limits) -> FeedbackTurn {
+        let is_last = limits.turns > 0 && self.place.turn >= limits.turns;
+        match (self.doubt_told, is_last) {
+            (true, _) => FeedbackTurn::Given,
+            (false, true) => FeedbackTurn::NoneLeft,
+            (false, false) => FeedbackTurn::Left,
+        }
+    }
+}
+
 impl State {
     /// The attempt that has begun and is neither committed nor kept.
     pub fn open_attempt(&self) -> Option<&Attempt> {
-        self.attempt.as_ref().filter(|attempt| attempt.base.is_some())
+        self.attempt.as_ref().filter(|attempt| attempt.base.is_some() || attempt.tree.is_some())
     }
 }
 

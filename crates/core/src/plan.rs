@@ -26,11 +26,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::CommandSpec;
 use crate::id::StoryId;
+use crate::verify::Proof;
 use crate::{json, position};
 
 pub use document::{Document, MarkError, Undo};
 pub use few::Few;
-pub use select::{Progress, Selection, select};
+pub use select::{Progress, Selection, Waiting, select};
 
 /// The formats that are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +107,9 @@ pub struct Story {
     /// From 1 to 10, where the plan says it; a word counts as a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<u8>,
+    /// The weakest proof that makes it done (`Proof:`), in place of the project's `[done] minimum`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
     /// Where it begins, from 1.
     pub line: u32,
     /// Whether the plan names the id; else it was made from the position.

@@ -68,7 +68,7 @@ struct FailureWords {
     reason: String,
     runs: Vec<RunWords>,
     tests: Vec<String>,
-    alarms: Vec<String>,
+    advice: Vec<String>,
     regressed: bool,
 }
 
@@ -196,8 +196,8 @@ fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
         })
         .collect();
     let tests = failure.tests.iter().map(|text| keep_start(text.trim_end(), share)).collect();
-    let alarms = items(&failure.alarms);
-    FailureWords { reason: keep_end(&failure.reason, bytes), runs, tests, alarms, regressed: failure.regressed }
+    let advice = items(&failure.advice);
+    FailureWords { reason: keep_end(&failure.reason, bytes), runs, tests, advice, regressed: failure.regressed }
 }
 
 /// The end of a text: where a failure says what failed.
@@ -242,6 +242,7 @@ mod tests {
             checks: Few::EMPTY,
             maybe_checks: Few::EMPTY,
             scope: Few::EMPTY,
+            proof: None,
             complexity: None,
             line: 1,
             explicit_id: true,

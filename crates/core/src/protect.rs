@@ -7,15 +7,19 @@
 //!
 //! Nothing here guesses intent. A changed test is neither good nor bad; the checks are run without it, and that decides.
 
+mod check_scripts;
 mod ecosystem;
 pub mod inline_tests;
 mod manifest;
+mod named;
 mod patterns;
-mod settings;
+mod subjects;
 mod trees;
 
+pub use check_scripts::{check_scripts, deciding_programs};
 pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
+pub use named::{may_be_named, named_in};
 pub use patterns::{Class, Group, Protection, Release, Role, Why};
-pub use settings::ProtectSettings;
+pub use subjects::subjects;
 pub use trees::{Change, ChangeKind, Entry, ProtectedChange, Take, TreePlan, plan_trees};

@@ -5,8 +5,9 @@
 //! for ever.
 
 mod context;
+mod finding;
 mod frozen;
-mod loop_state;
+mod held_loop;
 mod output;
 mod record;
 mod settings;
@@ -14,21 +15,23 @@ mod survey;
 mod words;
 
 pub use context::{Tail, tail_of, window_of};
-pub use frozen::{FrozenSettings, judging};
-pub use loop_state::{Base, Current, Frozen, Incomplete, LOOP_VERSION, LoopAlarm, LoopState, LoopStatusName, Marked, Same};
+pub use finding::{Finding, seen_on_tree, stands};
+pub use frozen::FrozenSettings;
+pub use held_loop::{Base, Frozen, GateCount, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, Same, rules};
 pub use output::{meaningful, places};
 pub use record::{CauseTally, StopRecord, StopTally};
 pub use settings::{OnContext, StopMode, StopSettings};
 pub use survey::{Survey, remaining, survey};
 pub use words::{LONGEST, debris_words, fault_words, incomplete_words, loop_words};
 
+use serde::{Deserialize, Serialize};
+
 use crate::agent::claude::{ContextLimits, ContextUse};
 use crate::check::CheckRun;
 use crate::debris::Debris;
-use crate::done::{DoneReport, Judged, Prover, TASKS_CLOSED};
 use crate::hook::Answer;
 use crate::id::StoryId;
-use crate::verdict::StoryVerdict;
+use crate::verify::{Proof, StoryResult};
 
 /// What is known when a turn is about to end.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,13 +51,29 @@ pub struct StopFacts {
     pub work: Work,
 }
 
+impl StopFacts {
+    /// Nothing is known but who holds the session.
+    pub fn of(holder: Holder) -> Self {
+        Self {
+            holder,
+            active: false,
+            background: Vec::new(),
+            paused: false,
+            api_error: None,
+            context: None,
+            notes: Vec::new(),
+            work: Work::Unknown,
+        }
+    }
+}
+
 /// Who wants the session held.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Holder {
     /// Nobody: the session is none of ours.
     Nobody,
     /// Its loop has ended.
-    Ended(LoopStatusName),
+    Ended(LoopStatus),
     Loop(Held),
     /// A state file of another tool says that it is not done.
     OtherTool,
@@ -76,14 +95,20 @@ pub struct Held {
 }
 
 /// What is left to do.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "one is made for a Stop, and none is kept in a list")]
 pub enum Work {
-    /// Nobody has looked.
+    /// Not looked at yet.
     Unknown,
-    /// Every story was verified by Verdone. Without a plan there is none, and the task itself can be unproven.
+    /// Every story is done. Without a plan there is none.
     Complete {
-        verified: usize,
-        unproven: usize,
+        proofs: Vec<Proof>,
+    },
+    /// The loop is over, and work is left that the agent cannot do.
+    Blocked {
+        status: LoopStatus,
+        why: String,
     },
     /// There is nothing that could be verified.
     Nothing {
@@ -99,14 +124,16 @@ pub enum Work {
 }
 
 /// Work that is not done.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Open {
-    /// What was verified and marked just now.
-    pub marked: Option<(StoryId, StoryVerdict)>,
+    /// What stories came to just now.
+    pub settled: Vec<(StoryId, StoryResult)>,
     /// Checks that did not pass.
     pub failed: Vec<CheckRun>,
     /// What else is missing, in words.
     pub missing: Vec<(BlockCause, String)>,
+    /// What to do about it, a line each.
+    pub advice: Vec<String>,
     /// The story to work on.
     pub story: Option<StoryToDo>,
     /// Further stories, first the ones that are next.
@@ -123,7 +150,7 @@ pub struct Litter {
 }
 
 /// A story as a block names it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoryToDo {
     pub id: String,
     pub title: String,
@@ -140,7 +167,7 @@ pub enum StopDecision {
 }
 
 /// Why a turn goes on, for counting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockCause {
     CheckFailed,
@@ -153,8 +180,10 @@ pub enum BlockCause {
     OtherTool,
     /// A condition of `[done]` does not hold.
     Condition,
-    /// What judges the work was changed with it.
-    Tamper,
+    /// Files outside of the story's scope were changed.
+    OutOfScope,
+    /// The checks pass, but a person would have to look at it.
+    Doubt,
     Debris,
     Verifying,
     Fault,
@@ -165,7 +194,7 @@ pub enum BlockCause {
 pub enum Yield {
     Foreign,
     Off,
-    Ended(LoopStatusName),
+    Ended(LoopStatus),
     NothingToVerify {
         why: String,
     },
@@ -194,8 +223,12 @@ pub enum Yield {
         remaining: Vec<String>,
     },
     Complete {
-        verified: usize,
-        unproven: usize,
+        proofs: Vec<Proof>,
+    },
+    /// The rest needs a person.
+    Blocked {
+        status: LoopStatus,
+        why: String,
     },
     /// A part of the work that is no turn: what can be told of it now leaves nothing open, `gates` of them green.
     NothingLeft {
@@ -249,9 +282,10 @@ fn late(facts: &StopFacts, settings: &StopSettings) -> StopDecision {
     };
     // What is done is done, however full the context is.
     let open = match &facts.work {
-        Work::Complete { verified, unproven } => return yields(Yield::Complete { verified: *verified, unproven: *unproven }),
+        Work::Complete { proofs } => return yields(Yield::Complete { proofs: proofs.clone() }),
+        Work::Blocked { status, why } => return yields(Yield::Blocked { status: *status, why: why.clone() }),
         Work::Nothing { why } => return yields(Yield::NothingToVerify { why: why.clone() }),
-        Work::Unknown => return yields(Yield::NothingToVerify { why: "nobody has looked at the work".to_owned() }),
+        Work::Unknown => return yields(Yield::NothingToVerify { why: "the work was not looked at".to_owned() }),
         Work::Verifying { .. } => None,
         Work::Open(open) => Some(open),
     };
@@ -285,22 +319,6 @@ fn context_is_full(context: Option<ContextUse>, settings: &StopSettings) -> Opti
     let limits = ContextLimits { tokens: settings.context_tokens, share: settings.context_percent };
     let most = limits.most(context.window)?;
     (context.tokens >= most).then_some((context.tokens, most))
-}
-
-impl Open {
-    /// What the conditions of `[done]` miss, after all that is missing already. Tasks and files of other tools that are named already
-    /// are not named twice.
-    pub fn add_conditions(&mut self, report: &DoneReport) {
-        let names_files = self.missing.iter().any(|(cause, _)| *cause == BlockCause::OtherTool);
-        let is_named = |judged: &Judged| match judged.prover {
-            Prover::Record => judged.name == TASKS_CLOSED && !self.tasks.is_empty(),
-            Prover::State => names_files,
-            Prover::Gate(_) | Prover::Git | Prover::Plan | Prover::Claim | Prover::Ci | Prover::Judge | Prover::Lessons => false,
-        };
-        let left = report.conditions.iter().filter(|judged| !is_named(judged)).cloned().collect();
-        let open = DoneReport { conditions: left }.open();
-        self.missing.extend(open.into_iter().map(|words| (BlockCause::Condition, words)));
-    }
 }
 
 /// The first of what a block says.
@@ -345,6 +363,7 @@ impl Yield {
             Self::Same { .. } => "same",
             Self::Limit { .. } => "reached_limit",
             Self::Complete { .. } => "complete",
+            Self::Blocked { .. } => "blocked",
             Self::NothingLeft { .. } => "nothing_left",
             Self::StillVerifying { .. } => "still_verifying",
             Self::Fault { .. } => "fault",
@@ -374,17 +393,19 @@ impl Yield {
             | Self::Same { .. }
             | Self::Limit { .. }
             | Self::Complete { .. }
+            | Self::Blocked { .. }
             | Self::StillVerifying { .. }
             | Self::Fault { .. } => Some(format!("Verdone: {}", words::yields(self))),
         }
     }
 
     /// What becomes of the loop.
-    pub fn ends_loop(&self) -> Option<LoopStatusName> {
+    pub fn ends_loop(&self) -> Option<LoopStatus> {
         match self {
-            Self::Complete { .. } => Some(LoopStatusName::Complete),
-            Self::Limit { .. } => Some(LoopStatusName::ReachedLimit),
-            Self::Context { spawn: true, .. } => Some(LoopStatusName::HandedOver),
+            Self::Complete { .. } => Some(LoopStatus::Complete),
+            Self::Blocked { status, .. } => Some(*status),
+            Self::Limit { .. } => Some(LoopStatus::ReachedLimit),
+            Self::Context { spawn: true, .. } => Some(LoopStatus::HandedOver),
             Self::Foreign
             | Self::Off
             | Self::Ended(_)
@@ -442,7 +463,8 @@ impl BlockCause {
             Self::Tasks => "tasks",
             Self::OtherTool => "other_tool",
             Self::Condition => "condition",
-            Self::Tamper => "tamper",
+            Self::OutOfScope => "out_of_scope",
+            Self::Doubt => "doubt",
             Self::Debris => "debris",
             Self::Verifying => "verifying",
             Self::Fault => "fault",

@@ -4,10 +4,13 @@
 //! exit code is not that of the test command (`pytest | tail`, `npm test || true`). A framework's own last summary decides then,
 //! never a word: tests print "FAILED" all the time.
 
+mod absent;
 mod choose;
 mod command;
 mod failures;
 mod lines;
+mod names;
+mod plain;
 mod reader;
 mod report;
 mod summary;
@@ -19,9 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::shell::{self, Runs, Simple, Variables};
 
+pub use absent::{absent, is_code_of_no_tests, may_be_code_of_tests};
+pub use names::TestNames;
 pub use report::{Report, ReportFault, report};
 pub use summary::summary;
-pub use tally::{Tally, tally};
+pub use tally::{SomeRan, Tally, tally};
 pub use unsaid::{Unsaid, is_seen_whole, unsaid};
 
 /// What a test run showed.
@@ -58,6 +63,20 @@ pub struct TestCounts {
     pub passed: Option<u64>,
     pub failed: Option<u64>,
     pub skipped: Option<u64>,
+}
+
+impl TestCounts {
+    pub(crate) fn plus(self, more: Self) -> Self {
+        let add = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            passed: add(self.passed, more.passed),
+            failed: add(self.failed, more.failed),
+            skipped: add(self.skipped, more.skipped),
+        }
+    }
 }
 
 /// One test, or one file that could not be loaded.
@@ -130,30 +149,18 @@ impl Framework {
 
 /// Reads what a finished command showed about tests; nothing if it ran none as far as can be told.
 ///
-/// `commands` are the simple commands of what was run, in order, each a list of words (`pytest -q | tail -3` is two). Without
-/// them only output that leaves no doubt counts, and only for a command that failed.
-pub fn read<C: AsRef<[W]>, W: AsRef<str>>(commands: Option<&[C]>, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
-    let ran = match commands {
-        None => command::Ran::unknown(),
-        Some(commands) => {
-            let words: Vec<Vec<&str>> =
-                commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect();
-            command::Ran::of(&words)?
-        }
-    };
-    choose::outcome(&ran, exit_code, output)
+/// `commands` are the simple commands of what was run, in order, each a list of words (`pytest -q | tail -3` is two).
+pub fn read<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
+    choose::outcome(&command::Ran::of(&borrowed(commands))?, exit_code, output)
+}
+
+fn borrowed<'c, C: AsRef<[W]>, W: AsRef<str> + 'c>(commands: &'c [C]) -> Vec<Vec<&'c str>> {
+    commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect()
 }
 
 /// As [`read`], for a command line of a shell.
 pub fn read_line(line: &str, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
-    read(Some(&simple_commands(line)), exit_code, output)
-}
-
-/// Whether what was run may have run tests of others, so that reports of tests in its output count: `make test`, `./ci.sh`,
-/// two frameworks one after another. Not so for one framework, and not for a program that is known to do something else.
-pub fn wraps_tests<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C]) -> bool {
-    let words: Vec<Vec<&str>> = commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect();
-    command::wraps(&words)
+    read(&simple_commands(line), exit_code, output)
 }
 
 /// The simple commands of a command line of a shell, each a list of words.

@@ -3,31 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a story is worth in the end, from worst to best: the order is the meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StoryVerdict {
-    /// No attempt passed.
-    Failed,
-    /// Committed under `--unverified`: nothing was checked.
-    Unverified,
-    /// Changed and all checks green, but nothing of its own was red before.
-    Unproven,
-    /// Its own checks were red before and green after, and every gate is green.
-    Verified,
-}
-
-impl StoryVerdict {
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Unverified => "unverified",
-            Self::Unproven => "unproven",
-            Self::Verified => "verified",
-        }
-    }
-}
-
 /// What the story's own checks said before the agent started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -46,10 +21,10 @@ pub enum Red {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RedPolicy {
-    /// Work on it; the best verdict is *unproven*.
+    /// Work on it; without other tests it is *untested* at best.
     #[default]
     Flag,
-    /// Take it as already true: done without a turn, *unproven*.
+    /// Take it as already true: done without a turn, *untested*.
     Accept,
     /// Do not work on it: a human has to look.
     Refuse,

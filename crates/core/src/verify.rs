@@ -10,9 +10,11 @@
 mod counts;
 mod criteria;
 mod feedback;
+mod from_trees;
 mod job;
 mod judge;
 mod observed;
+mod on_demand;
 mod outcome;
 mod proof;
 mod proof_tree;
@@ -24,17 +26,19 @@ mod steps;
 pub use counts::{CheckState, CountChange, CountFall, TestNames};
 pub use criteria::ProvenCriterion;
 pub use feedback::{Feedback, FeedbackCheck};
+pub use from_trees::changes_of;
 pub use job::{
-    AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, PlannedCheck, ProtectedChange, ProtectedKind, Surface,
-    Tree, VerifyJob,
+    AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, PlannedCheck, ProtectedChange,
+    ProtectedKind, Surface, Tree, VerifyJob,
 };
 pub use judge::judge;
 pub use observed::{BuiltTree, CheckResult, Observed, ResultId, SeenCondition};
-pub use outcome::Outcome;
+pub use on_demand::{CommitRange, Verified};
+pub use outcome::{Outcome, StoryResult};
 pub use proof::{Proof, UnknownProof};
 pub use reason::{Doubt, Failure, Note, Reason};
 pub use report::{TreeIds, VerifyReport};
-pub use seen::OwnBefore;
+pub use seen::{OwnBefore, command_names};
 pub use steps::{Step, next_step, red_check};
 
 #[cfg(test)]

@@ -19,12 +19,11 @@ use crate::check::CheckRun;
 use crate::event::{Recorded, Seal, WaitCause};
 use crate::finish::{Finish, StopSignal};
 use crate::id::{Oid, RunId, StoryId};
-use crate::tamper::Alarm;
-use crate::verdict::StoryVerdict;
+use crate::verify::StoryResult;
 
 pub use brief::Brief;
 pub use phase::Phase;
-pub use story::{AttemptView, StoryView, TurnView, VerificationView};
+pub use story::{AttemptView, ReviewView, StoryView, TurnView, VerificationView};
 
 /// Everything that a surface needs to show a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -38,10 +37,14 @@ pub struct RunView {
     pub format: String,
     pub agent: String,
     pub mode: String,
+    /// The user's own session that the loop holds; absent for runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     pub branch: Option<String>,
     /// Where the branch stood when the run began.
     pub head: Option<Oid>,
-    pub unverified: bool,
+    /// Whether `--unchecked` was given.
+    pub unchecked: bool,
     pub max_iterations: u32,
     /// Stories in the plan, and how many of them are not done yet.
     pub stories: usize,
@@ -86,8 +89,8 @@ pub struct RunView {
     pub leftovers: u32,
     /// Files that are not the agent's to change, and that it edited: the edits were left out.
     pub restored: BTreeSet<String>,
-    /// What was done to tests, gates and their settings.
-    pub alarms: BTreeSet<Alarm>,
+    /// Tests, test data and configuration that attempts changed.
+    pub protected: BTreeSet<String>,
     /// Checks that failed and passed on the same tree.
     pub flaky: BTreeSet<String>,
     pub undone: Vec<String>,
@@ -171,12 +174,17 @@ pub struct Baseline {
     pub runs: Vec<CheckRun>,
 }
 
-/// Stories of this run by verdict, and attempts that were given up.
+/// Stories of this run by what they came to, and attempts that were given up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     pub verified: usize,
-    pub unproven: usize,
-    pub unverified: usize,
+    pub agent_tested: usize,
+    pub untested: usize,
+    pub unchecked: usize,
+    /// Taken by a person.
+    pub accepted: usize,
+    /// A person has to look at them.
+    pub needs_review: usize,
     pub failed: usize,
     /// Attempts, not stories: rejected work that is kept under a ref.
     pub kept_attempts: usize,
@@ -206,7 +214,7 @@ impl RunView {
         view
     }
 
-    /// Drops what the attempts at a story consisted of; sums and verdicts stay.
+    /// Drops what the attempts at a story consisted of; sums and results stay.
     fn forget_attempts(&mut self, id: &StoryId) {
         if let Some(story) = self.index.get(id).and_then(|at| self.touched.get_mut(*at)) {
             (story.attempts, story.title) = (Vec::new(), String::new());
@@ -242,9 +250,9 @@ impl RunView {
         self.paused || self.waiting.is_some() || self.ended.is_some()
     }
 
-    /// Touched stories with this verdict; `None` for those without one yet.
-    pub fn with_verdict(&self, verdict: Option<StoryVerdict>) -> impl Iterator<Item = &StoryView> {
-        self.touched.iter().filter(move |story| story.verdict == verdict)
+    /// Touched stories that came to this; `None` for those that are not decided yet.
+    pub fn with_result(&self, name: Option<&'static str>) -> impl Iterator<Item = &StoryView> {
+        self.touched.iter().filter(move |story| story.result.map(StoryResult::name) == name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which story is next.
 
 use verdone_core::id::StoryId;
-use verdone_core::plan::{Document, Plan, Progress, Selection, select};
+use verdone_core::plan::{Document, Plan, Progress, Selection, Waiting, select};
 
 fn plan(text: &str) -> Plan {
     Document::parse("IMPLEMENTATION_PLAN.md", text.as_bytes()).unwrap_or_else(|error| panic!("{error}")).plan().clone()
@@ -11,7 +11,12 @@ fn progress(attempts: &[(&str, u32)], failed: &[&str]) -> Progress {
     Progress {
         attempts: attempts.iter().map(|(id, count)| (StoryId::from(*id), *count)).collect(),
         failed: failed.iter().map(|id| (StoryId::from(*id), "no attempts left".to_owned())).collect(),
+        ..Progress::default()
     }
+}
+
+fn waiting(stories: &[(&str, Waiting)], failed: &[&str]) -> Progress {
+    Progress { review: stories.iter().map(|(id, how)| (StoryId::from(*id), *how)).collect(), ..progress(&[], failed) }
 }
 
 /// A plan, what was tried, the one story asked for, and the answer.
@@ -37,8 +42,14 @@ fn the_next_story_is_in_progress_then_by_priority_then_first_and_untouched() {
         (chain, progress(&[], &[]), None, Ok("A2")),
         (&half, progress(&[], &[]), None, Ok("A1")),
         (chain, progress(&[], &["A2"]), None, Err("1 failed, 2 waiting for a story that is not done")),
-        (chain, progress(&[], &[]), Some("A1"), Err("0 failed, 1 waiting for a story that is not done")),
+        (chain, progress(&[], &[]), Some("A1"), Err("1 waiting for a story that is not done")),
         (two, progress(&[("A5", 2)], &[]), Some("A5"), Ok("A5")),
+        (two, waiting(&[("A3", Waiting::Aside)], &[]), None, Ok("A4")),
+        (two, waiting(&[("A3", Waiting::Stacked)], &[]), None, Ok("A4")),
+        (two, waiting(&[("A3", Waiting::Aside)], &[]), Some("A3"), Err("1 for you to review")),
+        (chain, waiting(&[("A2", Waiting::Stacked)], &[]), None, Ok("A1")),
+        (chain, waiting(&[("A2", Waiting::Aside)], &[]), None, Err("1 for you to review, 2 waiting for a story that is not done")),
+        (two, waiting(&[("A1", Waiting::Aside), ("A2", Waiting::Aside)], &["A3", "A4", "A5"]), None, Err("3 failed, 2 for you to review")),
         (done, progress(&[], &[]), None, Err("all done")),
         (&half, progress(&[], &[]), Some("A2"), Err("all done")),
         (two, progress(&[], &[]), Some("A9"), Err("all done")),

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use schemars::schema_for;
-use verdone_core::audit::{Audit, Audited, Finding, Missing, Rerun, RerunOutcome};
+use verdone_core::audit::{Audit, Audited, Finding, Rerun, RerunOutcome, Squashed};
 use verdone_core::id::Oid;
+use verdone_core::verify::{Outcome, Proof, StoryResult};
 
-use crate::event_lines::{name, verdict_mark};
+use crate::event_lines::name;
+use crate::judgement::{result_mark, result_words};
 use crate::markdown::escape::{code, text};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, wrap};
@@ -30,7 +32,7 @@ pub fn audit(found: &Audit, style: &Style) -> String {
     };
     for story in &found.stories {
         let mark = match standing(story) {
-            Standing::Holds => story.verdict.map_or(Mark::Unproven, verdict_mark),
+            Standing::Holds => result(story).map_or(Mark::Unproven, result_mark),
             Standing::Open => Mark::Unproven,
             Standing::Fails => Mark::Bad,
         };
@@ -51,8 +53,13 @@ pub fn audit(found: &Audit, style: &Style) -> String {
     }
     for gone in &found.missing {
         put(0, Some(Mark::Bad), Tone::Strong, &clean(gone.story.as_str()));
-        put(2, None, Tone::Dim, &facts_of_missing(gone).join(style.dot()));
+        put(2, None, Tone::Dim, &facts_of(&gone.commit, gone.proof, gone.evidence.as_deref()).join(style.dot()));
         put(2, Some(Mark::Bad), Tone::Plain, &sentence(&gone.problem));
+    }
+    for story in &found.squashed {
+        put(0, Some(result_mark(StoryResult::done(story.proof))), Tone::Strong, &clean(story.story.as_str()));
+        put(2, None, Tone::Dim, &facts_of(&story.commit, story.proof, story.evidence.as_deref()).join(style.dot()));
+        put(2, Some(Mark::Info), Tone::Plain, &crate::words::sentence(&squashed(story)));
     }
     for line in summary(found) {
         put(0, None, Tone::Plain, &line);
@@ -67,10 +74,10 @@ pub fn audit_markdown(found: &Audit) -> String {
         let line = text(line);
         let _ = if at == 0 { writeln!(out, "**{line}**\n") } else { writeln!(out, "{line}\n") };
     }
-    if found.stories.is_empty() && found.missing.is_empty() {
+    if found.stories.is_empty() && found.missing.is_empty() && found.squashed.is_empty() {
         return out;
     }
-    out.push_str("| holds | story | verdict | checks | commit | evidence |\n|---|---|---|---|---|---|\n");
+    out.push_str("| holds | story | result | checks | commit | evidence |\n|---|---|---|---|---|---|\n");
     for story in &found.stories {
         let digest = story.evidence.as_deref().map_or_else(|| "none".to_owned(), |digest| cell(&short_digest(digest)));
         let _ = writeln!(
@@ -82,15 +89,20 @@ pub fn audit_markdown(found: &Audit) -> String {
                 Standing::Fails => "**no**",
             },
             text(&title(story)),
-            story.verdict.map_or("unknown", |verdict| verdict.words()),
+            result(story).map_or("unknown", result_words),
             text(&checks(story)),
             cell(story.commit.short()),
         );
     }
     for gone in &found.missing {
         let digest = gone.evidence.as_deref().map_or_else(|| "none".to_owned(), |digest| cell(&short_digest(digest)));
-        let (story, verdict, commit) = (text(gone.story.as_str()), gone.verdict.words(), cell(gone.commit.short()));
-        let _ = writeln!(out, "| **no** | {story} | {verdict} | missing | {commit} | {digest} |");
+        let (story, proof, commit) = (text(gone.story.as_str()), gone.proof, cell(gone.commit.short()));
+        let _ = writeln!(out, "| **no** | {story} | {proof} | missing | {commit} | {digest} |");
+    }
+    for story in &found.squashed {
+        let digest = story.evidence.as_deref().map_or_else(|| "none".to_owned(), |digest| cell(&short_digest(digest)));
+        let (name, proof, into) = (text(story.story.as_str()), story.proof, cell(story.into.short()));
+        let _ = writeln!(out, "| yes | {name} | {proof} | squashed into {into} | {} | {digest} |", cell(story.commit.short()));
     }
     let problems = found.stories.iter().flat_map(|story| story.problems.iter().map(|told| (story.name(), &story.commit, told)));
     let gone = found.missing.iter().map(|gone| (gone.story.as_str(), &gone.commit, &gone.problem));
@@ -133,7 +145,8 @@ fn summary(found: &Audit) -> Vec<String> {
     let gone = found.missing.len();
     let mut lines = vec![match all {
         0 if gone > 0 => format!("{} missing.", are(gone, "story", "stories")),
-        0 => "No story's commit is in this range.".to_owned(),
+        0 if found.squashed.is_empty() => "No story's commit is in this range.".to_owned(),
+        0 => "No story has a separate commit in this range.".to_owned(),
         _ if found.interrupted => {
             "Interrupted: not every check was run again, so this says nothing about all of them.".to_owned()
         }
@@ -144,10 +157,15 @@ fn summary(found: &Audit) -> Vec<String> {
         1 => "The story does not hold.".to_owned(),
         _ => format!("{hold} of {all} stories hold; {} not.", does(all - hold)),
     }];
+    lines.extend(results(found));
     if found.interrupted {
         let left = found.stories.iter().filter(|story| was_interrupted(story));
         let names: Vec<String> = left.map(|story| clean(story.name())).collect();
         lines.push(format!("Not run again: {}.", names.join(", ")));
+    }
+    if !found.squashed.is_empty() {
+        let stories = plural(found.squashed.len(), "story was", "stories were");
+        lines.push(format!("{stories} squashed into a commit with exactly the files that were verified."));
     }
     if found.elsewhere > 0 {
         lines.push(format!(
@@ -180,6 +198,19 @@ fn summary(found: &Audit) -> Vec<String> {
         lines.push(format!("No evidence notes are here; to get them: {FETCH}"));
     }
     lines
+}
+
+/// Stories by what they came to, the best first.
+fn results(found: &Audit) -> Option<String> {
+    let of = |kind: &StoryResult| found.stories.iter().filter_map(result).filter(|result| result.name() == kind.name()).count();
+    let counted = StoryResult::KINDS.iter().map(|kind| (of(kind), *kind)).filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = counted.map(|(number, kind)| format!("{number} {}", result_words(kind))).collect();
+    (!parts.is_empty()).then(|| format!("By their evidence: {}.", parts.join(", ")))
+}
+
+fn result(story: &Audited) -> Option<StoryResult> {
+    let proof = story.proof?;
+    Some(StoryResult { outcome: story.outcome.unwrap_or(Outcome::Done), proof: Some(proof) })
 }
 
 fn are(number: usize, one: &str, many: &str) -> String {
@@ -221,7 +252,7 @@ fn title(story: &Audited) -> String {
 
 fn facts(story: &Audited) -> Vec<String> {
     let mut facts = vec![format!("commit {}", clean(story.commit.short()))];
-    facts.push(story.verdict.map_or("verdict unknown", |verdict| verdict.words()).to_owned());
+    facts.push(result(story).map_or("proof unknown", result_words).to_owned());
     facts.push(checks(story));
     facts.extend(story.session.as_deref().map(|session| format!("session {}", clean(session))));
     facts.extend(story.cost_usd.map(cost));
@@ -229,10 +260,16 @@ fn facts(story: &Audited) -> Vec<String> {
     facts
 }
 
-fn facts_of_missing(gone: &Missing) -> Vec<String> {
-    let mut facts = vec![format!("commit {}", clean(gone.commit.short())), gone.verdict.words().to_owned()];
-    facts.extend(gone.evidence.as_deref().map(short_digest));
+fn facts_of(commit: &Oid, proof: Proof, evidence: Option<&str>) -> Vec<String> {
+    let mut facts = vec![format!("commit {}", clean(commit.short())), proof.to_string()];
+    facts.extend(evidence.map(short_digest));
     facts
+}
+
+fn squashed(story: &Squashed) -> String {
+    let into = clean(story.into.short());
+    let with = if story.with_later { ", with the stories that were built on it" } else { ", which has the same files" };
+    format!("squashed into {into}{with}")
 }
 
 fn checks(story: &Audited) -> String {
@@ -245,7 +282,7 @@ fn checks(story: &Audited) -> String {
 }
 
 fn again(run: &Rerun) -> String {
-    format!("Run again on a clean checkout, {} {} ({})", clean(&run.name), clean(&run.text), duration(run.duration_ms))
+    format!("Run again, {} {} ({})", clean(&run.name), clean(&run.text), duration(run.duration_ms))
 }
 
 fn rerun_words(outcome: RerunOutcome) -> &'static str {

@@ -4,22 +4,21 @@ use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
 use verdone_core::control::Request;
 use verdone_core::done::{JudgeFact, JudgeRecord};
-use verdone_core::event::{Event, Place, VerifyOutcome};
+use verdone_core::event::{Event, Place, Rejection, Verified};
 use verdone_core::finish::StopSignal;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::lifecycle::{Meaning, ScriptExit};
-use verdone_core::proof::{AgentTest, AsBefore, Doubted};
-use verdone_core::tamper::{Alarm, Severity};
-use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::verdict::Red;
+use verdone_core::verify::{Failure, Outcome, Reason, StoryResult, Tree, VerifyReport};
 use verdone_core::view::RunView;
 
 use crate::guard::{guard_failed, guard_file};
+use crate::judgement::{argument, changed_label, committed_as, first_of, result_mark};
 use crate::landing::{landed, not_landed, weak_seal};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
 use crate::words::{
-    because, check_mark, checks, compacted, context, duration, ended, facts, given_up, outcome, plural, red, sentence, usage,
-    wait_cause,
+    because, check_mark, checks, compacted, context, duration, ended, facts, given_up, plural, red, sentence, usage, wait_cause,
 };
 
 /// Lines of a failed check that are shown; the rest is in its file.
@@ -116,33 +115,47 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", wait_cause(*why)))]
         }
         Event::WaitEnded { .. } => vec![Line::under(Mark::Info, "Continuing after the wait")],
-        Event::Verified { .. } => verified(view, event, dot),
-        Event::Committed { commit, verdict, files, noted, .. } => {
+        Event::Verified(seen) => verified(view, seen, dot),
+        Event::Committed { commit, proof, outcome, files, noted, .. } => {
             let files = plural(*files as usize, "file", "files");
-            let text = format!("Committed {}{dot}{}{dot}{files}", clean(commit.short()), verdict.words());
-            let mut lines = vec![Line::under(verdict_mark(*verdict), text)];
+            let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
+            let text = format!("Committed {}{dot}{}{dot}{files}", clean(commit.short()), committed_as(result));
+            let mut lines = vec![Line::under(result_mark(result), text)];
             if !noted {
                 lines.push(Line::under(Mark::Warn, "Could not write the evidence note; the evidence is in the journal"));
             }
             lines
         }
+        Event::Marked { proof, files, reason, .. } => {
+            let files = plural(*files as usize, "file", "files");
+            let result = StoryResult::done(*proof);
+            let mut lines = vec![Line::under(result_mark(result), format!("Done{dot}{}{dot}{files}", committed_as(result)))];
+            lines.extend(reason.iter().map(|reason| Line::under(Mark::Warn, because("Not committed", reason))));
+            lines
+        }
         Event::CommitRefused { message, .. } => vec![Line::under(Mark::Bad, because("Commit refused", message))],
+        // The line about the review says why.
+        Event::AttemptRejected { rejection: Rejection::NeedsReview, .. } => Vec::new(),
         Event::AttemptRejected { place, rejection: why, reason } => {
             let why = given_up(why, reason);
             vec![Line::under(Mark::Bad, format!("Gave up attempt {}: {why}", place.attempt))]
         }
         Event::AttemptKept { kept: commit, files, .. } => vec![Line::under(Mark::Back, kept(commit, *files))],
         Event::AttemptDropped { reason, .. } => vec![Line::under(Mark::Warn, because("Dropped the attempt", reason))],
-        Event::Landed { branch, from, to } => vec![Line::top(Mark::Good, landed(view, branch, from, to))],
+        Event::Landed { branch, from, to, .. } => vec![Line::top(Mark::Good, landed(view, branch, from, to))],
         Event::LandingRefused { reason } => vec![Line::top(Mark::Warn, not_landed(reason))],
-        Event::RegressionChecked { held, runs, not_checked, doubted, .. } => {
-            let mut lines = regression(*held, runs, not_checked, dot);
-            lines.extend(doubted.iter().map(|doubted| Line::top(Mark::Unproven, doubted_story(doubted))));
-            lines
-        }
+        Event::RegressionChecked { held, runs, not_checked, .. } => regression(*held, runs, not_checked, dot),
         Event::Regressed { story, runs, again } => regressed(story, runs, *again),
         Event::StoryFailed { story, reason } => {
             vec![Line::top(Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason))]
+        }
+        Event::ReviewNeeded { place, work, reasons, .. } => review_needed(&place.story, work, reasons),
+        Event::Accepted { story, commit, proof, by, .. } => {
+            let (story, commit, by) = (clean(story.as_str()), clean(commit.short()), clean(by));
+            vec![Line::top(Mark::Good, format!("Accepted {story} as {commit}{dot}{proof}{dot}by {by}"))]
+        }
+        Event::Refused { story, by } => {
+            vec![Line::top(Mark::Bad, format!("{} was rejected by {}", clean(story.as_str()), clean(by)))]
         }
         Event::ScriptRan { script, exit, meaning, .. } if *exit != ScriptExit::Code(0) => {
             vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
@@ -204,30 +217,12 @@ fn regressed(story: &StoryId, runs: &[CheckRun], again: bool) -> Vec<Line> {
     lines
 }
 
-/// A story that was verified and is not any more.
-fn doubted_story(doubted: &Doubted) -> String {
-    because(&format!("{} is no longer proven", clean(doubted.story.as_str())), &doubted.reason())
-}
-
-/// What the tests of an attempt showed, in a sentence.
-pub(crate) fn agent_test(tests: &AgentTest) -> (Mark, String) {
-    let names = files(&tests.files);
-    match &tests.unproven {
-        Some(why) => (Mark::Unproven, because("The attempt's tests prove nothing", why)),
-        None if tests.proves() && tests.broken_before => {
-            (Mark::Good, format!("The attempt's tests do not build without its work and pass with it: {names}"))
-        }
-        None if tests.proves() => (Mark::Good, format!("The attempt's tests fail without its work and pass with it: {names}")),
-        None => (Mark::Bad, format!("The attempt's tests fail in a clean tree: {names}")),
-    }
-}
-
-/// What the story's own checks said as they were before the work, in a sentence.
-pub(crate) fn as_before(seen: &AsBefore) -> (Mark, String) {
-    match seen.doubt() {
-        Some(why) => (Mark::Unproven, because("Unproven", &why)),
-        None => (Mark::Good, format!("The story's check also passes in its original form ({} changed)", clean(&seen.names()))),
-    }
+/// What to look at, why, and what to type then.
+fn review_needed(story: &StoryId, work: &Oid, reasons: &[String]) -> Vec<Line> {
+    let why = because(&format!("Needs review: {}", clean(story.as_str())), &first_of(reasons));
+    let id = argument(story);
+    let next = format!("git show {}, then verdone accept {id} or verdone reject {id}", clean(work.short()));
+    vec![Line::top(Mark::Warn, why), Line::under(Mark::Info, next)]
 }
 
 /// Who was asked to refute the work, and the answer. The reason of the verification has the findings.
@@ -251,14 +246,6 @@ pub(crate) fn kept(commit: &Oid, files: u32) -> String {
 
 pub(crate) fn passes(stories: u32) -> &'static str {
     if stories == 1 { "passes" } else { "pass" }
-}
-
-pub(crate) fn verdict_mark(verdict: StoryVerdict) -> Mark {
-    match verdict {
-        StoryVerdict::Verified => Mark::Good,
-        StoryVerdict::Unproven | StoryVerdict::Unverified => Mark::Unproven,
-        StoryVerdict::Failed => Mark::Bad,
-    }
 }
 
 pub(crate) fn script_mark(meaning: Meaning) -> Mark {
@@ -297,8 +284,8 @@ fn started(view: &RunView, dot: &str) -> Vec<Line> {
     facts.extend(view.branch.as_ref().map(|branch| format!("branch {}", clean(branch))));
     let mut lines = vec![Line::top(Mark::Info, facts.join(dot))];
     lines.extend(weak_seal(view.seal.as_ref()).map(|text| Line::top(Mark::Warn, text)));
-    if view.unverified {
-        lines.push(Line::top(Mark::Warn, "This run has no checks (--unverified), so no story can become verified"));
+    if view.unchecked {
+        lines.push(Line::top(Mark::Warn, "Stories that nothing checks are committed, too (--unchecked)"));
     }
     lines
 }
@@ -372,80 +359,69 @@ fn left_behind(leftovers: u32) -> Option<Line> {
     (leftovers > 0).then(|| Line::under(Mark::Warn, text))
 }
 
-fn verified(view: &RunView, event: &Event, dot: &str) -> Vec<Line> {
-    let Event::Verified {
-        place,
-        outcome: found,
-        runs,
-        reason,
-        restored,
-        alarms,
-        agent_test: tests,
-        as_before: before,
-        judge,
-        ..
-    } = event
-    else {
-        return Vec::new();
-    };
+fn verified(view: &RunView, seen: &Verified, dot: &str) -> Vec<Line> {
+    let report = &seen.report;
     let mut lines = Vec::new();
-    if !restored.is_empty() {
-        lines.push(Line::under(Mark::Warn, format!("Ignored the agent's changes to {}", files(restored))));
+    if !seen.restored.is_empty() {
+        lines.push(Line::under(Mark::Warn, format!("Ignored the agent's changes to {}", files(&seen.restored))));
     }
-    for run in runs {
+    for run in seen.runs() {
         lines.push(checked(run, dot));
         if !run.outcome.passed() {
             lines.extend(tail(run));
         }
     }
-    lines.extend(alarm_lines(alarms));
-    lines.extend(tests.as_deref().map(agent_test).map(|(mark, text)| Line::under(mark, text)));
-    if let Some(before) = before.as_deref() {
-        let (mark, text) = as_before(before);
-        lines.push(Line::under(mark, text));
-        if !before.holds() {
-            lines.push(Line::under(Mark::Info, "if the story is meant to change its check, name the file in its Scope:"));
-        }
-    }
-    lines.extend(judge.as_deref().map(|judge| judged(judge, dot)).map(|(mark, text)| Line::under(mark, text)));
-    let why = reason.as_deref().unwrap_or_default();
+    lines.extend(changed_label(&report.protected).map(|label| Line::under(Mark::Info, sentence(&label))));
+    lines.extend(seen.judge.as_ref().map(|judge| judged(judge, dot)).map(|(mark, text)| Line::under(mark, text)));
     let claimed = view
-        .story(&place.story)
+        .story(&seen.place.story)
         .and_then(|story| story.attempts.last())
         .and_then(|attempt| attempt.verifications.last())
         .is_some_and(|seen| seen.false_claim);
-    match found {
-        VerifyOutcome::Passed => {}
-        VerifyOutcome::NothingChanged if claimed => {
-            lines.push(Line::under(Mark::Bad, because("Claimed done, but nothing changed", why)));
-        }
-        VerifyOutcome::Failed if claimed => {
-            lines.push(Line::under(Mark::Bad, because("Claimed done, but the checks fail", why)));
-        }
-        VerifyOutcome::Failed if runs.iter().any(CheckRun::blocks) && why.is_empty() => {}
-        VerifyOutcome::NothingChanged | VerifyOutcome::Failed | VerifyOutcome::Refused => {
-            lines.push(Line::under(Mark::Bad, because(&sentence(outcome(found)), why)));
-        }
-        VerifyOutcome::Interrupted => lines.push(Line::under(Mark::Warn, "Checks were interrupted")),
-    }
+    lines.extend(judgement(report, claimed));
     lines
 }
 
-/// Ignored changes have a line already.
-fn alarm_lines(alarms: &[Alarm]) -> Vec<Line> {
-    const SHOWN: usize = 10;
-    let told: Vec<&Alarm> = alarms.iter().filter(|alarm| !alarm.is_undone()).collect();
-    let line = |alarm: &&Alarm| {
-        let mark = match alarm.severity {
-            Severity::Low => Mark::Info,
-            Severity::Medium => Mark::Warn,
-            Severity::High => Mark::Bad,
-        };
-        Line::under(mark, sentence(&clean(&alarm.sentence())))
+fn judgement(report: &VerifyReport, claimed: bool) -> Vec<Line> {
+    match (report.outcome, report.proof) {
+        (Outcome::Done | Outcome::Accepted, Some(proof)) => {
+            let why = report.reasons.first().map(ToString::to_string).unwrap_or_default();
+            vec![Line::under(result_mark(StoryResult::done(proof)), because(&sentence(proof.name()), &why))]
+        }
+        // The commit, or the line about the review, says the rest.
+        (Outcome::Done | Outcome::Accepted, None) | (Outcome::NeedsReview, _) => Vec::new(),
+        (Outcome::Failed, _) if report.was_interrupted() => vec![Line::under(Mark::Warn, "Checks were interrupted")],
+        (Outcome::Failed, _) if report.is_doubted() => doubted(report),
+        (Outcome::Failed, _) => failed(report, claimed),
+    }
+}
+
+/// All checks pass, but the agent gets a turn to do something about what is in doubt.
+fn doubted(report: &VerifyReport) -> Vec<Line> {
+    let mut lines = vec![Line::under(Mark::Warn, because("Not done yet", &first_of(&report.problems())))];
+    lines.extend(report.runs_on(Tree::Pristine).iter().filter(|run| run.blocks()).flat_map(tail));
+    lines
+}
+
+fn failed(report: &VerifyReport, claimed: bool) -> Vec<Line> {
+    let failures = || {
+        report.reasons.iter().filter_map(|reason| match reason {
+            Reason::Failure(failure) => Some(failure),
+            Reason::Doubt(_) | Reason::Note(_) => None,
+        })
     };
-    let mut lines: Vec<Line> = told.iter().take(SHOWN).map(line).collect();
-    if told.len() > SHOWN {
-        lines.push(Line::under(Mark::Info, format!("and {} more like these", told.len() - SHOWN)));
+    let nothing_changed = failures().any(|failure| *failure == Failure::NothingChanged);
+    // Checks that fail have a line already.
+    let is_shown = |failure: &&Failure| {
+        matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. } | Failure::NothingChanged)
+    };
+    let others = failures().filter(|failure| !is_shown(failure));
+    let mut lines: Vec<Line> = others.map(|failure| Line::under(Mark::Bad, sentence(&clean(&failure.to_string())))).collect();
+    match (claimed, nothing_changed) {
+        (true, true) => lines.push(Line::under(Mark::Bad, "Claimed done, but nothing changed")),
+        (true, false) => lines.push(Line::under(Mark::Bad, "Claimed done, but the checks fail")),
+        (false, true) => lines.push(Line::under(Mark::Bad, "Nothing changed")),
+        (false, false) => {}
     }
     lines
 }

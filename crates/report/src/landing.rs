@@ -3,10 +3,12 @@
 use verdone_core::event::{Seal, SealLevel};
 use verdone_core::finish::Finish;
 use verdone_core::id::Oid;
-use verdone_core::view::{AttemptView, RunView};
+use verdone_core::view::{AttemptView, RunView, StoryView};
 
 use crate::event_lines::files;
+use crate::judgement::argument;
 use crate::style::Tone;
+use crate::summary::awaited;
 use crate::width::clean;
 use crate::words::{because, plural, sentence};
 
@@ -37,7 +39,12 @@ pub(crate) fn commits(view: &RunView) -> Vec<(Tone, String)> {
             None => ", not landed yet".to_owned(),
         };
         // A running run still moves its branch.
-        let command = if can_land(view) && view.ended.is_some() { " (verdone land)" } else { "" };
+        let held_up = awaited(view).find(|story| story.is_on_branch());
+        let command = match held_up {
+            _ if !can_land(view) || view.ended.is_none() => String::new(),
+            Some(story) => format!(" (waiting for verdone accept {})", argument(&story.id)),
+            None => " (verdone land)".to_owned(),
+        };
         rows.push((Tone::Plain, format!("{count}{branch}{landed}{command}")));
         let refused = landing.and_then(|landing| landing.refused.as_ref());
         rows.extend(refused.map(|reason| (Tone::Warn, not_landed(reason))));
@@ -48,10 +55,20 @@ pub(crate) fn commits(view: &RunView) -> Vec<(Tone, String)> {
 }
 
 /// What to type after a run has ended.
-pub(crate) fn next_step(view: &RunView) -> Option<&'static str> {
+pub(crate) fn next_step(view: &RunView) -> Option<String> {
     let finish = view.finish?;
     let lands = finish == Finish::Complete && view.unlanded > 0 && can_land(view);
-    Some(if lands { "verdone land, or verdone report to see the evidence first" } else { finish.next_step() })
+    let waiting: Vec<&StoryView> = awaited(view).collect();
+    Some(match waiting.as_slice() {
+        [] if lands => "verdone land, or verdone report to see the evidence first".to_owned(),
+        [] => finish.next_step().to_owned(),
+        [one] => review_step(&argument(&one.id)),
+        [_, _, ..] => review_step("STORY"),
+    })
+}
+
+fn review_step(story: &str) -> String {
+    format!("verdone show {story} to see why; then verdone accept {story}, or verdone reject {story}")
 }
 
 /// What this machine does not enforce. `None` behind a full seal, and in journals that do not say.

@@ -2,13 +2,15 @@
 
 use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Place, Recorded};
+use verdone_core::verify::StoryResult;
 
-use crate::event_lines::{asked, files, kept, passes, script_mark, signal_name, verdict_mark};
+use crate::event_lines::{asked, files, kept, passes, script_mark, signal_name};
 use crate::guard::guard_failed;
+use crate::judgement::{committed_as, report_mark, report_words, result_mark};
 use crate::landing::not_landed;
 use crate::style::{Mark, Style};
 use crate::width::clean;
-use crate::words::{because, checks, duration, given_up, moment, plural, red, sentence, verification, wait_cause};
+use crate::words::{because, checks, duration, moment, plural, red, rejected, sentence, wait_cause};
 
 /// Never more than one line and never cut: it may be searched.
 pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
@@ -29,14 +31,16 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::TurnEnded { place, .. }
         | Event::WaitStarted { place, .. }
         | Event::WaitEnded { place }
-        | Event::Verified { place, .. }
         | Event::CommitStarted { place, .. }
         | Event::Committed { place, .. }
+        | Event::Marked { place, .. }
         | Event::CommitRefused { place, .. }
         | Event::AttemptRejected { place, .. }
         | Event::IterationSkipped { place }
         | Event::AttemptKept { place, .. }
+        | Event::ReviewNeeded { place, .. }
         | Event::AttemptDropped { place, .. } => Some(place),
+        Event::Verified(seen) => Some(&seen.place),
         Event::GuardFailed { place, .. } => place.as_ref(),
         Event::RunStarted { .. }
         | Event::RegressionStarted { .. }
@@ -45,6 +49,8 @@ fn place(event: &Event) -> Option<&Place> {
         | Event::Reopened { .. }
         | Event::BaselineChecked { .. }
         | Event::StoryFailed { .. }
+        | Event::Accepted { .. }
+        | Event::Refused { .. }
         | Event::StopRequested { .. }
         | Event::ScriptRan { .. }
         | Event::Asked { .. }
@@ -61,7 +67,6 @@ fn place(event: &Event) -> Option<&Place> {
 
 fn said(event: &Event) -> (Mark, String) {
     use verdone_core::agent::TurnOutcome;
-    use verdone_core::event::VerifyOutcome;
     match event {
         Event::RunStarted { run, plan, agent, stories, open, .. } => {
             let stories = plural(*stories, "story", "stories");
@@ -102,19 +107,40 @@ fn said(event: &Event) -> (Mark, String) {
             (Mark::Warn, format!("{}, waiting until {until:.0}", because(wait_cause(*why), reason)))
         }
         Event::WaitEnded { .. } => (Mark::Info, "Continuing after the wait".to_owned()),
-        Event::Verified { outcome: found, runs, reason, .. } => {
-            let mark = if *found == VerifyOutcome::Passed { Mark::Good } else { Mark::Bad };
-            let why = if runs.is_empty() { String::new() } else { checks(runs) };
-            (mark, because(&verification(found), reason.as_deref().unwrap_or(&why)))
+        Event::Verified(seen) => {
+            let (report, runs) = (&seen.report, seen.runs());
+            let why = match report.problems().as_slice() {
+                [] if runs.is_empty() => String::new(),
+                [] => checks(runs),
+                problems => problems.join("; "),
+            };
+            (report_mark(report), because(&format!("Verification: {}", report_words(report)), &why))
         }
-        Event::CommitStarted { tree, verdict, .. } => {
-            (Mark::Info, format!("Committing tree {} as {}", clean(tree.short()), verdict.words()))
+        Event::CommitStarted { tree, proof, outcome, .. } => {
+            let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
+            (Mark::Info, format!("Committing tree {} as {}", clean(tree.short()), committed_as(result)))
         }
-        Event::Committed { commit, verdict, .. } => {
-            (verdict_mark(*verdict), format!("Committed {}, {}", clean(commit.short()), verdict.words()))
+        Event::Committed { commit, proof, outcome, .. } => {
+            let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
+            (result_mark(result), format!("Committed {}, {}", clean(commit.short()), committed_as(result)))
         }
+        Event::Marked { proof, reason, .. } => {
+            let result = StoryResult::done(*proof);
+            let text = format!("Done, {}", committed_as(result));
+            let why = reason.as_ref().map(|why| because("not committed", why)).unwrap_or_default();
+            (result_mark(result), because(&text, &why))
+        }
+        Event::ReviewNeeded { work, reasons, .. } => {
+            let what = format!("Needs review ({})", clean(work.short()));
+            (Mark::Warn, because(&what, &reasons.join("; ")))
+        }
+        Event::Accepted { story, commit, proof, by, reasons, .. } => {
+            let (story, commit, by) = (clean(story.as_str()), clean(commit.short()), clean(by));
+            (Mark::Good, because(&format!("Accepted {story} as {commit}, {proof}, by {by}"), &reasons.join("; ")))
+        }
+        Event::Refused { story, by } => (Mark::Bad, format!("{} was rejected by {}", clean(story.as_str()), clean(by))),
         Event::CommitRefused { message, .. } => (Mark::Bad, because("Commit refused", message)),
-        Event::AttemptRejected { rejection: why, reason, .. } => (Mark::Bad, format!("Gave up: {}", given_up(why, reason))),
+        Event::AttemptRejected { rejection: why, reason, .. } => rejected(why, reason),
         Event::AttemptKept { kept: commit, files, .. } => (Mark::Back, kept(commit, *files)),
         Event::AttemptDropped { reason, .. } => (Mark::Warn, because("Dropped the attempt", reason)),
         Event::Reapplied { story, was, commit, .. } => {
@@ -122,17 +148,14 @@ fn said(event: &Event) -> (Mark, String) {
             (Mark::Good, format!("Re-applied {} as {commit}, which was {was}", clean(story.as_str())))
         }
         Event::LandingStarted { to } => (Mark::Info, format!("Landing {}", clean(to.short()))),
-        Event::Landed { branch, from, to } => {
+        Event::Landed { branch, from, to, .. } => {
             (Mark::Good, format!("Landed {}..{} on {}", clean(from.short()), clean(to.short()), clean(branch)))
         }
         Event::LandingRefused { reason } => (Mark::Warn, not_landed(reason)),
         Event::RegressionStarted { .. } => (Mark::Info, "Checking proven stories again".to_owned()),
-        Event::RegressionChecked { held, runs, not_checked, doubted, .. } => {
+        Event::RegressionChecked { held, runs, not_checked, .. } => {
             let mark = if runs.iter().all(|run| run.outcome.passed()) { Mark::Good } else { Mark::Bad };
-            let mut left = if not_checked.is_empty() { String::new() } else { format!(", {} not checked", not_checked.len()) };
-            for doubted in doubted {
-                left.push_str(&clean(&format!("; {} is no longer proven: {}", doubted.story, doubted.reason())));
-            }
+            let left = if not_checked.is_empty() { String::new() } else { format!(", {} not checked", not_checked.len()) };
             (
                 mark,
                 format!(

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
 use verdone_core::id::StoryId;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::{Outcome, Proof, StoryResult, Tree};
 use verdone_core::view::{AttemptView, RunView, StoryView};
 
-use crate::event_lines::{agent_test, as_before, judged, name};
+use crate::event_lines::{judged, name};
 use crate::guard::guard_told;
+use crate::judgement::{argument, changed_label};
 use crate::landing::{commits, next_step, weak_seal};
-use crate::summary::{cost_per_verified, false_claims, flaky, tally, work};
+use crate::summary::{awaited, cost_per_verified, false_claims, flaky, tally, work};
 use crate::width::clean;
 use crate::words::{checks, duration, given_up, last_words, moment, plural, red, sentence, short_digest, usage};
 use escape::{code, text};
@@ -45,28 +46,43 @@ pub struct ListedStory {
 /// More of a list than this is counted, not listed.
 const LONGEST_LIST: usize = 200;
 
+/// Sections of what is done, the best proven first.
+const TAKEN: [(StoryResult, &str, &str); 5] = [
+    (
+        StoryResult::done(Proof::Verified),
+        "Done and verified",
+        "Their checks failed before the work and pass now; every gate passes.",
+    ),
+    (
+        StoryResult::done(Proof::AgentTested),
+        "Done and agent-tested",
+        "Tests that the agent wrote fail without the work and pass with it; every gate passes with the old tests, too.",
+    ),
+    (
+        StoryResult::done(Proof::Untested),
+        "Done, but untested",
+        "All checks pass, but none of them is known to fail without the work. Please review.",
+    ),
+    (StoryResult::done(Proof::Unchecked), "Done, but unchecked", "Committed without any check. Please review."),
+    (StoryResult { outcome: Outcome::Accepted, proof: None }, "Accepted", "A person looked at them and took them."),
+];
+
 pub fn markdown(view: &RunView, extra: &Extra) -> String {
     let now = view.active_ms();
     let mut out = head(view, extra, now);
-    let done = [
-        (StoryVerdict::Verified, "Done and verified", "Their checks failed before the work and pass now; every gate passes."),
-        (
-            StoryVerdict::Unproven,
-            "Done, but unproven",
-            "All checks pass, but none of them failed before the work. Please review.",
-        ),
-        (StoryVerdict::Unverified, "Unverified", "Committed without any check. Please review."),
-    ];
-    for (verdict, title, meaning) in done {
-        let stories: Vec<&StoryView> = view.with_verdict(Some(verdict)).collect();
+    for (kind, title, meaning) in TAKEN {
+        let stories: Vec<&StoryView> = view.with_result(Some(kind.name())).collect();
         section(&mut out, title, meaning, &stories, |out, story| committed(out, story, now));
     }
+    let awaited: Vec<&StoryView> = awaited(view).collect();
+    let meaning = "All checks pass, but a person has to look at them before they can land.";
+    section(&mut out, "Needs review", meaning, &awaited, |out, story| to_review(out, story, now));
     let claimed = "Marked as done in the plan, without evidence.";
     listed(&mut out, "Claimed", claimed, &extra.claimed);
-    let failed: Vec<&StoryView> = view.with_verdict(Some(StoryVerdict::Failed)).collect();
+    let failed: Vec<&StoryView> = view.with_result(Some(StoryResult::FAILED.name())).collect();
     let kept = "Not committed. Each attempt is kept as a commit.";
     section(&mut out, "Failed", kept, &failed, |out, story| rejected(out, story, now));
-    let unfinished: Vec<&StoryView> = view.with_verdict(None).collect();
+    let unfinished: Vec<&StoryView> = view.with_result(None).collect();
     section(&mut out, "Not finished", "Started, but neither done nor failed.", &unfinished, |out, story| {
         rejected(out, story, now);
     });
@@ -97,7 +113,7 @@ fn head(view: &RunView, extra: &Extra, now: u64) -> String {
         facts.push(("Finish", text(&format!("{} (exit code {code}). {reason}", finish.name()))));
     }
     facts.extend(commits(view).into_iter().map(|(_, said)| ("Commits", text(&said))));
-    facts.extend(next_step(view).map(|step| ("Next", text(step))));
+    facts.extend(next_step(view).map(|step| ("Next", text(&step))));
     facts.extend(weak_seal(view.seal.as_ref()).map(|said| ("Seal", text(&said))));
     facts.extend(extra.run_dir.as_ref().map(|dir| ("Files", code(dir))));
     for (name, value) in facts {
@@ -152,38 +168,61 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
         put!(out, "  - commit {}, {files}: {}\n", code(commit.short()), code(&format!("git show {}", commit.short())));
     }
     if let Some(seen) = attempt.verifications.last() {
-        put!(out, "  - evidence: {}\n", text(&checks(&seen.runs)));
+        put!(out, "  - evidence: {}\n", text(&checks(seen.report.runs_on(Tree::Attempt))));
     }
-    // Done, but no longer proven.
-    if let Some(reason) = &story.reason {
-        put!(out, "  - **{}**\n", text(reason));
+    if let Some(by) = story.review.as_ref().and_then(|review| review.settled_by.as_ref()) {
+        put!(out, "  - accepted by {}\n", text(by));
     }
+    reasons(out, story, attempt);
     if let Some(digest) = &attempt.evidence {
         put!(out, "  - note: {}\n", code(&short_digest(digest)));
     }
     if let Some(claim) = attempt.turns.last().and_then(|turn| turn.claim.as_ref()) {
         put!(out, "  - claimed: {}\n", text(&last_words(claim)));
     }
-    if let Some(found) = attempt.red {
+    // Newer journals have it among the reasons.
+    if let Some(found) = attempt.red.filter(|_| attempt.verifications.last().is_none_or(|seen| seen.report.reasons.is_empty())) {
         put!(out, "  - {}\n", red(found));
-    }
-    if let Some(tests) = attempt.verifications.last().and_then(|seen| seen.agent_test.as_ref()) {
-        put!(out, "  - {}\n", text(&agent_test(tests).1));
-    }
-    if let Some(before) = attempt.verifications.last().and_then(|seen| seen.as_before.as_ref()) {
-        put!(out, "  - {}\n", text(&as_before(before).1));
     }
     if let Some(judge) = attempt.verifications.last().and_then(|seen| seen.judge.as_ref()) {
         put!(out, "  - {}\n", text(&judged(judge, ", ").1));
     }
     for each in attempt.criteria.iter().take(LONGEST_LIST) {
         let prover =
-            each.prover.as_ref().map_or_else(|| "**unproven**".to_owned(), |prover| format!("proven by {}", text(prover)));
+            each.prover.as_ref().map_or_else(|| "**not proven**".to_owned(), |prover| format!("proven by {}", text(prover)));
         put!(out, "  - criterion: {}: {prover}\n", text(&each.text));
     }
     for earlier in story.attempts.iter().filter(|attempt| attempt.kept.is_some()) {
         kept(out, earlier);
     }
+}
+
+/// Why it is proven as it is, or why a person had to look at it; and which tests and configuration it changed.
+fn reasons(out: &mut String, story: &StoryView, attempt: &AttemptView) {
+    let report = attempt.verifications.last().map(|seen| &seen.report);
+    let seen = || report.iter().flat_map(|report| &report.reasons).map(ToString::to_string).collect::<Vec<_>>();
+    let told = story.review.as_ref().map_or_else(seen, |review| review.reasons.clone());
+    for reason in told.iter().take(LONGEST_LIST) {
+        put!(out, "  - {}\n", text(reason));
+    }
+    if let Some(label) = report.and_then(|report| changed_label(&report.protected)) {
+        put!(out, "  - {}\n", text(&label));
+    }
+}
+
+fn to_review(out: &mut String, story: &StoryView, now: u64) {
+    out.push_str(&story_line(story, now));
+    let Some(attempt) = story.attempts.last() else { return };
+    if let Some(proof) = story.result.and_then(|result| result.proof) {
+        put!(out, "  - proof so far: {proof}\n");
+    }
+    reasons(out, story, attempt);
+    if let Some(review) = &story.review {
+        let place = if review.stacked { ", which later stories build on" } else { "" };
+        put!(out, "  - the work: {}{place}\n", code(&format!("git show {}", review.work.short())));
+    }
+    let id = argument(&story.id);
+    put!(out, "  - then {} or {}\n", code(&format!("verdone accept {id}")), code(&format!("verdone reject {id}")));
 }
 
 fn rejected(out: &mut String, story: &StoryView, now: u64) {
@@ -210,23 +249,15 @@ fn kept(out: &mut String, attempt: &AttemptView) {
     }
 }
 
-/// Whether it is unproven because its check was changed.
-fn is_in_doubt(story: &StoryView) -> bool {
-    let seen = story.committed().and_then(|attempt| attempt.verifications.last()).and_then(|seen| seen.as_before.as_ref());
-    story.verdict == Some(StoryVerdict::Unproven) && (story.reason.is_some() || seen.is_some_and(|seen| !seen.holds()))
-}
-
 fn review(out: &mut String, view: &RunView) {
     let mut points: Vec<String> = Vec::new();
     points.extend(false_claims(view.false_claims).map(|said| format!("{said}.")));
-    if view.counts.unproven + view.counts.unverified > 0 {
-        let in_doubt = view.touched.iter().filter(|story| is_in_doubt(story)).count();
-        let n = (view.counts.unproven + view.counts.unverified).saturating_sub(in_doubt);
-        let commits = |n| plural(n, "commit", "commits");
-        let nothing_red = format!("{} to review: no check of the story failed before the work.", commits(n));
-        points.extend((n > 0).then_some(nothing_red));
-        let changed = format!("{} to review: the story's check was changed, and the original does not pass.", commits(in_doubt));
-        points.extend((in_doubt > 0).then_some(changed));
+    let weak = [
+        (view.counts.untested, "whose checks are not known to fail without the work"),
+        (view.counts.unchecked, "that nothing checked"),
+    ];
+    for (number, what) in weak.into_iter().filter(|(number, _)| *number > 0) {
+        points.push(format!("{} to review, {what}.", plural(number, "commit", "commits")));
     }
     let files = |names: &std::collections::BTreeSet<String>| {
         let more = names.len().saturating_sub(LONGEST_LIST);
@@ -239,8 +270,9 @@ fn review(out: &mut String, view: &RunView) {
     if !view.restored.is_empty() {
         points.push(format!("Ignored the agent's changes to files that only Verdone may change: {}.", files(&view.restored)));
     }
-    let told = view.alarms.iter().filter(|alarm| !alarm.is_undone()).take(LONGEST_LIST);
-    points.extend(told.map(|alarm| format!("Alarm ({}): {}", alarm.severity.words(), text(&alarm.sentence()))));
+    if !view.protected.is_empty() {
+        points.push(format!("Attempts changed tests or configuration: {}.", files(&view.protected)));
+    }
     if view.leftovers > 0 {
         points.push(format!("Stopped {} that the agent left running.", plural(view.leftovers as usize, "process", "processes")));
     }

@@ -12,10 +12,10 @@ pub fn events_reference() -> String {
     page.events("Events of the journal", &definitions, "Recorded");
     page.events("Lines that are not kept", &definitions, "TransientLine");
     page.out.push_str("\n## Types\n");
-    for (name, definition) in &definitions {
-        if name != "Recorded" && name != "TransientLine" {
-            page.definition(name, definition);
-        }
+    // An event whose fields are a separate type has them under its name already.
+    let shown: Vec<&str> = events(&definitions["Recorded"]).filter_map(referenced).chain(["Recorded", "TransientLine"]).collect();
+    for (name, definition) in definitions.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
+        page.definition(name, definition);
     }
     page.out
 }
@@ -43,10 +43,10 @@ impl Page {
         let Some(definition) = definitions.get(name) else { return };
         self.line(&format!("\n## {title}\n\nEach has these fields, and those of its event:"));
         self.fields(definition);
-        for event in definition["oneOf"].as_array().into_iter().flatten() {
+        for event in events(definition) {
             let name = event["properties"]["event"]["const"].as_str().unwrap_or_default();
             self.line(&format!("\n### `{name}`\n\n{}", description(event)));
-            self.fields(event);
+            self.fields(referenced(event).and_then(|name| definitions.get(name)).unwrap_or(event));
         }
     }
 
@@ -85,13 +85,22 @@ impl Page {
     }
 }
 
+fn events(definition: &Value) -> impl Iterator<Item = &Value> {
+    definition["oneOf"].as_array().into_iter().flatten()
+}
+
+/// The name of the definition that a schema refers to.
+fn referenced(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str().and_then(|path| path.rsplit('/').next())
+}
+
 fn description(schema: &Value) -> String {
     schema["description"].as_str().unwrap_or_default().replace('\n', " ")
 }
 
 /// A type in a few words.
 fn shape(schema: &Value) -> String {
-    if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
+    if let Some(name) = referenced(schema) {
         return format!("[{name}](#{})", name.to_lowercase());
     }
     if let Some(value) = schema.get("const") {
@@ -114,6 +123,9 @@ fn shape(schema: &Value) -> String {
 
 /// `{"failed": {"code": integer}}`, the way that a variant with data is written.
 fn object(schema: &Value) -> String {
+    if schema["additionalProperties"].is_object() {
+        return format!("map to {}", shape(&schema["additionalProperties"]));
+    }
     let fields = schema["properties"].as_object().into_iter().flatten();
     let fields: Vec<String> = fields.map(|(name, field)| format!("`{name}`: {}", shape(field))).collect();
     format!("{{{}}}", fields.join(", "))

@@ -32,7 +32,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     rows.extend(view.guard.as_ref().map(|guard| ("Guard", guard_told(view, guard))));
     rows.extend(weak_seal(view.seal.as_ref()).map(|text| ("Seal", text)));
     rows.extend(commits(view).into_iter().map(|(_, text)| ("Commits", text)));
-    rows.extend(next_step(view).filter(|_| view.ended.is_some()).map(|step| ("Next", step.to_owned())));
+    rows.extend(next_step(view).filter(|_| view.ended.is_some()).map(|step| ("Next", step)));
     facts(&rows, style)
 }
 

@@ -44,7 +44,7 @@ pub fn stops_schema() -> serde_json::Value {
     schema
 }
 
-/// One decision; what else was told and alarms on lines of their own.
+/// One decision; what else was said on lines below it.
 pub fn stop_line(session: &str, at: Option<Timestamp>, event: &str, record: &StopRecord, zone: &TimeZone) -> String {
     let when = at.map_or_else(String::new, |at| moment(at, zone));
     let session: String = session.chars().take(SESSION).collect();
@@ -53,9 +53,7 @@ pub fn stop_line(session: &str, at: Option<Timestamp>, event: &str, record: &Sto
     let reason = sanitise_line(&record.reason);
     let reason: String = reason.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_REASON).collect();
     let took = duration(record.ms);
-    let more = [("note", &record.notes), ("alarm", &record.alarms)];
-    let more = more.into_iter().flat_map(|(kind, lines)| lines.iter().map(move |line| (kind, line)));
-    let more = more.fold(String::new(), |text, (kind, line)| format!("{text}    {kind}: {}\n", sanitise_line(line)));
+    let more = record.notes.iter().fold(String::new(), |text, note| format!("{text}    note: {}\n", sanitise_line(note)));
     format!(
         "{when}  {}{event}  {} {}{story}  {took}  {reason}\n{more}",
         sanitise_line(&session),

@@ -4,18 +4,20 @@ use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
 use verdone_core::done::JudgeRecord;
 use verdone_core::id::StoryId;
-use verdone_core::proof::ProvenCriterion;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::{Outcome, ProvenCriterion, Tree, VerifyReport};
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 
-use crate::event_lines::{agent_test, as_before, files, judged, kept as kept_line, name};
+use crate::event_lines::{files, judged, kept as kept_line, name};
 use crate::guard::guard_told;
+use crate::judgement::{
+    argument, both, changed_label, committed_as, reason_mark, report_mark, report_words, result_mark, tree_words,
+};
 use crate::style::{Mark, Style, Tone};
-use crate::summary::{story_mark, verdict_words};
+use crate::summary::{result_of, story_mark};
 use crate::width::{clean, wrap};
 use crate::words::{
-    because, check_mark, compacted, context, duration, ended, facts, given_up, last_words, outcome, plural, red, sentence,
-    short_digest, usage,
+    because, check_mark, compacted, context, duration, ended, facts, last_words, plural, red, rejected, sentence, short_digest,
+    usage,
 };
 
 /// `None` when the run never touched it.
@@ -27,6 +29,7 @@ pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
     for attempt in &story.attempts {
         page.attempt(view, attempt, now);
     }
+    page.review(story);
     page.takeover(story);
     Some(page.out)
 }
@@ -56,7 +59,7 @@ impl Page<'_> {
         self.put(0, Some(story_mark(story)), Tone::Strong, &name(story.id.as_str(), &story.title));
         let dot = self.style.dot();
         let mut facts = vec![
-            verdict_words(view, story).to_owned(),
+            story.result.map_or_else(|| result_of(view, story).to_owned(), both),
             plural(story.attempts.len(), "attempt", "attempts"),
             plural(story.turns(), "turn", "turns"),
             duration(story.duration_ms(now)),
@@ -66,9 +69,45 @@ impl Page<'_> {
             facts.push(plural(story.false_claims(), "false claim of done", "false claims of done"));
         }
         self.put(0, None, Tone::Plain, &facts.join(dot));
-        if let Some(reason) = &story.reason {
-            let what = if story.verdict == Some(StoryVerdict::Unproven) { "Unproven" } else { "Failed" };
-            self.put(0, None, Tone::Plain, &because(what, reason));
+        self.reasons(story);
+    }
+
+    /// Why it failed, or why a person has or had to look at it.
+    fn reasons(&mut self, story: &StoryView) {
+        let outcome = story.result.map(|result| result.outcome);
+        match (&story.review, outcome) {
+            (Some(review), Some(Outcome::NeedsReview | Outcome::Accepted)) => {
+                let by = review.settled_by.as_ref().map(|by| format!("Accepted by {}, who was shown:", clean(by)));
+                self.put(0, None, Tone::Plain, by.as_deref().unwrap_or("Needs review, because:"));
+                for reason in &review.reasons {
+                    self.put(2, Some(Mark::Warn), Tone::Plain, &sentence(&clean(reason)));
+                }
+            }
+            (_, Some(Outcome::Failed)) => {
+                self.put(0, None, Tone::Plain, &because("Failed", story.reason.as_deref().unwrap_or_default()));
+            }
+            (_, Some(Outcome::Done | Outcome::NeedsReview | Outcome::Accepted) | None) => {
+                let reason = story.reason.as_deref().unwrap_or_default();
+                if !reason.is_empty() {
+                    self.put(0, None, Tone::Plain, &sentence(&clean(reason)));
+                }
+            }
+        }
+    }
+
+    /// What to type about work that waits for a person.
+    fn review(&mut self, story: &StoryView) {
+        let is_waiting = story.result.is_some_and(|result| result.outcome == Outcome::NeedsReview);
+        let Some(review) = story.review.as_ref().filter(|_| is_waiting) else { return };
+        let (id, work) = (argument(&story.id), clean(review.work.short()));
+        self.out.push('\n');
+        self.put(0, None, Tone::Strong, "To review it:");
+        for (command, what) in [
+            (format!("git show {work}"), "shows the work"),
+            (format!("verdone accept {id}"), "checks it again and accepts it"),
+            (format!("verdone reject {id}"), "drops it; the story fails"),
+        ] {
+            self.put(2, None, Tone::Plain, &format!("{command}{}{what}", self.style.dot()));
         }
     }
 
@@ -78,7 +117,7 @@ impl Page<'_> {
         self.put(0, None, Tone::Strong, &format!("Attempt {} (iteration {}, {took})", attempt.attempt, attempt.iteration));
         if let Some(found) = attempt.red {
             self.put(2, Some(Mark::Info), Tone::Plain, &sentence(red(found)));
-            self.runs(&attempt.red_runs);
+            self.runs(&attempt.red_runs, 4, |_| Mark::Info);
         }
         for turn in &attempt.turns {
             self.turn(turn);
@@ -159,55 +198,61 @@ impl Page<'_> {
 
     fn verification(&mut self, seen: &VerificationView) {
         let claim = if seen.false_claim { ", though claimed done" } else { "" };
-        let what = because(outcome(&seen.outcome), seen.reason.as_deref().unwrap_or_default());
         let changed = plural(seen.changed as usize, "changed file", "changed files");
-        let passed = seen.outcome == verdone_core::event::VerifyOutcome::Passed;
-        let mark = if passed { Mark::Good } else { Mark::Bad };
-        self.put(2, Some(mark), Tone::Plain, &format!("Verification: {what}{claim}{}{changed}", self.style.dot()));
-        if let Some(tree) = &seen.tree {
-            self.note(4, &format!("tree {}", clean(tree.as_str())));
-        }
-        self.runs(&seen.runs);
-        if let Some(tests) = &seen.agent_test {
-            let (mark, said) = agent_test(tests);
-            self.put(4, Some(mark), Tone::Plain, &said);
-            for (tree, runs) in [("without the work:", &tests.before), ("with it:", &tests.after)] {
-                if !runs.is_empty() {
-                    self.note(4, tree);
-                    self.runs(runs);
-                }
-            }
-        }
-        if let Some(before) = &seen.as_before {
-            let (mark, said) = as_before(before);
-            self.put(4, Some(mark), Tone::Plain, &said);
-            if !before.runs.is_empty() {
-                self.note(4, "in its original form:");
-                self.runs(&before.runs);
-            }
-        }
+        let said = format!("Verification: {}{claim}{}{changed}", report_words(&seen.report), self.style.dot());
+        self.put(2, Some(report_mark(&seen.report)), Tone::Plain, &said);
+        self.report(&seen.report, 4);
         if let Some(judge) = &seen.judge {
             self.judge(judge);
         }
         if !seen.restored.is_empty() {
             self.note(4, &format!("ignored the agent's changes to {}", files(&seen.restored)));
         }
-        for alarm in seen.alarms.iter().filter(|alarm| !alarm.is_undone()) {
-            self.note(4, &clean(&format!("{} alarm: {}", alarm.severity.words(), alarm.sentence())));
+    }
+
+    /// The reasons, then the checks on each tree that was needed.
+    fn report(&mut self, report: &VerifyReport, indent: usize) {
+        for reason in &report.reasons {
+            self.put(indent, Some(reason_mark(reason)), Tone::Plain, &sentence(&clean(&reason.to_string())));
+        }
+        if let Some(label) = changed_label(&report.protected) {
+            self.put(indent, Some(Mark::Info), Tone::Plain, &sentence(&label));
+        }
+        let ids = &report.trees;
+        for (tree, id) in [
+            (Tree::Base, ids.base.as_ref()),
+            (Tree::Attempt, Some(&ids.attempt)),
+            (Tree::Pristine, ids.pristine.as_ref()),
+            (Tree::Proof, ids.proof.as_ref()),
+        ] {
+            let runs = report.runs_on(tree);
+            let id = id.filter(|id| !id.as_str().is_empty());
+            if runs.is_empty() && (tree != Tree::Attempt || id.is_none()) {
+                continue;
+            }
+            let id = id.map_or_else(String::new, |id| format!(" (tree {})", clean(id.short())));
+            let nothing = if runs.is_empty() { " no check ran" } else { "" };
+            self.note(indent, &format!("{}{id}:{nothing}", tree_words(tree)));
+            // Without the work, checks are meant to fail.
+            let mark = match tree {
+                Tree::Base | Tree::Proof => |_: &CheckRun| Mark::Info,
+                Tree::Attempt | Tree::Pristine => check_mark,
+            };
+            self.runs(runs, indent, mark);
         }
     }
 
     /// The evidence, check by check.
-    fn runs(&mut self, runs: &[CheckRun]) {
+    fn runs(&mut self, runs: &[CheckRun], indent: usize, mark: fn(&CheckRun) -> Mark) {
         for run in runs {
             let (command, name) = (clean(&run.command.display()), clean(&run.name));
             let command = if command == name { String::new() } else { format!(" ({command})") };
             let dot = self.style.dot();
             let said = format!("{name}{command}: {}{}", ended(run), facts(run, dot));
-            self.put(4, Some(check_mark(run)), Tone::Plain, &said);
+            self.put(indent, Some(mark(run)), Tone::Plain, &said);
             let digest: String = run.output_digest.chars().take(12).collect();
             let file = run.output.as_ref().map_or_else(String::new, |file| format!("{dot}{}", clean(file)));
-            self.note(6, &format!("output sha256 {}{file}", clean(&digest)));
+            self.note(indent + 2, &format!("output sha256 {}{file}", clean(&digest)));
         }
     }
 
@@ -226,7 +271,7 @@ impl Page<'_> {
         for each in criteria {
             let (mark, prover) = match &each.prover {
                 Some(prover) => (Mark::Good, clean(prover)),
-                None => (Mark::Unproven, "unproven".to_owned()),
+                None => (Mark::Unproven, "not proven".to_owned()),
             };
             self.put(4, Some(mark), Tone::Plain, &format!("{} ({prover})", clean(&each.text)));
         }
@@ -236,17 +281,22 @@ impl Page<'_> {
         if let Some(message) = &attempt.refused {
             self.put(2, Some(Mark::Bad), Tone::Plain, &because("Commit refused", message));
         }
-        if let (Some(commit), Some(verdict)) = (&attempt.commit, attempt.verdict) {
+        if let (Some(commit), Some(result)) = (&attempt.commit, attempt.result) {
             let files = plural(attempt.files as usize, "file", "files");
-            let said = format!("Committed {}{dot}{}{dot}{files}", clean(commit.short()), verdict.words(), dot = self.style.dot());
-            self.put(2, Some(crate::event_lines::verdict_mark(verdict)), Tone::Plain, &said);
-            self.note(4, &format!("git show {}", clean(commit.short())));
+            let (dot, commit) = (self.style.dot(), clean(commit.short()));
+            self.put(
+                2,
+                Some(result_mark(result)),
+                Tone::Plain,
+                &format!("Committed {commit}{dot}{}{dot}{files}", committed_as(result)),
+            );
+            self.note(4, &format!("git show {commit}"));
             self.evidence(attempt);
             self.criteria(&attempt.criteria);
         }
         if let Some(why) = &attempt.rejection {
-            let why = given_up(why, attempt.reason.as_deref().unwrap_or_default());
-            self.put(2, Some(Mark::Bad), Tone::Plain, &format!("Gave up: {why}"));
+            let (mark, said) = rejected(why, attempt.reason.as_deref().unwrap_or_default());
+            self.put(2, Some(mark), Tone::Plain, &said);
         }
         if let Some(kept) = &attempt.kept {
             self.put(2, Some(Mark::Back), Tone::Plain, &kept_line(kept, attempt.files));

@@ -1,24 +1,15 @@
 //! The end of a run on one screen: what is done, what is only claimed, what failed, where the commits are, and what to do next.
 
-use verdone_core::tamper::Severity;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::{Outcome, StoryResult};
 use verdone_core::view::{FalseClaims, RunView, StoryView};
 
-use crate::event_lines::{files, verdict_mark};
+use crate::event_lines::files;
 use crate::guard::guard_told;
+use crate::judgement::{first_of, result_mark, result_words, results};
 use crate::landing::{commits, next_step, weak_seal};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
-use crate::words::{cost, duration, plural, sentence, usage};
-
-/// Verified first and apart from everything that is worth less.
-const GROUPS: [Option<StoryVerdict>; 5] = [
-    Some(StoryVerdict::Verified),
-    Some(StoryVerdict::Unproven),
-    Some(StoryVerdict::Unverified),
-    Some(StoryVerdict::Failed),
-    None,
-];
+use crate::words::{because, cost, duration, plural, sentence, usage};
 
 pub fn summary(view: &RunView, style: &Style) -> String {
     let mut out = String::new();
@@ -38,9 +29,9 @@ pub fn summary(view: &RunView, style: &Style) -> String {
 }
 
 /// The same words in the summary, in `status` and in the report.
-pub(crate) fn verdict_words(view: &RunView, story: &StoryView) -> &'static str {
-    match story.verdict {
-        Some(verdict) => verdict.words(),
+pub(crate) fn result_of(view: &RunView, story: &StoryView) -> &'static str {
+    match story.result {
+        Some(result) => result_words(result),
         None if story.undone => "undone",
         None if view.ended.is_none() && view.current.as_ref().is_some_and(|current| current.story == story.id) => "in progress",
         None => "not done",
@@ -48,19 +39,20 @@ pub(crate) fn verdict_words(view: &RunView, story: &StoryView) -> &'static str {
 }
 
 pub(crate) fn story_mark(story: &StoryView) -> Mark {
-    match story.verdict {
-        Some(verdict) => verdict_mark(verdict),
+    match story.result {
+        Some(result) => result_mark(result),
         None if story.undone => Mark::Back,
         None => Mark::Info,
     }
 }
 
+/// Each result is counted by itself.
 pub(crate) fn tally(view: &RunView) -> String {
-    let counts = view.counts;
-    let mut parts = vec![format!("{} verified", counts.verified)];
-    let rest = [(counts.unproven, "unproven"), (counts.unverified, "unverified"), (counts.failed, "failed")];
-    parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")));
-    format!("{}; {} of {} done in the plan", parts.join(", "), view.done(), plural(view.stories, "story", "stories"))
+    let done = format!("{} of {} done in the plan", view.done(), plural(view.stories, "story", "stories"));
+    match results(view) {
+        results if results.is_empty() => done,
+        results => format!("{results}; {done}"),
+    }
 }
 
 pub(crate) fn false_claims(claims: FalseClaims) -> Option<String> {
@@ -82,13 +74,30 @@ pub(crate) fn work(view: &RunView, now: u64) -> String {
     format!("{} in {}", parts.join(", "), duration(view.elapsed_ms(now)))
 }
 
-/// Unexpected changes to what judges the work, by severity.
-pub(crate) fn alarms(view: &RunView) -> Option<String> {
-    let count =
-        |severity| view.alarms.iter().filter(|alarm| alarm.severity == severity && !alarm.expected && !alarm.is_undone()).count();
-    let all = [Severity::High, Severity::Medium, Severity::Low].map(|severity| (count(severity), severity.words()));
-    let parts: Vec<String> = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    (!parts.is_empty()).then(|| format!("Changes to tests, gates or their configuration: {}", parts.join(", ")))
+/// Changed tests and configuration are normal where stories ask for tests; they are worth a look in any case.
+pub(crate) fn protected(view: &RunView) -> Option<String> {
+    let names: Vec<String> = view.protected.iter().cloned().collect();
+    (!names.is_empty()).then(|| format!("Changed tests or configuration: {}", files(&names)))
+}
+
+/// A line for each story that waits for a person.
+pub(crate) fn reviews(view: &RunView) -> Vec<String> {
+    const MOST: usize = 5;
+    let waiting: Vec<&StoryView> = awaited(view).collect();
+    let line = |story: &&StoryView| {
+        let reasons = story.review.as_ref().map(|review| first_of(&review.reasons)).unwrap_or_default();
+        because(&format!("Needs review: {}", clean(story.id.as_str())), &reasons)
+    };
+    let mut lines: Vec<String> = waiting.iter().take(MOST).map(line).collect();
+    if waiting.len() > MOST {
+        lines.push(format!("and {} more to review", waiting.len() - MOST));
+    }
+    lines
+}
+
+/// Stories that wait for a person.
+pub(crate) fn awaited(view: &RunView) -> impl Iterator<Item = &StoryView> {
+    view.with_result(Some(Outcome::NeedsReview.name()))
 }
 
 /// Failed stories are part of the price.
@@ -99,6 +108,7 @@ pub(crate) fn cost_per_verified(view: &RunView) -> Option<String> {
 
 fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
     let mut rows = vec![(Tone::Strong, tally(view))];
+    rows.extend(reviews(view).into_iter().map(|text| (Tone::Warn, text)));
     rows.extend(false_claims(view.false_claims).map(|text| (Tone::Warn, text)));
     let used = usage(view.cost_usd, view.tokens).map_or_else(String::new, |used| format!("; {used}"));
     rows.push((Tone::Plain, format!("{}{used}", work(view, now))));
@@ -107,7 +117,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
         let files = plural(view.restored.len(), "file", "files");
         rows.push((Tone::Warn, format!("Ignored the agent's changes to {files} that only Verdone may change")));
     }
-    rows.extend(alarms(view).map(|text| (Tone::Warn, text)));
+    rows.extend(protected(view).map(|text| (Tone::Plain, text)));
     if view.leftovers > 0 {
         let processes = plural(view.leftovers as usize, "process", "processes");
         rows.push((Tone::Plain, format!("Stopped {processes} that the agent left running")));
@@ -137,16 +147,17 @@ struct Row {
 }
 
 const COLUMNS: usize = 6;
-const HEADINGS: [&str; COLUMNS] = ["Story", "Title", "Verdict", "Attempts", "Time", "Commit"];
+const HEADINGS: [&str; COLUMNS] = ["Story", "Title", "Result", "Attempts", "Time", "Commit"];
 const TITLE: usize = 1;
-/// Given up in this order when the screen is narrow; id and verdict stay.
+/// Given up in this order when the screen is narrow; id and result stay.
 const LEAST_WANTED: [usize; 4] = [TITLE, 3, 5, 4];
 const LEAST_TITLE: usize = 8;
 const WIDEST_ID: usize = 20;
 
 fn table(view: &RunView, now: u64, style: &Style) -> String {
-    let groups: Vec<Vec<Row>> =
-        GROUPS.iter().map(|verdict| view.with_verdict(*verdict).map(|story| row(view, story, now)).collect()).collect();
+    // The best first, each apart from what is worth less; undecided stories last.
+    let names = StoryResult::KINDS.iter().map(|kind| Some(kind.name())).chain([None]);
+    let groups: Vec<Vec<Row>> = names.map(|name| view.with_result(name).map(|story| row(view, story, now)).collect()).collect();
     let mut widths = HEADINGS.map(columns);
     for row in groups.iter().flatten() {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
@@ -168,17 +179,15 @@ fn table(view: &RunView, now: u64, style: &Style) -> String {
 }
 
 fn row(view: &RunView, story: &StoryView, now: u64) -> Row {
-    let commit = match (story.verdict, story.committed().and_then(|attempt| attempt.commit.as_ref()), story.kept()) {
-        (Some(StoryVerdict::Verified | StoryVerdict::Unproven | StoryVerdict::Unverified), Some(commit), _) => {
-            clean(commit.short())
-        }
-        (_, _, Some(kept)) => format!("kept {}", clean(kept.short())),
-        (_, _, None) => String::new(),
+    let commit = match (story.committed().and_then(|attempt| attempt.commit.as_ref()), story.kept()) {
+        (Some(commit), _) if story.is_on_branch() => clean(commit.short()),
+        (_, Some(kept)) => format!("kept {}", clean(kept.short())),
+        (_, None) => String::new(),
     };
     let (id, title) = (clean(story.id.as_str()), clean(&story.title));
     let title = if title == id { String::new() } else { title };
     let attempts = story.attempts.len().to_string();
-    let cells = [id, title, verdict_words(view, story).to_owned(), attempts, duration(story.duration_ms(now)), commit];
+    let cells = [id, title, result_of(view, story).to_owned(), attempts, duration(story.duration_ms(now)), commit];
     Row { mark: story_mark(story), cells }
 }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use verdone_core::agent::SessionUse;
 use verdone_core::check::{CheckRun, TestCount};
-use verdone_core::event::{Rejection, VerifyOutcome, WaitCause};
+use verdone_core::event::{Rejection, WaitCause};
 use verdone_core::verdict::Red;
 
 use crate::style::Mark;
@@ -107,7 +107,7 @@ fn rejection(rejection: &Rejection) -> &'static str {
         Rejection::TestsFailed => "the agent's own tests failed",
         Rejection::CommitRefused => "the commit was refused",
         Rejection::AlreadyGreen => "its checks passed before any work",
-        Rejection::NeedsHuman => "needs a human review",
+        Rejection::NeedsReview => "needs a review",
         Rejection::UsageLimit => "a usage limit was reached",
         Rejection::ServiceError => "the agent's service failed",
         Rejection::Stopped => "the run was stopped",
@@ -119,26 +119,6 @@ pub(crate) fn wait_cause(why: WaitCause) -> &'static str {
     match why {
         WaitCause::UsageLimit => "Usage limit",
         WaitCause::ServiceError => "The agent's service failed",
-    }
-}
-
-pub(crate) fn outcome(outcome: &VerifyOutcome) -> &'static str {
-    match outcome {
-        VerifyOutcome::Passed => "passed",
-        VerifyOutcome::Failed => "failed",
-        VerifyOutcome::NothingChanged => "nothing changed",
-        VerifyOutcome::Refused => "refused",
-        VerifyOutcome::Interrupted => "interrupted",
-    }
-}
-
-/// The same as a sentence of its own.
-pub(crate) fn verification(found: &VerifyOutcome) -> String {
-    match found {
-        VerifyOutcome::Passed | VerifyOutcome::Failed => format!("Verification {}", outcome(found)),
-        VerifyOutcome::NothingChanged | VerifyOutcome::Refused | VerifyOutcome::Interrupted => {
-            format!("Verification: {}", outcome(found))
-        }
     }
 }
 
@@ -192,6 +172,25 @@ pub(crate) fn check_mark(run: &CheckRun) -> Mark {
 pub(crate) fn because(short: &str, reason: &str) -> String {
     let reason = clean(reason);
     if reason.is_empty() || reason.eq_ignore_ascii_case(short) { short.to_owned() } else { format!("{short}: {reason}") }
+}
+
+/// How an attempt ended without a commit.
+pub(crate) fn rejected(kind: &Rejection, reason: &str) -> (Mark, String) {
+    match kind {
+        // The reasons stand beside the review itself.
+        Rejection::NeedsReview => (Mark::Warn, "Set aside for review".to_owned()),
+        Rejection::ChecksFailed
+        | Rejection::NothingChanged
+        | Rejection::NoProgress
+        | Rejection::TurnFailed
+        | Rejection::TestsFailed
+        | Rejection::CommitRefused
+        | Rejection::AlreadyGreen
+        | Rejection::UsageLimit
+        | Rejection::ServiceError
+        | Rejection::Stopped
+        | Rejection::Crashed => (Mark::Bad, format!("Gave up: {}", given_up(kind, reason))),
+    }
 }
 
 /// Why an attempt was given up: the recorded reason, else its kind.

@@ -41,7 +41,7 @@ pub struct TurnRequest<'a> {
     pub inside: Option<&'a Inside>,
     /// What the workspace adds to the environment.
     pub env: &'a EnvPlan,
-    /// Gets `turns/<number>-prompt.md` and `turns/<number>-output.txt`.
+    /// Gets `turns/<number>-prompt.md` and `outputs/<number>.txt`.
     pub run_dir: &'a Path,
     /// Counts the turns of the run, so that no file is written twice.
     pub number: u32,
@@ -119,7 +119,7 @@ pub(crate) fn run_client_turn(
 /// Runs one turn. Whatever goes wrong is an outcome; only our own files fail.
 pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<TurnResult> {
     let prompt_file = format!("turns/{}-prompt.md", request.number);
-    let output_file = format!("turns/{}-output.txt", request.number);
+    let output_file = format!("outputs/{}.txt", request.number);
     let prompt_path = request.run_dir.join(&prompt_file);
     write_prompt(&prompt_path, request.prompt)?;
     let mut result = TurnResult { prompt_file: Some(prompt_file), ..TurnResult::empty() };

@@ -2,30 +2,27 @@
 //!
 //! Stages run one after another. Gates of one stage run at the same time, as far as the settings allow; a story's own checks never do.
 
-mod clean;
 mod guarded;
 mod judge;
-mod memory;
 mod parallel;
 mod reports;
 
-use std::fmt;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Where, stages};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, stages};
 use verdone_core::id::encode_component;
 use verdone_core::redact::Redactor;
 use verdone_core::sanitise::sanitise_line;
+use verdone_core::verify::{CheckResult, TestNames};
 
 use crate::process::{self, Ended, EnvPlan, Moment, Spawn, SpawnError, Stdin};
 use crate::signal::Signals;
 use crate::workspace::Inside;
 
-pub use clean::CleanPlaces;
 pub use guarded::Guarded;
-pub use memory::Memory;
 use reports::Reports;
 
 /// Bytes of the end of an output that go into the journal.
@@ -35,8 +32,8 @@ const TAIL: usize = 4 * 1024;
 #[derive(Debug)]
 pub struct CheckContext<'a> {
     pub cwd: &'a Path,
-    /// Where files that checks write at `cwd` are found, if that is elsewhere.
-    pub written: Option<&'a Path>,
+    /// Where files that checks write at `cwd` are found, if that is elsewhere: paths below it, each with its folder.
+    pub written: &'a [(PathBuf, PathBuf)],
     /// The workspace that they run in; nothing: right here.
     pub inside: Option<&'a Inside>,
     /// Gets `checks/<number>-<name>.txt`.
@@ -47,31 +44,16 @@ pub struct CheckContext<'a> {
     pub cap: u64,
     pub grace: Duration,
     pub redactor: &'a Redactor,
-    pub ways: Ways<'a>,
+    pub ways: Ways,
 }
 
-/// An earlier result of a check.
-pub type Known<'a> = dyn Fn(&Check) -> Option<CheckRun> + 'a;
-/// The folder of a check.
-pub type PlaceOf<'a> = dyn Fn(&Check) -> Result<PathBuf, CheckOutcome> + 'a;
-
-/// How checks are run together. The default: one after another, all of them in place, nothing known before.
-#[derive(Clone, Copy, Default)]
-pub struct Ways<'a> {
+/// How checks are run together. The default: one after another.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ways {
     /// Gates of one stage that run at the same time.
     pub parallel: usize,
     /// Later stages run although one failed.
     pub keep_going: bool,
-    /// A result that stands for a run.
-    pub known: Option<&'a Known<'a>>,
-    /// Where a gate runs that wants a clean tree; or what it is worth without one.
-    pub place_of: Option<&'a PlaceOf<'a>>,
-}
-
-impl fmt::Debug for Ways<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ways").field("parallel", &self.parallel).field("keep_going", &self.keep_going).finish_non_exhaustive()
-    }
 }
 
 /// What the caller of [`run_checks`] hears.
@@ -88,20 +70,24 @@ pub fn run_checks(
     context: &CheckContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(CheckMoment<'_>),
-) -> io::Result<Vec<CheckRun>> {
-    let mut runs: Vec<CheckRun> = Vec::new();
+) -> io::Result<Vec<CheckResult>> {
+    let mut results: Vec<CheckResult> = Vec::new();
     for stage in stages(checks) {
-        let number = context.number + runs.len() as u32;
-        let jobs: Vec<Job<'_>> = (number..).zip(stage).map(|(number, check)| Job::of(check, number, context)).collect();
+        let number = context.number + results.len() as u32;
+        let jobs: Vec<Job<'_>> = (number..).zip(stage).map(|(number, check)| Job { check, number }).collect();
         let done = run_stage(&jobs, context, signals, on)?;
-        let interrupted = done.iter().any(|run| run.outcome == CheckOutcome::Interrupted);
-        let failed = done.iter().any(CheckRun::blocks);
-        runs.extend(done);
+        let interrupted = done.iter().any(is_interrupted);
+        let failed = done.iter().any(|result| result.run.blocks());
+        results.extend(done);
         if interrupted || (failed && !context.ways.keep_going) {
             break;
         }
     }
-    Ok(runs)
+    Ok(results)
+}
+
+fn is_interrupted(result: &CheckResult) -> bool {
+    result.run.outcome == CheckOutcome::Interrupted
 }
 
 /// Runs one check. Whatever goes wrong with it is an outcome; only our own files fail.
@@ -110,9 +96,9 @@ pub fn run_check(
     context: &CheckContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
-) -> io::Result<CheckRun> {
+) -> io::Result<CheckResult> {
     let alone = Worker { shared: &Shared::of(context), start: process::run };
-    alone.work(&Job::of(check, context.number, context), signals, on)
+    alone.work(&Job { check, number: context.number }, signals, on)
 }
 
 fn run_stage(
@@ -120,59 +106,38 @@ fn run_stage(
     context: &CheckContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(CheckMoment<'_>),
-) -> io::Result<Vec<CheckRun>> {
-    let (to_do, parallel) = (jobs.iter().filter(|job| job.known.is_none()).count(), context.ways.parallel.max(1));
+) -> io::Result<Vec<CheckResult>> {
+    let parallel = context.ways.parallel.min(jobs.len());
     let own = jobs.iter().any(|job| job.check.origin == CheckOrigin::Story);
-    if to_do > 1 && parallel > 1 && !own {
-        return parallel::run(jobs, parallel.min(to_do), &Shared::of(context), signals, on);
+    if parallel > 1 && !own {
+        return parallel::run(jobs, parallel, &Shared::of(context), signals, on);
     }
-    let (shared, mut runs) = (Shared::of(context), Vec::new());
+    let (shared, mut results) = (Shared::of(context), Vec::new());
     let worker = Worker { shared: &shared, start: process::run };
     for job in jobs {
-        if runs.last().is_some_and(|run: &CheckRun| run.outcome == CheckOutcome::Interrupted) {
+        if results.last().is_some_and(is_interrupted) {
             break;
         }
-        let run = if let Some(known) = &job.known {
-            known.clone()
-        } else {
-            on(CheckMoment::Started(job.check));
-            worker.work(job, signals, &mut |moment| on(CheckMoment::During(job.check, moment)))?
-        };
-        on(CheckMoment::Ended(&run));
-        runs.push(run);
+        on(CheckMoment::Started(job.check));
+        let result = worker.work(job, signals, &mut |moment| on(CheckMoment::During(job.check, moment)))?;
+        on(CheckMoment::Ended(&result.run));
+        results.push(result);
     }
-    Ok(runs)
+    Ok(results)
 }
 
-/// One check, with where and under which number it runs.
+/// One check, and under which number it runs.
 #[derive(Debug)]
 struct Job<'a> {
     check: &'a Check,
     number: u32,
-    /// Or what it is worth without one.
-    place: Result<PathBuf, CheckOutcome>,
-    known: Option<CheckRun>,
-}
-
-impl<'a> Job<'a> {
-    fn of(check: &'a Check, number: u32, context: &CheckContext<'_>) -> Self {
-        let known = context.ways.known.and_then(|known| known(check));
-        let place = match (check.terms.place, context.ways.place_of) {
-            // A place is made only for a gate that is run.
-            (Where::InPlace, _) => Ok(context.cwd.to_owned()),
-            (Where::Clean, _) if known.is_some() => Ok(context.cwd.to_owned()),
-            (Where::Clean, Some(place_of)) => place_of(check),
-            (Where::Clean, None) => Err(CheckOutcome::Unknown { reason: "there is no clean tree for it here".to_owned() }),
-        };
-        Self { check, number, place, known }
-    }
 }
 
 /// What the threads of a stage share.
 #[derive(Debug)]
 struct Shared<'a> {
     cwd: &'a Path,
-    written: Option<&'a Path>,
+    written: &'a [(PathBuf, PathBuf)],
     inside: Option<&'a Inside>,
     run_dir: &'a Path,
     env: &'a EnvPlan,
@@ -184,7 +149,7 @@ struct Shared<'a> {
 impl<'a> Shared<'a> {
     fn of(context: &'a CheckContext<'_>) -> Self {
         let CheckContext { cwd, written, inside, run_dir, env, cap, grace, redactor, .. } = context;
-        Self { cwd, written: *written, inside: *inside, run_dir, env, cap: *cap, grace: *grace, redactor }
+        Self { cwd, written, inside: *inside, run_dir, env, cap: *cap, grace: *grace, redactor }
     }
 }
 
@@ -198,43 +163,36 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     /// Tries a check until it passes or its retries are used up.
-    fn work(&self, job: &Job<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckRun> {
-        let mut run = self.attempt(job, 1, signals, on)?;
+    fn work(&self, job: &Job<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckResult> {
+        let mut result = self.attempt(job, 1, signals, on)?;
         for attempt in 2..=job.check.terms.retries.saturating_add(1) {
-            if !is_worth_a_retry(&run.outcome) || signals.requested().is_some() {
+            if !is_worth_a_retry(&result.run.outcome) || signals.requested().is_some() {
                 break;
             }
-            let before = run.duration_ms;
-            run = self.attempt(job, attempt, signals, on)?;
-            run.duration_ms += before;
-            run.flaky = run.outcome.passed();
+            let before = result.run.duration_ms;
+            result = self.attempt(job, attempt, signals, on)?;
+            result.run.duration_ms += before;
+            result.run.flaky = result.run.outcome.passed();
         }
-        Ok(run)
+        Ok(result)
     }
 
-    fn attempt(&self, job: &Job<'_>, attempt: u32, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckRun> {
+    fn attempt(&self, job: &Job<'_>, attempt: u32, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckResult> {
         let (check, redactor) = (job.check, self.shared.redactor);
         let mut run = CheckRun::of(check);
         run.name = redactor.redact(&check.name).into_owned();
         run.command = redacted(&check.command, redactor);
-        let place = match &job.place {
-            _ if check.command.is_empty() => {
-                run.outcome = CheckOutcome::Unknown { reason: "the command is empty".to_owned() };
-                return Ok(run);
-            }
-            Ok(place) => place,
-            Err(outcome) => {
-                run.outcome = outcome.clone();
-                return Ok(run);
-            }
-        };
+        if check.command.is_empty() {
+            run.outcome = CheckOutcome::Unknown { reason: "the command is empty".to_owned() };
+            return Ok(run.into());
+        }
         let again = if attempt > 1 { format!(".try-{attempt}") } else { String::new() };
         let file = format!("checks/{}-{}{again}.txt", job.number, encode_component(&run.name));
         let env = check.terms.env.iter().fold(self.shared.env.clone(), |env, (name, value)| env.with(name, value));
         let spawn = Spawn {
             inside: self.shared.inside.cloned(),
             argv: process::argv(&check.command),
-            cwd: place.clone(),
+            cwd: self.shared.cwd.to_owned(),
             env,
             stdin: Stdin::Null,
             wall: check.timeout.limit(),
@@ -244,12 +202,15 @@ impl Worker<'_> {
             keep: Some(self.shared.run_dir.join(&file)),
             redactor,
         };
-        let written = self.shared.written.filter(|_| place == self.shared.cwd).unwrap_or(place);
+        let here = [(PathBuf::new(), self.shared.cwd.to_owned())];
+        let written = if self.shared.written.is_empty() { &here } else { self.shared.written };
         let before = Reports::look(written, check.terms.junit.as_deref());
+        let (mut names, mut some_tests_ran) = (None, false);
         match (self.start)(&spawn, signals, on) {
             Ok(ended) => {
                 let judged = judge::judge(check, ended.exit, &ended.output.text, &before.written_since());
-                (run.outcome, run.tests) = (judged.outcome, judged.tests);
+                (run.outcome, run.tests, some_tests_ran) = (judged.outcome, judged.seen.count, judged.seen.some_ran);
+                names = judged.seen.names.map(|names| redacted_names(names, redactor));
                 run.duration_ms = ended.duration.as_millis() as u64;
                 ended.output.tail(TAIL).clone_into(&mut run.tail);
                 // At the end: that is what feedback and reports show.
@@ -260,8 +221,14 @@ impl Worker<'_> {
             Err(SpawnError::Keep { source, .. }) => return Err(source),
             Err(error) => run.outcome = CheckOutcome::Unknown { reason: error.to_string() },
         }
-        Ok(run)
+        Ok(CheckResult { run, names, some_tests_ran })
     }
+}
+
+/// A report may hold what the environment does.
+fn redacted_names(names: TestNames, redactor: &Redactor) -> TestNames {
+    let clean = |names: BTreeSet<String>| names.iter().map(|name| redactor.redact(name).into_owned()).collect();
+    TestNames { passed: clean(names.passed), failed: clean(names.failed), skipped: clean(names.skipped) }
 }
 
 /// Whether another try could end in another way.

@@ -14,25 +14,24 @@ use jiff::Timestamp;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{
-    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, TamperFact, open_questions,
+    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, open_questions,
 };
-use verdone_core::event::VerifyOutcome;
 use verdone_core::hook::SessionFold;
 use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
 use verdone_core::sanitise::sanitise_line;
-use verdone_core::stop::LoopState;
+use verdone_core::verify::VerifyReport;
 
 use crate::approval::{ApprovalError, Approvals};
 use crate::claims;
 use crate::hook::lessons;
 use crate::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
 use crate::process::program_exists;
-use crate::project::{ProjectError, find_git_top};
+use crate::project::ProjectError;
 use crate::ralph_state::{self, Projection};
 use crate::sessions::{own_sessions, session_fold};
 use crate::site::{gates, own_checks, shown};
-use crate::stop;
+use crate::stop::{self, SeenLoop};
 use crate::store::Store;
 
 pub use asked::{Judging, ask};
@@ -80,7 +79,8 @@ pub struct Ask<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Checked<'a> {
     pub runs: &'a [CheckRun],
-    pub verdict: &'a VerifyOutcome,
+    /// Whether everything passed that had to.
+    pub passed: bool,
     /// The story's own checks were not asked.
     pub gates_only: bool,
 }
@@ -143,7 +143,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let own = story.as_ref().map(|story| own_checks(resolve_checks(story, exists), ask.config)).unwrap_or_default();
     let known = match ask.checked {
         Some(_) => None,
-        None => known::find(ask, in_plan, story.as_ref(), &own, &all, held_by),
+        None => known::find(ask, in_plan, story.as_ref(), &own, &all),
     };
     let checked = ask.checked.or_else(|| known.as_ref().map(Known::checked));
     let command = verify_command(story.as_ref().filter(|_| !own.is_empty()));
@@ -153,18 +153,9 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     };
     let text = lessons(ask.root).unwrap_or_default();
     let ours = in_plan.map(PlanFile::protected_paths).unwrap_or_default();
-    let tamper = match (held_by, &known, find_git_top(ask.root)) {
-        (Some(state), _, _) if !state.is_active() => {
-            state.left_to_a_human(ask.config.tamper, story.as_ref().map(|story| &story.id))
-        }
-        (Some(state), Some(_), Ok(top)) => {
-            let gate = stop::Gate::of(ask.root, &top, ask.config, None, ask.session);
-            stop::tampering(&gate, state, ours.clone(), story.as_ref().map(|story| &story.id))
-        }
-        (Some(_) | None, _, _) => TamperFact::Nothing,
-    };
     let mut in_work = plan_fact(ask.root, plan.as_ref(), story.as_ref())?;
-    if let Some(frozen) = held_by.filter(|state| state.is_active()).and_then(|state| state.open.get(&story.as_ref()?.id)) {
+    if let Some(frozen) = held_by.filter(|seen| seen.held.is_active()).and_then(|seen| seen.held.stories.get(&story.as_ref()?.id))
+    {
         in_work.at_least(&ask.config.done, frozen.complexity);
     }
     let said = answers::heard(ask, &git, story.as_ref(), &ours);
@@ -178,7 +169,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         lessons: Lessons::since(records.lessons.as_ref(), &Lessons::stamp(&text)),
         ci: said.ci,
         judge: said.judge,
-        tamper,
+        doubts: doubts(ask, held_by, story.as_ref()),
         tasks: records.open_tasks().into_iter().chain(other.tasks).collect(),
         state_files: other.files,
     };
@@ -254,7 +245,7 @@ pub fn gate_facts(gates: &[Check], checked: Option<Checked<'_>>) -> BTreeMap<Str
 pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
     let checks: Vec<&Check> = checks.iter().filter(|check| !check.terms.advisory).collect();
     let Some(first) = checks.first() else { return GateFact::NotConfigured };
-    let Some(Checked { runs, verdict, gates_only: _ }) = checked else {
+    let Some(Checked { runs, passed, gates_only: _ }) = checked else {
         return GateFact::Unknown { why: NOT_RUN.to_owned() };
     };
     // Not by name: a secret in one is redacted in the run's.
@@ -269,7 +260,7 @@ pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
         }
     }
     // A verification that passed ran everything that had to run.
-    if of_origin.len() < checks.len() && *verdict != VerifyOutcome::Passed {
+    if of_origin.len() < checks.len() && !passed {
         unknown.push("not every check ran: an earlier one stopped it".to_owned());
     }
     match (red.is_empty(), unknown.is_empty(), of_origin.is_empty()) {
@@ -291,11 +282,22 @@ fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
     }
 }
 
-/// The plan of a loop, and the story in work; the last one that was marked where all are done.
-fn at_work(state: &LoopState) -> Option<(PathBuf, StoryId)> {
-    let current = state.current.as_ref().map(|current| &current.story);
-    let story = current.or_else(|| state.marked.last().map(|marked| &marked.story))?;
-    Some((PathBuf::from(state.plan.as_ref()?), story.clone()))
+/// The plan of a loop, and the story in work; the last one that came to something where all are done.
+fn at_work(seen: &SeenLoop) -> Option<(PathBuf, StoryId)> {
+    let current = seen.state.attempt.as_ref().map(|attempt| &attempt.place.story);
+    let story = current.or_else(|| seen.state.last_iteration.as_ref().map(|last| &last.story))?;
+    Some((PathBuf::from(seen.held.plan.as_ref()?), story.clone()))
+}
+
+/// Why a person has to look at a story, as its loop last saw it.
+fn doubts(ask: &Ask<'_>, held_by: Option<&SeenLoop>, story: Option<&Story>) -> Vec<String> {
+    let (Some(seen), Some(story)) = (held_by.filter(|_| ask.checked.is_none()), story) else { return Vec::new() };
+    if seen.state.progress.review.contains_key(&story.id) {
+        return vec!["it needs a review (`verdone review`)".to_owned()];
+    }
+    let report = seen.state.attempt.as_ref().filter(|attempt| attempt.place.story == story.id);
+    let report = report.and_then(|attempt| attempt.report.as_deref());
+    report.filter(|report| report.is_doubted()).map(VerifyReport::problems).unwrap_or_default()
 }
 
 fn open_plan(ask: &Ask<'_>, about: Option<&Path>) -> Result<PlanFile, Option<String>> {
@@ -361,20 +363,18 @@ mod tests {
     #[test]
     fn a_stage_is_green_only_when_everything_that_had_to_run_did() {
         let gates = [check("a", Stage::Quality), check("b", Stage::Quality), check("s", Stage::Security)];
-        let of = |outcomes: &[(usize, CheckOutcome)], verdict: VerifyOutcome| {
+        let of = |outcomes: &[(usize, CheckOutcome)], passed: bool| {
             let runs: Vec<CheckRun> = outcomes.iter().map(|(n, outcome)| ran(&gates[*n], outcome.clone())).collect();
-            gate_facts(&gates, Some(Checked { runs: &runs, verdict: &verdict, gates_only: false }))["quality"].clone()
+            gate_facts(&gates, Some(Checked { runs: &runs, passed, gates_only: false }))["quality"].clone()
         };
         let (passed, failed) = (CheckOutcome::Passed, CheckOutcome::Failed { code: 1 });
         let missing = CheckOutcome::Unknown { reason: "not found".to_owned() };
-        assert!(
-            matches!(of(&[(0, passed.clone()), (1, passed.clone())], VerifyOutcome::Passed), GateFact::Green { checks } if checks.len() == 2)
-        );
-        assert!(matches!(of(&[(0, passed.clone()), (1, failed)], VerifyOutcome::Failed), GateFact::Red { .. }));
-        assert!(matches!(of(&[(0, passed.clone()), (1, missing)], VerifyOutcome::Failed), GateFact::Unknown { .. }));
-        assert!(matches!(of(&[(0, passed)], VerifyOutcome::Failed), GateFact::Unknown { .. }), "the second did not run");
-        assert!(matches!(of(&[], VerifyOutcome::Interrupted), GateFact::Unknown { .. }));
-        assert_eq!(of(&[], VerifyOutcome::Passed), GateFact::NotDue);
+        assert!(matches!(of(&[(0, passed.clone()), (1, passed.clone())], true), GateFact::Green { checks } if checks.len() == 2));
+        assert!(matches!(of(&[(0, passed.clone()), (1, failed)], false), GateFact::Red { .. }));
+        assert!(matches!(of(&[(0, passed.clone()), (1, missing)], false), GateFact::Unknown { .. }));
+        assert!(matches!(of(&[(0, passed)], false), GateFact::Unknown { .. }), "the second did not run");
+        assert!(matches!(of(&[], false), GateFact::Unknown { .. }));
+        assert_eq!(of(&[], true), GateFact::NotDue);
         assert!(matches!(&gate_facts(&gates, None)["security"], GateFact::Unknown { .. }));
         assert_eq!(checks_fact(&[], None), GateFact::NotConfigured);
     }
@@ -388,7 +388,7 @@ mod tests {
         let (lint, style) = (check("lint", Stage::Quality), advisory("style"));
         let failed = |check: &Check| CheckRun { advisory: true, ..ran(check, CheckOutcome::Failed { code: 1 }) };
         let of = |gates: &[Check], runs: &[CheckRun]| {
-            let checked = Checked { runs, verdict: &VerifyOutcome::Passed, gates_only: false };
+            let checked = Checked { runs, passed: true, gates_only: false };
             gate_facts(gates, Some(checked)).get("quality").cloned().unwrap_or_default()
         };
         let runs = [ran(&lint, CheckOutcome::Passed), failed(&style)];

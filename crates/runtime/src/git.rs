@@ -6,7 +6,7 @@
 //! - the user's branch and index, in a session loop: [`Git::commit_unless`] and [`Git::take_back`]
 //! - branches that nobody is on: [`Git::set_branch`], [`Git::delete_branch`]
 //! - objects, and refs under `refs/verdone/` and `refs/notes/verdone`
-//! - our own folders: workspaces, clean trees, temporary indexes
+//! - our own folders: workspaces, temporary indexes
 //! - locks that a killed git process of ours left behind
 //!
 //! [`Git::create`] makes a repository. Everything else reads. Processes are what costs time here, so each question is put to as few
@@ -18,14 +18,15 @@ mod attempt_contents;
 mod attempt_folders;
 mod attempt_tree;
 mod branch;
+mod build_times;
 mod candidate;
 mod chain;
 mod checkpoint;
-mod clean_tree;
+mod ci_commit;
 mod command;
 mod commit;
 mod commit_hooks;
-mod compare;
+mod contents;
 mod create;
 mod diff_text;
 mod durability;
@@ -36,7 +37,6 @@ mod files;
 mod filter;
 mod head;
 mod hidden;
-mod ignored;
 mod ignored_entries;
 mod index;
 mod index_entries;
@@ -55,13 +55,14 @@ mod private_settings;
 mod reapply;
 mod reset_files;
 mod run_branch;
-mod sight;
 mod snapshot;
 mod stale_lock;
 mod status;
 mod story_commit;
 mod submodule;
 mod touched;
+mod tree_changes;
+mod tree_files;
 mod tree_now;
 mod workspace_files;
 mod worktree;
@@ -77,17 +78,15 @@ use verdone_core::id::Oid;
 
 pub use added::AddedLines;
 pub use attempt_tree::{AttemptTree, ReadBack, TreeObstacle};
+pub use build_times::{BuiltFrom, DatedBy, EarlierBuild};
 pub use candidate::{Candidate, CandidateRules, History, Obstacle};
 pub use checkpoint::CheckpointRequest;
-pub(crate) use clean_tree::TreeFile;
 pub use commit::Commit;
 pub use commit_hooks::{HookRun, Hooked};
-pub use compare::{Compared, Comparison};
 pub use earlier::Earlier;
 pub use error::{CommitError, GitError};
 pub use filter::{Filters, RequiredFilter};
 pub use head::reflog_mark;
-pub(crate) use ignored::Ignored;
 pub use ignored_entries::IgnoredEntry;
 pub(crate) use index_stat::copy_index_file;
 pub use kept_attempt::KeptAttempt;
@@ -101,7 +100,10 @@ pub use status::{Blob, Change, Entry, Kind, Status};
 pub(crate) use story_commit::COMMIT_TIME;
 pub use submodule::Module;
 pub use touched::{file_clock, file_clock_after};
+pub(crate) use tree_changes::{Side, TreeChange};
+pub(crate) use tree_files::TreeFile;
 pub use tree_now::TreeNow;
+pub(crate) use workspace_files::attribute_files;
 pub use worktree::WorkTreeEntry;
 
 use crate::fault;
@@ -304,12 +306,6 @@ impl Git {
         Call::of_the_user(&self.top, subcommand, deadline).envs(&self.environment)
     }
 
-    /// A variable as git's processes see it.
-    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
-        let given = self.environment.iter().rfind(|(given, _)| given == name).map(|(_, value)| value.clone());
-        given.or_else(|| std::env::var_os(name)).filter(|value| !value.is_empty())
-    }
-
     /// The commit that a name stands for, if it exists.
     fn resolve(&self, name: &str) -> Result<Option<Oid>, GitError> {
         let answer = self.plumbing("rev-parse").args(["-q", "--verify", "--end-of-options", name]).answer()?;
@@ -325,6 +321,6 @@ impl Git {
 }
 
 /// Ids come from journals and command lines too; nothing else may reach git's arguments.
-fn is_object_id(id: &Oid) -> bool {
+pub(crate) fn is_object_id(id: &Oid) -> bool {
     matches!(id.0.len(), 40 | 64) && id.0.bytes().all(|digit| digit.is_ascii_hexdigit())
 }

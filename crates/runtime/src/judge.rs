@@ -20,6 +20,7 @@ use verdone_core::redact::Redactor;
 use verdone_core::sanitise::sanitise_line;
 
 use crate::agent::{TurnRequest, start_command};
+use crate::clock::Stopwatch;
 use crate::looking::{LookError, Looked, Question};
 use crate::output::create_fresh;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, Stdin};
@@ -193,12 +194,18 @@ fn by_client(
 }
 
 /// Asks CI about a commit, until it knows or the time is over.
-pub fn ask_ci(settings: &CiSettings, commit: &Oid, court: &Court<'_>, signals: &Signals) -> CiFact {
+pub fn ask_ci(
+    settings: &CiSettings,
+    commit: &Oid,
+    court: &Court<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> CiFact {
     let Some(command) = &settings.command else { return CiFact::Off };
-    let begun = Instant::now();
-    let left = || settings.timeout.limit().unwrap_or_default().saturating_sub(begun.elapsed());
+    let clock = Stopwatch::start();
+    let left = || settings.timeout.limit().unwrap_or_default().saturating_sub(clock.elapsed());
     loop {
-        match one_question(command, commit, court, left().min(ONE_QUESTION), signals) {
+        match one_question(command, commit, court, left().min(ONE_QUESTION), signals, on) {
             Some(answer) => return answer,
             None if left() <= settings.interval.duration() => {
                 let why = format!("CI knew nothing of {} within {}", commit.short(), settings.timeout);
@@ -211,13 +218,21 @@ pub fn ask_ci(settings: &CiSettings, commit: &Oid, court: &Court<'_>, signals: &
             if signals.requested().is_some() {
                 return CiFact::Unknown { why: "the question to CI was interrupted".to_owned() };
             }
+            on(Moment::Tick);
             thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
         }
     }
 }
 
 /// Nothing where CI does not know yet.
-fn one_question(command: &CommandSpec, commit: &Oid, court: &Court<'_>, wall: Duration, signals: &Signals) -> Option<CiFact> {
+fn one_question(
+    command: &CommandSpec,
+    commit: &Oid,
+    court: &Court<'_>,
+    wall: Duration,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> Option<CiFact> {
     let spawn = Spawn {
         inside: None,
         argv: process::argv(command),
@@ -231,7 +246,7 @@ fn one_question(command: &CommandSpec, commit: &Oid, court: &Court<'_>, wall: Du
         keep: None,
         redactor: court.redactor,
     };
-    let ended = match process::run(&spawn, signals, &mut |_: Moment<'_>| {}) {
+    let ended = match process::run(&spawn, signals, on) {
         Ok(ended) => ended,
         Err(error) => return Some(CiFact::Unknown { why: format!("CI could not be asked: {error}") }),
     };

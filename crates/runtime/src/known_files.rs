@@ -18,9 +18,9 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest as _, Sha256};
 
 use crate::atomic::replace_for_readers;
-use crate::gate_cache::hide;
 use crate::regular::{open_regular, read_regular};
 use crate::seal::Seal;
+use crate::verify::cache_folder;
 
 /// What the mark is for. A change of the format changes it.
 const PURPOSE: &str = "known files 2";
@@ -190,7 +190,7 @@ impl KnownFiles {
             body.extend_from_slice(&bytes);
         }
         // A list that cannot be written is tried again the next time.
-        let _ = hide(root).and_then(|()| replace_for_readers(&path(root), &seal.put_on(PURPOSE, &body)));
+        let _ = cache_folder(root).and_then(|_| replace_for_readers(&path(root), &seal.put_on(PURPOSE, &body)));
     }
 }
 

@@ -16,7 +16,8 @@ use verdone_core::plan::{Document, Plan, PlanError, Status, Story, Undo};
 
 use held::{Held, ReadError};
 
-pub use find::{FindError, Home, PlanLocation, PlanRequest, find};
+pub(crate) use find::is_usual_plan;
+pub use find::{Candidate, FindError, Home, PlanLocation, PlanRequest, find};
 
 /// Larger files are no plans.
 pub const LARGEST_PLAN: u64 = 64 * 1024 * 1024;

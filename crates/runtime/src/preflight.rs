@@ -1,14 +1,13 @@
 //! What has to be in order before a run may begin. `run` refuses on the first thing that is not; `doctor` lists all of them.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use verdone_core::check::{Check, CommandSpec, Where};
+use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
-use verdone_core::done::Judge;
+use verdone_core::done::{Approval, DoneSettings, Judge, PlanFact, Prospect, best_case, stated_complexity};
+use verdone_core::id::StoryId;
 use verdone_core::plan::{Plan, Status};
-use verdone_core::proof::OwnCheck;
 
 use crate::agent::check_claude;
 use crate::approval::Approvals;
@@ -186,6 +185,15 @@ pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
     })
 }
 
+/// How CI would be asked. Nothing where no condition needs it.
+pub fn ci(config: &Config, root: &Path) -> Option<Finding> {
+    let command = config.done.ci.command.as_ref().filter(|_| config.done.wants_ci())?;
+    Some(match missing_program(command, root) {
+        Some(program) => Finding::bad("ci", format!("{program}: no such program"), ["check `command` in [done.ci]"]),
+        None => Finding::good("ci", format!("{} is asked about each story before it is done", command.display())),
+    })
+}
+
 /// The program of a command, where it is plain to see and not there.
 fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
     let program = check_program(command)?;
@@ -193,30 +201,12 @@ fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
     (!program_exists(&program, path.as_deref(), root)).then_some(program)
 }
 
-/// Paths that gates share with their clean trees and that do not exist: what needs them fails for another reason than it seems.
-pub fn shares(gates: &[Check], root: &Path) -> Vec<Finding> {
-    let shared = gates.iter().filter(|gate| gate.terms.place == Where::Clean);
-    let mut missing: BTreeMap<&str, &str> = BTreeMap::new();
-    for (path, gate) in shared.flat_map(|gate| gate.terms.share.iter().map(move |path| (path, &gate.name))) {
-        if fs::symlink_metadata(root.join(path)).is_err() {
-            missing.entry(path).or_insert(gate);
-        }
-    }
-    let finding = |(path, gate): (&str, &str)| {
-        let message = format!("gate {gate:?} shares {path}, which does not exist; its clean tree will not have it");
-        let hints = vec![format!("create {path}, or take it out of `share` in .verdone/config.toml")];
-        Finding { hints, ..Finding::warning("share", message) }
-    };
-    missing.into_iter().map(finding).collect()
-}
-
 /// Whether there is something to check with, for every open story.
 pub fn checks<'a>(
     plan: &Plan,
     gates: &[Check],
-    own: impl Fn(&verdone_core::id::StoryId) -> &'a [Check],
-    own_check: OwnCheck,
-    unverified: bool,
+    own: impl Fn(&StoryId) -> &'a [Check],
+    unchecked: bool,
     root: &Path,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -226,32 +216,6 @@ pub fn checks<'a>(
             let message = format!("{program} is not installed (needed by gate {:?})", gate.name);
             findings.push(Finding::bad("checks", message, ["install it, or correct the gate in .verdone/config.toml"]));
         }
-        if !gate.terms.setup.is_empty() {
-            let message = format!(
-                "gate {:?}: `setup` does not run here: in a run, checks see the dependency folders of your checkout copy-on-write",
-                gate.name
-            );
-            findings.push(Finding::warning("checks", message));
-        }
-    }
-    let without: Vec<&str> = open().filter(|story| own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();
-    match own_check {
-        OwnCheck::Require if !without.is_empty() => {
-            findings.push(Finding::bad(
-                "checks",
-                format!("own_check = \"require\", and these stories have no check of their own: {}", listed(&without)),
-                [
-                    "add a Verification line with a command in backticks to each",
-                    "or let tests of the agent prove them: own_check = \"agent-test\"",
-                ],
-            ));
-            return findings;
-        }
-        OwnCheck::AgentTest if !without.is_empty() && findings.is_empty() => {
-            let message = format!("tests that the agent brings along have to prove {}", listed(&without));
-            return vec![Finding::good("checks", message)];
-        }
-        OwnCheck::Gates | OwnCheck::AgentTest | OwnCheck::Require => {}
     }
     let advisory = gates.iter().filter(|gate| gate.terms.advisory).count();
     let bare: Vec<&str> =
@@ -263,8 +227,8 @@ pub fn checks<'a>(
             many => format!("{many} gates for every story"),
         };
         findings.extend(findings.is_empty().then(|| Finding::good("checks", message)));
-    } else if unverified {
-        findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unverified", listed(&bare))));
+    } else if unchecked {
+        findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unchecked", listed(&bare))));
     } else {
         findings.push(Finding::bad(
             "checks",
@@ -272,17 +236,50 @@ pub fn checks<'a>(
             [
                 "add --check 'CMD', or a [[gate]] to .verdone/config.toml (verdone init proposes some)",
                 "or add a Verification line with a command in backticks to the story",
-                "or go on without proof: --unverified",
+                "or go on without proof: --unchecked",
             ],
         ));
     }
     findings
 }
 
-/// What would be missing in the end, whatever the agent does.
-pub fn conditions(open: &[String]) -> Option<Finding> {
+/// A story as far as its conditions depend on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Conditioned<'a> {
+    /// Nothing where there is no plan.
+    pub story: Option<&'a StoryId>,
+    /// As the plan says it.
+    pub complexity: Option<u8>,
+    pub has_own_checks: bool,
+}
+
+/// Required conditions of the first story that has some which nobody could evaluate, a line each. `stages` have a gate.
+pub fn never_known<'a>(
+    done: &DoneSettings,
+    stages: &[String],
+    stories: impl IntoIterator<Item = Conditioned<'a>>,
+) -> Vec<String> {
+    let mut asked = BTreeSet::new();
+    for Conditioned { story, complexity, has_own_checks } in stories {
+        let complexity = stated_complexity(done, complexity).value;
+        if !asked.insert((complexity, has_own_checks)) {
+            continue;
+        }
+        let (name, questions) = (String::new(), Vec::new());
+        let plan = PlanFact::Found { name, approval: Approval::Approved, complexity: Some(complexity), questions };
+        let unknown = best_case(done, Prospect { plan, has_own_checks, stages }).unknown();
+        if !unknown.is_empty() {
+            let of = story.map(|story| format!(" (story {story})")).unwrap_or_default();
+            return unknown.into_iter().map(|line| format!("{line}{of}")).collect();
+        }
+    }
+    Vec::new()
+}
+
+/// What would be missing in the end, whatever the agent does. `who` is a run or a loop.
+pub fn conditions(who: &str, open: &[String]) -> Option<Finding> {
     let first = open.first()?;
-    let mut finding = Finding::bad("conditions", format!("no run can meet [done] here: {first}"), []);
+    let mut finding = Finding::bad("conditions", format!("no {who} can meet [done] here: {first}"), []);
     finding.hints.extend(open[1..].iter().cloned());
     finding.hints.push("or ask for less: [done] in .verdone/config.toml".to_owned());
     Some(finding)

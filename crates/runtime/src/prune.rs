@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 use verdone_core::id::{Oid, RunId};
 use verdone_core::machine::Phase;
 
-use crate::clean_tree;
 use crate::git::{Git, GitError};
 use crate::sessions::{own_sessions, sessions};
 use crate::stop::{LeftLoops, Loops, StopError};
@@ -43,9 +42,6 @@ pub struct Pruned {
     pub bytes: u64,
     /// Copies of loops that nobody waits for any more.
     pub loops: usize,
-    /// Clean trees of processes that were killed, and their size.
-    pub clean_trees: usize,
-    pub clean_bytes: u64,
 }
 
 /// A session is over after this much silence. One that is not, and is pruned all the same, only forgets which files it has read.
@@ -111,10 +107,6 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
     let is_held = |name: &str| loops.named(name).is_held();
     prune_sessions(&folder, (keep, now, dry_run), &is_held, &mut pruned)
         .map_err(|source| PruneError::Io { path: folder.clone(), source })?;
-    if let Some(found) = clean_tree::on_disk(git) {
-        pruned.clean_bytes = found.left_bytes;
-        pruned.clean_trees = if dry_run { found.left } else { clean_tree::remove_left(git) };
-    }
     Ok(pruned)
 }
 

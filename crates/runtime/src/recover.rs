@@ -16,9 +16,9 @@ use verdone_core::finish::Finish;
 use verdone_core::id::RunId;
 use verdone_core::machine::{Attempt, Phase, State, apply};
 use verdone_core::update::{Reporter, Update};
+use verdone_core::verify::Outcome;
 
 use crate::atomic::sweep_drafts;
-use crate::clean_tree;
 use crate::fault::{self, Point};
 use crate::git::{Git, GitError, InterruptedLanding, Landing};
 use crate::process;
@@ -46,7 +46,7 @@ pub enum RecoverError {
 
 /// The last run of a project, where it died and was not recovered yet.
 pub fn unfinished(root: &Path) -> Result<Option<RunId>, JournalError> {
-    let Some(stored) = Store::of(root).latest()? else { return Ok(None) };
+    let Some(stored) = Store::of(root).latest_run()? else { return Ok(None) };
     let state = stored.last_state()?;
     Ok((!ended(&state)).then_some(stored.id))
 }
@@ -60,7 +60,6 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let store = Store::of(&project.root);
     let git = Git::open(&project.root).map_err(RecoverError::Open)?;
     git.remove_leftovers()?;
-    clean_tree::remove_leftovers(&git);
     workspace::sweep(&project.git_top);
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
     let Some(stored) = salvage::latest(&store, reporter)? else { return Ok(()) };
@@ -77,6 +76,7 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     fault::pass(Point::RecoverBegin);
     begin(&stored.id, signals, reporter);
     sweep(project, &stored)?;
+    git.drop_ci_commit(&stored.id)?;
     let mut journal = Journal::reopen(&stored.dir)?;
     let mut events = Vec::new();
     if let Some(attempt) = state.open_attempt() {
@@ -108,7 +108,9 @@ fn progress(git: &Git, project: &Project, stored: &StoredRun, settled: &[Event],
 /// The session of the run before this one, where that one died between two stories of the same plan.
 pub fn left_session(store: &Store, this: &RunId, plan: &str) -> Result<Option<Resumable>, JournalError> {
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
-    let Some(stored) = ids.into_iter().rev().find(|id| id < this).map(|id| store.run(id)) else { return Ok(None) };
+    let Some(stored) = ids.into_iter().rev().filter(|id| id < this).map(|id| store.run(id)).find(|run| !run.is_loop()) else {
+        return Ok(None);
+    };
     let same = |line: &Recorded| matches!(&line.event, Event::RunStarted { plan: of, .. } if of == plan);
     if stored.find_from_end(died)? != Some(true) || !stored.beginning()?.iter().any(same) {
         return Ok(None);
@@ -142,7 +144,7 @@ fn finish_landing(git: &Git, store: &Store, reporter: &mut dyn Reporter) -> Resu
         Landing::Landed { from } => {
             let from = from.unwrap_or_else(|| to.clone());
             let text = format!("finished the landing of {} on {branch}", to.short());
-            (text, Event::Landed { branch: branch.clone(), from, to: to.clone() })
+            (text, Event::Landed { branch: branch.clone(), from, to: to.clone(), left: 0 })
         }
         Landing::Refused(refusal) => {
             let text = format!("an interrupted landing on {branch} cannot be finished: {refusal}");
@@ -167,7 +169,7 @@ fn landed(git: &Git, stored: &StoredRun) -> Result<Option<Event>, RecoverError> 
     let Some((own, Some(branch))) = stored.branches()? else { return Ok(None) };
     let (Some(to), Some(tip)) = (git.branch_tip(&own)?, git.branch_tip(&branch)?) else { return Ok(None) };
     let is_landed = git.is_part_of(&to, &tip)?;
-    Ok(is_landed.then(|| Event::Landed { branch, from: to.clone(), to }))
+    Ok(is_landed.then(|| Event::Landed { branch, from: to.clone(), to, left: 0 }))
 }
 
 /// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.
@@ -190,12 +192,13 @@ fn write_missing_notes(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporte
     let mut state = State::default();
     for recorded in JournalReader::open(&stored.journal())? {
         let recorded = recorded?;
-        if let (Event::Committed { commit, tree, noted: false, .. }, Phase::Committing { tree: verified, verdict }, Some(attempt)) =
+        if let (Event::Committed { commit, tree, noted: false, .. }, Phase::Committing { tree: verified, proof, outcome }, Some(attempt)) =
             (&recorded.event, &state.phase, &state.attempt)
             // What a git hook made of it was checked again, and of that the journal has only the outcome.
             && tree == verified
+            && let Some(report) = &attempt.report
         {
-            let evidence = Evidence::of(&state, attempt, *verdict, tree, &attempt.proof);
+            let evidence = Evidence::of(&state, attempt, (*proof, *outcome), report);
             let missing = git.read_note(commit).is_ok_and(|note| note.is_none());
             if missing && git.note(commit, &evidence.to_note()).is_ok() {
                 let text = format!("wrote the missing evidence note of {}", attempt.place.story);
@@ -251,8 +254,8 @@ fn settle(
     reporter: &mut dyn Reporter,
 ) -> Result<Event, RecoverError> {
     let place = attempt.place.clone();
-    if let (Phase::Committing { tree: verified, verdict }, Some(base), Some(branch)) =
-        (&state.phase, &attempt.base, branch_of(stored)?)
+    if let (Phase::Committing { tree: verified, proof, outcome }, Some(base), Some(branch), Some(report)) =
+        (&state.phase, &attempt.base, branch_of(stored)?, &attempt.report)
         && let Some(tip) = git.branch_tip(&branch)?
         && let Some(commit) = git.commits_to_land(&tip, base)?.into_iter().next()
         && git.commit_before_it(&commit)?.as_ref() == Some(base)
@@ -262,12 +265,14 @@ fn settle(
         && (note.is_some() || tree == *verified)
     {
         // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
-        let again = || Evidence::of(state, attempt, *verdict, &tree, &attempt.proof);
+        let again = || Evidence::of(state, attempt, (*proof, *outcome), report);
         let (evidence, noted) = match note {
             Some(evidence) => (evidence, true),
             None => (again(), git.note(&commit, &again().to_note()).is_ok()),
         };
-        if let Err(error) = record::mark_done(git, project, stored, &evidence, &commit) {
+        if *outcome == Outcome::Done
+            && let Err(error) = record::mark_done(git, project, stored, &evidence, &commit)
+        {
             let text = format!("the plan could not be updated for {}: {error}", place.story);
             reporter.report(Update::Notice { text: &text });
         }
@@ -278,11 +283,12 @@ fn settle(
             place,
             commit,
             tree,
-            verdict: *verdict,
+            proof: *proof,
+            outcome: *outcome,
             base: Some(base.clone()),
             files,
             evidence: Some(evidence.digest()),
-            criteria: attempt.criteria.clone(),
+            criteria: report.criteria.clone(),
             noted,
         });
     }

@@ -36,14 +36,24 @@ pub(crate) fn real_folder(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut folder = root.to_owned();
     for part in path.components() {
         folder.push(part);
-        match fs::symlink_metadata(&folder) {
-            Ok(meta) if meta.is_dir() => {}
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is no folder", folder.display()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(&folder)?,
-            Err(error) => return Err(error),
+        let found = match fs::symlink_metadata(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Another process may have created it in between.
+                fs::create_dir(&folder).or_else(already_exists)?;
+                fs::symlink_metadata(&folder)
+            }
+            found => found,
+        };
+        if !found?.is_dir() {
+            let why = format!("{} is not a folder, and links are not followed", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, why));
         }
     }
     Ok(folder)
+}
+
+fn already_exists(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
 }
 
 #[cfg(test)]

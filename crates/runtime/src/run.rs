@@ -3,8 +3,9 @@
 mod branch;
 pub mod land;
 mod plan;
+pub mod review;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
@@ -13,18 +14,17 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use verdone_core::check::Check;
-use verdone_core::config::{Config, LandMode};
-use verdone_core::done::{out_of_reach, stated_complexity};
+use verdone_core::config::{Config, LandMode, OnReview};
+use verdone_core::done::{Prospect, best_case, stated_complexity};
 use verdone_core::event::{Event, Seal};
 use verdone_core::id::{Oid, RunId, StoryId, digest};
 use verdone_core::machine::Rules;
-use verdone_core::plan::{Plan, Status};
+use verdone_core::plan::{Plan, Status, Waiting};
 use verdone_core::prompt;
 use verdone_core::update::{Reporter, Update};
 
 use crate::agent::Claude;
 use crate::approval::{ApprovalError, Approvals};
-use crate::check_runner::Memory;
 use crate::clock::Stopwatch;
 use crate::config_file::SettingsError;
 use crate::done;
@@ -33,7 +33,7 @@ use crate::git::{Git, GitError};
 use crate::hook::Guard;
 use crate::lifecycle::Scripts;
 use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
-use crate::preflight::{self, Finding, Health};
+use crate::preflight::{self, Conditioned, Finding, Health};
 use crate::process::{self, RUN_VARIABLE};
 use crate::project::{GitDirs, Project};
 use crate::recover::{self, RecoverError};
@@ -41,6 +41,7 @@ use crate::signal::Signals;
 use crate::site::{self, Site};
 use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
 use crate::template::read_template;
+use crate::verify::Results;
 use crate::watchdog::{Starting, Watchdog};
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
@@ -55,7 +56,8 @@ pub struct RunRequest {
     pub config: Config,
     pub only: Option<StoryId>,
     pub red_baseline: bool,
-    pub unverified: bool,
+    /// Commit stories that nothing checks.
+    pub unchecked: bool,
     /// The branch for the story commits.
     pub branch: Option<String>,
     /// Start over from HEAD, whatever an earlier run of the plan left.
@@ -184,15 +186,9 @@ impl Ready {
         findings.extend(preflight::repository(&self.git, &status, identity, &self.ours()));
         findings.push(preflight::agent(&self.request.config, root));
         findings.extend(preflight::judge(&self.request.config, root));
+        findings.extend(preflight::ci(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
-        findings.extend(preflight::checks(
-            self.plan.plan(),
-            &self.gates,
-            own,
-            self.request.config.own_check,
-            self.request.unverified,
-            root,
-        ));
+        findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unchecked, root));
         findings.extend(self.approval()?);
         findings.extend(self.conditions()?);
         Ok(findings)
@@ -210,12 +206,22 @@ impl Ready {
         if !done.asks_more_than_a_run() {
             return Ok(None);
         }
+        let stages: Vec<String> = done::gate_facts(&self.gates, None).into_keys().collect();
+        let stories = || self.plan.plan().open().filter(|story| self.request.only.as_ref().is_none_or(|only| *only == story.id));
+        let conditioned = stories().map(|story| Conditioned {
+            story: Some(&story.id),
+            complexity: story.complexity,
+            has_own_checks: self.frozen.get(&story.id).is_some_and(|checks| !checks.is_empty()),
+        });
+        let unknown = preflight::never_known(done, &stages, conditioned);
+        if !unknown.is_empty() {
+            return Ok(preflight::conditions("run", &unknown));
+        }
         let approvals = Approvals::read(&self.request.project.root)?;
-        let stories = self.plan.plan().open().filter(|story| self.request.only.as_ref().is_none_or(|only| *only == story.id));
-        let hardest = stories.max_by_key(|story| stated_complexity(done, story.complexity).value);
+        let hardest = stories().max_by_key(|story| stated_complexity(done, story.complexity).value);
         let plan = done::plan_found(&self.plan, hardest, &self.plan_name(), &approvals);
-        let stages = done::gate_facts(&self.gates, None);
-        Ok(preflight::conditions(&out_of_reach(done, plan, stages.keys().map(String::as_str))))
+        let report = best_case(done, Prospect { plan, has_own_checks: true, stages: &stages });
+        Ok(preflight::conditions("run", &report.open()))
     }
 
     /// Whether a path of the repository is Verdone's or the plan's: a run reads those from the checkout.
@@ -245,12 +251,10 @@ impl Ready {
             limits: config.limits.clone(),
             red_check: config.red_check,
             red_baseline: self.request.red_baseline,
-            unverified: self.request.unverified,
             fail_behavior: config.hooks.fail_behavior,
             land_each: config.run.land == LandMode::Auto,
             pause_at: config.agent.claude.pause_at,
-            tamper: config.tamper,
-            own_check: config.own_check,
+            on_review: config.run.on_review.unwrap_or_else(|| on_review(self.plan.plan())),
             regression: config.regression.clone(),
         }
     }
@@ -272,7 +276,7 @@ impl Ready {
     ) -> Result<(Site, Rules), RunError> {
         let rules = self.rules();
         let Self { request, git, plan, gates, frozen, template } = self;
-        let RunRequest { project, config, only, spec_dir, exports, .. } = request;
+        let RunRequest { project, config, only, spec_dir, exports, unchecked, .. } = request;
         let root = project.root;
         let claude = match config.agent.name.as_str() {
             "claude" => {
@@ -281,7 +285,9 @@ impl Ready {
             }
             _ => Claude::default(),
         };
+        let start = git.merge_base(&branch.head, &branch.tip)?.unwrap_or_else(|| branch.tip.clone());
         let site = Site {
+            start,
             branch: branch.name_for(&run),
             tip: branch.tip.clone(),
             target: branch.target.clone(),
@@ -303,8 +309,12 @@ impl Ready {
             redactor: process::redactor_from_environment(&exports),
             spaces,
             template,
-            memory: Memory::default(),
+            results: Results::default(),
+            built: None,
+            done_before: BTreeSet::new(),
+            unchecked,
             judged: Vec::new(),
+            ci_answers: Vec::new(),
             candidate: None,
             green: None,
             claims_from: 0,
@@ -334,7 +344,7 @@ impl Ready {
         branch.announce(&self.git, reporter)?;
         // What was examined ran programs, and ended whatever they left: a watchdog in its start would have been taken for that.
         let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
-        self.announce_claims(&store, reporter)?;
+        let done_before = self.announce_claims(&store, reporter)?;
         let now = Timestamp::now();
         let created = store.create(self.git.common_dir(), now);
         let (run, run_dir) = created.map_err(io_error(&format!("making a run's directory in {}", store.path().display())))?;
@@ -355,6 +365,7 @@ impl Ready {
         let (mut site, rules) = self.into_site((run, run_dir), &branch, spaces, signals)?;
         site.claude.resume(left);
         site.plan = plan;
+        site.done_before = done_before;
         let journal = Journal::create(&site.run_dir)?;
         if branch.at.as_ref() != Some(&branch.tip) {
             site.git.set_branch(&site.branch, &branch.tip, branch.at.as_ref())?;
@@ -367,21 +378,22 @@ impl Ready {
         Ok(Ended { code, branch: name, began_at: branch.tip })
     }
 
-    /// A box that is ticked without evidence is only a claim.
-    fn announce_claims(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<(), RunError> {
+    /// A box that is ticked without evidence is only a claim. Gives the stories that have some.
+    fn announce_claims(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<BTreeSet<StoryId>, RunError> {
         let done: Vec<&StoryId> =
             self.plan.plan().stories.iter().filter(|story| story.status == Status::Done).map(|story| &story.id).collect();
         if done.is_empty() {
-            return Ok(());
+            return Ok(BTreeSet::new());
         }
         let known = proven(store, &self.plan_name())?;
-        let claimed: Vec<&str> = done.into_iter().filter(|id| !known.contains_key(*id)).map(StoryId::as_str).collect();
+        let has_evidence = |id: &StoryId| known.get(id).is_some_and(|result| result.is_taken());
+        let claimed: Vec<&str> = done.iter().filter(|id| !has_evidence(id)).map(|id| id.as_str()).collect();
         if let Some(first) = claimed.first() {
             let more = if claimed.len() > 1 { format!(" and {} more", claimed.len() - 1) } else { String::new() };
             let text = format!("ticked without evidence (claimed, not verified): {first}{more}");
             reporter.report(Update::Notice { text: &text });
         }
-        Ok(())
+        Ok(done.into_iter().filter(|id| known.get(*id).is_some_and(|result| result.is_checked())).cloned().collect())
     }
 
     fn start_event(&self, run: &RunId, branch: &RunBranch, seal: Seal, plan: &Plan) -> Result<Event, RunError> {
@@ -401,10 +413,19 @@ impl Ready {
             seal: Some(seal),
             frozen: self.frozen_digest(),
             max_iterations: self.request.config.limits.max_iterations,
-            unverified: self.request.unverified,
+            unchecked: self.request.unchecked,
             gates: Some(gates_digest(&self.request.config)),
+            reviews: self.reviews()?,
             evidence: self.git.last_evidence(&branch.tip)?,
+            session: None,
         })
+    }
+
+    /// Stories that earlier runs left for a person.
+    fn reviews(&self) -> Result<BTreeMap<StoryId, Waiting>, RunError> {
+        let (store, plan) = (Store::of(&self.request.project.root), self.plan_name());
+        let found = review::pending(&store)?.into_iter().filter(|review| review.plan == plan);
+        Ok(found.map(|review| (review.place.story.clone(), review.waiting)).collect())
     }
 
     /// One digest over everything that decides: settings, gates and the stories' checks.
@@ -432,6 +453,12 @@ pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut 
         reporter.report(Update::Notice { text: &text });
     };
     starting.and_then(|starting| starting.watch(run)).map_err(told).ok()
+}
+
+/// Where stories depend on each other, those that do not depend on one in review can go on without it.
+fn on_review(plan: &Plan) -> OnReview {
+    let depend = plan.stories.iter().any(|story| !story.depends_on.is_empty());
+    if depend { OnReview::Continue } else { OnReview::Stack }
 }
 
 /// What every story's evidence names: a gate that was defined otherwise proved something else.

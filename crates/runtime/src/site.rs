@@ -1,27 +1,28 @@
 //! Where a run happens: the repository, the plan, the settings and everything else that its steps share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::check::{Check, CheckOutcome, CheckRun, CommandSpec, Gate, GateSettings, Where, due, stages};
+use verdone_core::check::{Check, CheckRun, CommandSpec, GateSettings, stages};
 use verdone_core::config::Config;
-use verdone_core::done::{JudgeRecord, stated_complexity};
+use verdone_core::done::{CiFact, JudgeRecord};
 use verdone_core::id::{Oid, RunId, StoryId};
-use verdone_core::proof::OwnCheck;
 use verdone_core::redact::Redactor;
-use verdone_core::update::{Reporter, Speaker, Update};
+use verdone_core::update::Reporter;
+use verdone_core::verify::{CheckResult, PlannedCheck, ResultId};
 
 use crate::agent::Claude;
-use crate::check_runner::{CheckContext, CheckMoment, Memory, Ways, run_checks};
+use crate::check_runner::Ways;
 use crate::clock::Stopwatch;
 use crate::git::{ChangedPath, Git, GitError};
 use crate::lifecycle::Scripts;
-use crate::process::{Moment, RUN_VARIABLE};
+use crate::process::RUN_VARIABLE;
 use crate::run::RunPlan;
 use crate::signal::Signals;
-use crate::step::{StepError, io_error};
-use crate::workspace::Workspaces;
+use crate::step::StepError;
+use crate::verify::{Bench, BenchPlace, Results};
+use crate::workspace::{KeptCache, Workspaces};
 
 /// Everything a step may touch.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct Site {
     /// The branch that gets the story commits, and where it stands.
     pub branch: String,
     pub tip: Oid,
+    /// The last commit that is not of a run: later ones are the work of agents.
+    pub start: Oid,
     /// The branch that the user was on when the run began; nothing where HEAD was detached.
     pub target: Option<String>,
     pub plan: RunPlan,
@@ -54,13 +57,21 @@ pub struct Site {
     pub spaces: Workspaces,
     /// The template of the prompt and where it came from.
     pub template: (String, String),
-    /// What gates said about the trees of this run.
-    pub memory: Memory,
+    /// What checks said about trees in this run.
+    pub results: Results,
+    /// What the checks of the last attempt built, and from which tree.
+    pub built: Option<(Oid, KeptCache)>,
+    /// Stories that earlier runs did, with evidence.
+    pub done_before: BTreeSet<StoryId>,
+    /// Commit stories that nothing checks.
+    pub unchecked: bool,
     /// The tree that was verified and is to be committed.
     pub candidate: Option<Candidate>,
     /// Clear answers of a judge about trees of stories: who is asked again until the answer suits has proven nothing.
     pub judged: Vec<(StoryId, Oid, JudgeRecord)>,
-    /// The tree of the last story commit, and the commands that were green on it.
+    /// Clear answers of CI: the tip, the tree on it, and what CI said.
+    pub ci_answers: Vec<(Oid, Oid, CiFact)>,
+    /// The tree of the last story commit, and the commands that were green on it without a cache of this run.
     pub green: Option<(Oid, Vec<CommandSpec>)>,
     /// How long the file of claims was when the attempt began: what stands before was said about another one.
     pub claims_from: u64,
@@ -123,53 +134,71 @@ impl Site {
         self.frozen.get(story).map_or(&[], Vec::as_slice)
     }
 
-    /// What has to pass for a story, its own checks first; `changed` are its changes so far.
-    pub fn checks_of(&self, story: &StoryId, changed: &[ChangedPath]) -> Vec<Check> {
-        let below = self.git.repo_path(&self.root).map(|folder| folder.to_string()).filter(|folder| !folder.is_empty());
-        let in_project = |path: String| match &below {
-            Some(folder) => path.strip_prefix(folder.as_str()).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned),
-            None => Some(path),
+    /// Where the project lies below the top of the repository.
+    pub fn folder(&self) -> String {
+        self.git.repo_path(&self.root).map(|folder| folder.to_string()).unwrap_or_default()
+    }
+
+    /// Changed paths as seen from the project.
+    pub fn in_project(&self, changed: &[ChangedPath]) -> Vec<String> {
+        in_project(&self.folder(), changed)
+    }
+
+    /// Lends out what a verification needs.
+    pub fn on_bench<T>(&mut self, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
+        let mut place = BenchPlace::default();
+        let done = self.with_bench(&mut place, |bench, results| {
+            let done = work(bench, results);
+            bench.close();
+            done
+        });
+        self.built = place.take_built().or_else(|| self.built.take());
+        done
+    }
+
+    fn with_bench<T>(&mut self, place: &mut BenchPlace, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
+        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, .. } = self;
+        let mark = (RUN_VARIABLE, run.as_str());
+        let mut bench = Bench {
+            git,
+            spaces,
+            head: tip,
+            config,
+            run_dir,
+            number: checks_run,
+            mark,
+            redactor,
+            signals,
+            clock: *clock,
+            place: std::mem::take(place),
         };
-        let changed: Vec<String> = changed.iter().filter_map(|change| in_project(change.path.to_string())).collect();
-        let planned = self.plan.plan().story(story).and_then(|story| story.complexity);
-        let complexity = stated_complexity(&self.config.done, planned).value.into();
-        self.own_checks(story).iter().cloned().chain(due(&self.gates, Some(&changed), complexity)).collect()
+        let done = work(&mut bench, results);
+        *place = bench.place;
+        done
     }
 
-    /// Whether tests of the attempt's own have to prove the story.
-    pub fn asks_for_tests(&self, story: &StoryId) -> bool {
-        self.config.own_check == OwnCheck::AgentTest && self.own_checks(story).is_empty()
-    }
-
-    /// Runs checks on a tree, in a workspace that nobody wrote to before, and shows what they say: story checks first, then gates
-    /// stage by stage. A gate that passed on this tree in this run is not run again.
+    /// Runs checks on a tree outside of a verification, and remembers what they say.
     pub fn run_checks(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckRun>, StepError> {
-        if checks.is_empty() {
-            return Ok(Vec::new());
-        }
-        let place = self.spaces.checks_on(&self.git, tree, &self.tip)?;
-        let known = |check: &Check| self.memory.recall(tree, check);
-        let place_of = |_: &Check| Ok::<_, CheckOutcome>(place.cwd.clone());
-        let ways = Ways { known: Some(&known), place_of: Some(&place_of), ..ways(&self.config.gates) };
-        let context = CheckContext {
-            cwd: &place.cwd,
-            written: Some(&place.written),
-            inside: place.inside.as_ref(),
-            run_dir: &self.run_dir,
-            number: self.checks_run + 1,
-            env: place.env.clone().with(RUN_VARIABLE, self.run.as_str()),
-            cap: self.config.limits.output_bytes,
-            grace: self.config.limits.grace.duration(),
-            redactor: &self.redactor,
-            ways,
-        };
-        let clock = self.clock;
-        let ran = run_checks(checks, &context, &self.signals, &mut |moment| show(reporter, clock, &moment));
-        let mut runs = ran.map_err(io_error("keeping the output of a check"))?;
-        drop(place);
-        self.memory.mark_flaky(tree, checks, &mut runs);
-        self.checks_run += runs.len() as u32;
-        Ok(runs)
+        self.run_checks_in(&mut BenchPlace::default(), tree, checks, reporter)
+    }
+
+    /// The same in a workspace that stays open for more checks of the tree.
+    pub fn run_checks_in(
+        &mut self,
+        place: &mut BenchPlace,
+        tree: &Oid,
+        checks: &[Check],
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<CheckRun>, StepError> {
+        self.with_bench(place, |bench, results| {
+            let ran = bench.run(tree, checks, reporter)?;
+            let note = |(check, result): (&Check, CheckResult)| {
+                let question =
+                    ResultId { tree: tree.clone(), command: PlannedCheck::new(check, check.terms.hidden.is_some()).digest };
+                results.note(question, result).run
+            };
+            Ok(checks.iter().zip(ran).map(note).collect())
+        })
     }
 
     /// The tree of the run's last commit.
@@ -178,14 +207,17 @@ impl Site {
     }
 }
 
-fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &CheckMoment<'_>) {
-    match moment {
-        CheckMoment::Started(check) => reporter.report(Update::Checking { name: &check.name }),
-        CheckMoment::During(check, Moment::Line { stream, text }) => {
-            reporter.report(Update::Output { speaker: Speaker::Check(&check.name), stream: *stream, line: text });
-        }
-        CheckMoment::During(_, Moment::Tick) => reporter.report(clock.tick()),
-        CheckMoment::Ended(_) => {}
+/// Changed paths as seen from a folder of the repository.
+pub(crate) fn in_project(folder: &str, changed: &[ChangedPath]) -> Vec<String> {
+    changed.iter().map(|change| seen_from(folder, &change.path.to_string())).collect()
+}
+
+/// A path of the repository as seen from one of its folders.
+pub(crate) fn seen_from(folder: &str, path: &str) -> String {
+    match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/')) {
+        _ if folder.is_empty() => path.to_owned(),
+        Some(Some(rest)) => rest.to_owned(),
+        Some(None) | None => format!("../{path}"),
     }
 }
 
@@ -196,28 +228,16 @@ pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
 
 /// The gates of the config and of `--check`, ready to run, in the order of their stages.
 pub fn gates(config: &Config) -> Vec<Check> {
-    let ready = |gate: &Gate| {
-        let mut check = gate.check(config.limits.check_time);
-        if check.terms.place == Where::Clean {
-            if check.terms.setup.is_empty() {
-                check.terms.setup.clone_from(&config.clean.setup);
-            }
-            if check.terms.share.is_empty() {
-                check.terms.share.clone_from(&config.clean.share);
-            }
-        }
-        check
-    };
-    let gates: Vec<Check> = config.gate.iter().map(ready).collect();
+    let gates: Vec<Check> = config.gate.iter().map(|gate| gate.check(config.limits.check_time)).collect();
     stages(&gates).into_iter().flatten().cloned().collect()
 }
 
 /// How the settings want gates to be run together.
-pub(crate) fn ways(settings: &GateSettings) -> Ways<'static> {
+pub(crate) fn ways(settings: &GateSettings) -> Ways {
     const MOST: usize = 4;
     let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
     let parallel = if settings.parallel == 0 { processors() } else { settings.parallel as usize };
-    Ways { parallel, keep_going: !settings.stop_at_failing_stage, known: None, place_of: None }
+    Ways { parallel, keep_going: !settings.stop_at_failing_stage }
 }
 
 /// A path for people.

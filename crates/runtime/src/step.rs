@@ -1,12 +1,9 @@
 //! What the driver can do, one file an effect. A step does and answers with what it saw; what comes next is decided in the core.
 
-mod agent_test;
-mod as_before;
 mod brief;
-mod changers;
+mod ci;
 mod commit;
-mod done;
-mod doubts;
+mod conditions;
 mod finish;
 mod hand_over;
 mod keep;
@@ -16,7 +13,6 @@ mod red_check;
 mod regression;
 mod script;
 mod select;
-mod tests_again;
 mod turn;
 mod verify;
 mod wait;
@@ -34,9 +30,11 @@ use crate::git::GitError;
 use crate::plan_file::PlanFileError;
 use crate::sessions::run_sessions;
 use crate::site::Site;
+use crate::verify::VerifyError;
 use crate::workspace::WorkspaceError;
 
 pub use commit::{commit, entry};
+pub(crate) use conditions::seen as seen_conditions;
 pub use finish::{finish, is_plan_message, progress_message};
 pub use keep::keep;
 pub use land::land;
@@ -57,6 +55,8 @@ pub enum StepError {
     Git(#[from] GitError),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     #[error(transparent)]
     Plan(#[from] PlanFileError),
     #[error(transparent)]
@@ -92,7 +92,7 @@ pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Res
     }
     site.plan.give(&site.git);
     site.spaces.reset_agent(&site.git, &site.tip, &site.branch, &loose)?;
-    Ok(Input::Ready { base: site.tip.clone() })
+    Ok(Input::Ready { base: Some(site.tip.clone()), tree: None })
 }
 
 /// Where all of the run's commits are on the user's branch and that has moved on, the attempt starts from there. Otherwise commits wait:
@@ -114,6 +114,7 @@ fn follow_target(site: &mut Site, reporter: &mut dyn Reporter) -> Result<(), Ste
         Err(GitError::CheckedOut { .. } | GitError::BranchMoved { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
+    site.start = tip.clone();
     site.tip = tip;
     let text = format!("{name} has moved on: continuing from {}", site.tip.short());
     reporter.report(Update::Notice { text: &text });

@@ -1,56 +1,59 @@
-//! The Stop gate on disk: which session a loop holds, what the tree and the plan say when it wants to stop, the verification, and what
-//! is kept of the decision. What to decide is the core's; a run has no such gate, its driver is one.
+//! The Stop gate of sessions that Verdone did not start, and their loops. The hook asks and answers (`turn`, `others`, `ask`); the worker
+//! verifies, marks, commits and writes the journal (`worker`, `drive` and its steps). What to decide is the core's; a run has no such gate,
+//! its driver is one.
 
-mod alarms;
 mod arm;
-mod at_work;
+mod ask;
 mod commit;
 mod custody;
+mod drive;
 mod files;
+mod journal;
 mod left;
-mod look;
-mod loop_file;
-mod marks;
+mod memory;
 mod others;
+mod plan;
 mod ralph;
 mod regression;
-mod same;
 mod transcript;
 mod tree;
 mod turn;
 mod verify;
+mod words;
 mod worker;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use verdone_core::check::{Check, CheckRun};
+use verdone_core::check::CheckRun;
 use verdone_core::config::Config;
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
 use verdone_core::stop::{
-    Base, BlockCause, LoopState, MOST_FAULTS, StopDecision, StopFacts, StopRecord, Yield, fault_words, incomplete_words,
-    loop_words,
+    Base, BlockCause, HeldLoop, Incomplete, MOST_FAULTS, StopDecision, StopFacts, StopRecord, StoryToDo, Work, Yield,
+    fault_words, incomplete_words, loop_words, seen_on_tree,
 };
 
 use crate::done::DoneError;
 use crate::git::GitError;
 use crate::plan_file::PlanFileError;
-use crate::seal::Seal;
 use crate::signal::Signals;
+use crate::verify::VerifyError;
+use crate::workspace::WorkspaceError;
 
 use files::Task;
-use loop_file::Found;
 
-pub(crate) use alarms::tampering;
 pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
 pub use custody::armed_root;
 pub(crate) use files::SessionFiles;
-pub use files::{Loops, SessionLoop};
+pub use files::{Loops, SeenLoop, SessionLoop};
 pub use left::{FORGOTTEN_DAYS, LeftLoops};
-pub(crate) use regression::checks_of_marked;
 pub(crate) use tree::{Tree, look as look_at_tree};
 pub use worker::{ARGUMENT, main};
+
+/// What is said where an earlier version left a loop.
+const OLD_LOOP: &str = "an earlier version of Verdone started a loop in this session, which this version cannot continue: start it again \
+                        with `verdone loop start`";
 
 /// While this file is there, nothing is held.
 pub const PAUSE: &str = "pause";
@@ -71,9 +74,17 @@ pub enum StopError {
     Copy { path: PathBuf, end: String },
     #[error("the settings cannot be read: {0}")]
     Settings(String),
-    #[error("the verification ended without a verdict")]
+    #[error("the verification ended without a finding")]
     NoVerdict,
-    #[error("there is no place outside of the work tree for the secret that verdicts are sealed with: set XDG_STATE_HOME")]
+    #[error("the verification was called off")]
+    CalledOff,
+    #[error("git looks at the files in {}, not at those of the project: see `git config core.worktree`", top.display())]
+    Elsewhere { top: PathBuf },
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error("there is no place outside of the work tree for the secret that findings are sealed with: set XDG_STATE_HOME")]
     NoSecret,
     #[error("the conditions of [done] cannot be judged: {0}")]
     Conditions(#[from] Box<DoneError>),
@@ -103,26 +114,18 @@ pub(crate) fn judges_alone(root: &Path, input: &HookInput<'_>) -> bool {
     asks && Loops::of(root).session(&input.common.session).is_held()
 }
 
-/// What the gate of a session saw of these checks on the work tree as it is; nothing where it saw another tree or other checks. `ours`
-/// are the files that Verdone writes itself.
-pub(crate) fn seen_before(
-    root: &Path,
-    top: &Path,
-    session: &str,
-    ours: &[PathBuf],
-    checks: &[Check],
-    story: &str,
-) -> Option<(Vec<CheckRun>, bool)> {
-    let dir = Loops::of(root).session(session).dir;
-    let seal = Seal::from_environment(root, top)?;
+/// What the last verification of a session's loop saw on the work tree as it is, and whether nothing failed; nothing where it saw another
+/// tree. `ours` are the files that Verdone writes itself.
+pub(crate) fn seen_before(root: &Path, top: &Path, session: &str, ours: &[PathBuf]) -> Option<(Vec<CheckRun>, bool)> {
+    let finding = Loops::of(root).session(session).finding().ok()??;
     let tree = tree::look(root, top, ours).ok()?;
-    let verdict = verify::seen_before(&dir, &seal, &tree.key, checks, story)?;
-    Some((verdict.runs, verdict.green))
+    let (runs, passed) = seen_on_tree(&finding)?;
+    (finding.tree == tree.key).then(|| (runs.to_vec(), passed))
 }
 
-/// The loop of a session, over or not; one that cannot be read is none.
-pub(crate) fn loop_of(root: &Path, session: &str) -> Option<LoopState> {
-    Loops::of(root).session(session).state().ok()?
+/// The loop of a session, over or not, and the story at work; one that cannot be read is none.
+pub(crate) fn loop_of(root: &Path, session: &str) -> Option<SeenLoop> {
+    Loops::of(root).session(session).seen().ok()?
 }
 
 /// Whether files differ from what they were then; nothing where git cannot tell.
@@ -162,10 +165,8 @@ impl<'a> Gate<'a> {
         if matches!(source, StartSource::Startup | StartSource::Resume) {
             self.loops.claim(&self.files)?;
         }
-        if self.files.has_loop()
-            && let Some(state) = self.files.state()?.filter(LoopState::is_active)
-        {
-            return Ok(Some(loop_words(&state)));
+        if let Some(held) = self.files.held()? {
+            return Ok(Some(loop_words(&held, self.story()?.as_ref())));
         }
         let Some(mut left) = self.loops.incomplete().filter(|left| !left.told) else { return Ok(None) };
         left.told = true;
@@ -183,24 +184,20 @@ impl<'a> Gate<'a> {
                 | HookEvent::TaskCompleted { .. }
                 | HookEvent::TeammateIdle { .. }
         );
-        let found = if !judges || !self.files.has_loop() {
-            Found::default()
-        } else if matches!(input.event, HookEvent::Stop { .. }) {
-            self.files.found()?
-        } else {
-            // What is odd about the file is told at the end of the turn, where everybody hears it.
-            Found { state: self.files.state()?, note: None }
-        };
-        let (state, mut notes) = (found.state, Vec::from_iter(found.note));
-        let frozen = state.as_ref().filter(|state| state.is_active()).and_then(|state| state.settings.clone());
+        let held = if judges && self.files.has_loop() { self.files.last()? } else { None };
+        let mut notes = Vec::new();
+        if matches!(input.event, HookEvent::Stop { .. }) && held.is_none() && self.files.had_old_loop() {
+            notes.push(OLD_LOOP.to_owned());
+        }
+        let frozen = held.as_ref().filter(|held| held.is_active()).map(|held| held.settings.clone());
         match (&frozen, self.unreadable) {
             (Some(frozen), why) => {
                 notes.extend(frozen.changed(why.map_or(Ok(self.config), Err)));
                 let (loops, files) = (self.loops.clone(), self.files.clone());
-                Gate { config: &frozen.config, unreadable: None, loops, files, ..*self }.judge(input, state, notes, judging)
+                Gate { config: &frozen.config, unreadable: None, loops, files, ..*self }.judge(input, held, notes, judging)
             }
             (None, Some(why)) if judges => Err(StopError::Settings(why.to_owned())),
-            (None, _) => self.judge(input, state, notes, judging),
+            (None, _) => self.judge(input, held, notes, judging),
         }
     }
 
@@ -208,17 +205,17 @@ impl<'a> Gate<'a> {
     fn judge(
         &self,
         input: &HookInput<'_>,
-        state: Option<LoopState>,
+        held: Option<HeldLoop>,
         notes: Vec<String>,
         judging: impl FnOnce() -> Signals,
     ) -> Result<Option<Said>, StopError> {
         let began = Instant::now();
         let agent = input.common.agent_id.as_deref();
-        let active = state.clone().filter(LoopState::is_active);
+        let active = held.clone().filter(HeldLoop::is_active);
         let (mut facts, decision, seen) = match &input.event {
             HookEvent::Stop { active, background_tasks, .. } => {
                 let background = background_tasks.map(serde_json::value::RawValue::get);
-                turn::judge(self, input, turn::Asked { active: *active, background, state, notes: notes.clone() }, judging)?
+                turn::judge(self, input, turn::Asked { active: *active, background, held, notes: notes.clone() }, judging)?
             }
             HookEvent::SubagentStop { active: held } => match others::subagent(self, active, input, *held, judging)? {
                 Some(judged) => judged,
@@ -264,7 +261,6 @@ impl<'a> Gate<'a> {
             facts.notes = notes;
         }
         let mut record = StopRecord::of(&facts, &decision);
-        record.alarms = seen.alarms;
         record.tree = seen.tree;
         record.verdict = seen.verdict.map(str::to_owned);
         record.agent_type = input.common.agent_type.as_deref().map(str::to_owned);
@@ -276,25 +272,28 @@ impl<'a> Gate<'a> {
         }))
     }
 
+    /// The story at work, as the last finding names it.
+    fn story(&self) -> Result<Option<StoryToDo>, StopError> {
+        Ok(self.files.finding()?.and_then(|finding| if let Work::Open(open) = finding.work { open.story } else { None }))
+    }
+
     /// Work that is open when the session ends is written down; a resumed session goes on with it.
     fn ends(&self, reason: &str) -> Result<Option<Said>, StopError> {
-        if !self.files.has_loop() {
-            return Ok(None);
-        }
-        let Some(mut state) = self.files.state()?.filter(LoopState::is_active) else { return Ok(None) };
-        let story = state.current.as_ref().map(|current| current.story.to_string());
-        let left = verdone_core::stop::Incomplete {
+        let Some(mut held) = self.files.held()? else { return Ok(None) };
+        let story = self.story()?.map(|story| story.id);
+        let let_go = held.gate.let_go.clone();
+        let left = Incomplete {
             session: self.session.to_owned(),
             story: story.clone(),
-            task: state.task.clone(),
-            reason: state.let_go.clone().map_or_else(|| reason.to_owned(), |why| format!("{reason}; {why}")),
+            task: held.task.clone(),
+            reason: let_go.map_or_else(|| reason.to_owned(), |why| format!("{reason}; {why}")),
             at: jiff::Timestamp::now().to_string(),
             told: false,
         };
         self.loops.keep_incomplete(&left)?;
         let reason = left.reason.clone();
-        state.incomplete = Some(left);
-        self.files.put(&state)?;
+        held.gate.incomplete = Some(left);
+        self.files.count(&held)?;
         Ok(Some(Said { answer: Answer::Silent, records: vec![Record::Incomplete { story, reason }] }))
     }
 
@@ -318,7 +317,6 @@ impl<'a> Gate<'a> {
 pub(super) struct Trace {
     pub(super) tree: Option<String>,
     pub(super) verdict: Option<&'static str>,
-    pub(super) alarms: Vec<String>,
 }
 
 pub(super) type Judged = (StopFacts, StopDecision, Trace);

@@ -8,7 +8,6 @@ mod of_here;
 mod reader;
 mod session_lock;
 mod stored_run;
-mod tested;
 
 use std::fs::{self, File};
 use std::io;
@@ -30,7 +29,6 @@ pub use of_here::are_of_here;
 pub use reader::{JournalReader, read_journal, readable_lines};
 pub use session_lock::SessionLock;
 pub use stored_run::StoredRun;
-pub use tested::tested;
 
 /// All runs of a project.
 #[derive(Debug, Clone)]
@@ -60,6 +58,10 @@ impl Store {
             return Ok(());
         }
         fs::create_dir_all(&self.runs)?;
+        // Git does not look behind a link, and the folder there may be any of the user's.
+        if self.runs.ancestors().take(2).any(Path::is_symlink) {
+            return Ok(());
+        }
         write_atomically(&ignore, b"*\n")?;
         // The folders that may be new: a power cut must not take a run's journal away with them.
         self.runs.ancestors().skip(1).take(2).try_for_each(|folder| File::open(folder)?.sync_all())
@@ -117,7 +119,13 @@ impl Store {
         StoredRun { dir: self.dir(&id), id }
     }
 
-    /// The run that was started last.
+    /// The run that was started last and is no loop of a session: those have an end only when the session says so.
+    pub fn latest_run(&self) -> Result<Option<StoredRun>, JournalError> {
+        let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
+        Ok(ids.into_iter().rev().map(|id| self.run(id)).find(|stored| !stored.is_loop()))
+    }
+
+    /// The run or loop that was started last.
     pub fn latest(&self) -> Result<Option<StoredRun>, JournalError> {
         let mut ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
         Ok(ids.pop().map(|id| self.run(id)))

@@ -64,7 +64,7 @@ struct Last {
 pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let _lock = RunLock::take(git.git_dir())?;
     let store = Store::of(root);
-    let stored = store.latest()?.ok_or(UndoError::Nothing)?;
+    let stored = store.latest_run()?.ok_or(UndoError::Nothing)?;
     if stored.last_state()?.open_attempt().is_some() {
         return Err(UndoError::Unfinished { run: stored.id });
     }

@@ -1,48 +1,44 @@
-//! Checks on demand, without a run: the work tree as it is now, a story's own checks and the gates. What was seen before of the very
-//! same tree is not run again.
+//! Verification on demand, without a run: the checkout as it is now, or a range of commits.
 //!
-//! It writes nothing but `.verdone/cache/`: no mark in the plan, no commit, no journal.
+//! Nothing is written but `.verdone/cache/`: no mark in the plan, no commit, no journal. Checks run in workspaces, never in the checkout.
 
 mod error;
-mod question;
+mod laid_out;
+mod outputs;
+mod range;
+mod settings;
 
-use std::fs;
-use std::io;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use tempfile::TempDir;
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, Stage, all_green, due, stages};
-use verdone_core::config::Config;
-use verdone_core::done::{Complexity, stated_complexity};
-use verdone_core::event::VerifyOutcome;
+use verdone_core::check::{Check, CheckRun, CommandSpec, Stage};
+use verdone_core::event::Seal;
 use verdone_core::id::{Oid, StoryId};
-use verdone_core::redact::Redactor;
-use verdone_core::update::{Reporter, Speaker, Update};
+use verdone_core::policy::OnScope;
+use verdone_core::protect::{check_scripts, subjects};
+use verdone_core::update::Reporter;
+use verdone_core::verify::{
+    CommitRange, PlannedCheck, Proof, ResultId, Surface, Tree, Verified, VerifyJob, VerifyReport, changes_of,
+};
 
-use crate::approval::Approvals;
-use crate::check_runner::{CheckContext, CheckMoment, CleanPlaces, Guarded, Ways, run_checks};
-use crate::config_file::{self, Environment, Flags};
-use crate::gate_cache::{GateCache, hide};
-use crate::git::{Git, TreeNow};
+use crate::check_runner::Guarded;
+use crate::clock::Stopwatch;
+use crate::git::{ChangedPath, Git, PathSet};
 use crate::known_files::KnownFiles;
-use crate::plan_file::{self, PlanFile, PlanRequest};
-use crate::preflight;
-use crate::process::{self, Moment};
+use crate::process;
 use crate::project::{Project, find_git_top};
 use crate::seal::state_home;
 use crate::signal::Signals;
 use crate::site;
+use crate::verify::{Bench, BenchPlace, KeptResults, Results, Trees, TreesRequest, Verification, other_checks};
+use crate::workspace::{WorkspaceRequest, Workspaces};
 
 pub use error::VerifyError;
-use question::Questions;
+use laid_out::LaidOut;
+use outputs::Outputs;
+use settings::{Asked, Read, Settings};
 
-/// Checks may change what they check (formatters, snapshots) this often before they have to settle.
-const ROUNDS: usize = 3;
-/// Outputs of this many trees are kept.
-const KEPT_TREES: usize = 20;
-
-/// What is to be verified.
+/// The checkout is to be verified.
 #[derive(Debug, Clone)]
 pub struct Ask {
     /// A folder of the project.
@@ -55,42 +51,38 @@ pub struct Ask {
     pub use_cache: bool,
 }
 
-/// What was seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
-    pub tree: Oid,
-    pub runs: Vec<CheckRun>,
-    pub verdict: VerifyOutcome,
-    /// Checks that failed and passed on the same tree.
-    pub flaky: Vec<String>,
-    /// Checks that were not run, because an earlier stage failed.
-    pub left: Vec<String>,
+/// A range of commits is to be verified.
+#[derive(Debug, Clone)]
+pub struct RangeAsk {
+    /// A folder of the project.
+    pub root: PathBuf,
+    /// What the work is compared with. Settings and gates come from there.
+    pub base: String,
+    /// The last commit of the work; the present one where nothing is named.
+    pub head: Option<String>,
+    pub story: Option<StoryId>,
+    pub stage: Option<Stage>,
 }
 
-impl Report {
-    fn of(tree: Oid, checks: &[Check], runs: Vec<CheckRun>) -> Self {
-        let verdict = if runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted) {
-            VerifyOutcome::Interrupted
-        } else if runs.len() == checks.len() && all_green(&runs) {
-            VerifyOutcome::Passed
-        } else {
-            VerifyOutcome::Failed
-        };
-        let left = stages(checks).into_iter().flatten().skip(runs.len()).map(|check| check.name.clone()).collect();
-        let flaky = runs.iter().filter(|run| run.flaky).map(|run| run.name.clone()).collect();
-        Self { tree, runs, verdict, flaky, left }
-    }
+/// Verifies the checkout. Whatever is known of the same files already is not run again.
+pub fn verify(ask: &Ask, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
+    let scene = Scene::of_checkout(ask)?;
+    let kept = scene.kept(ask.use_cache);
+    scene.verify(kept, signals, reporter)
 }
 
-/// Runs what is not known yet. Everything but a missing story, plan or gate is an answer.
-pub fn verify(ask: &Ask, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Report, VerifyError> {
-    Scene::of(ask)?.verify(ask.use_cache, signals, reporter)
+/// Verifies a range of commits. Every check runs.
+pub fn verify_range(ask: &RangeAsk, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
+    Scene::of_range(ask)?.verify(None, signals, reporter)
 }
 
-/// The answer, if all of it is known. Never runs a check.
-pub fn cached(ask: &Ask) -> Result<Option<Report>, VerifyError> {
-    let scene = Scene::of(ask)?;
-    if ask.use_cache { Ok(scene.known(&scene.look()?)) } else { Ok(None) }
+/// The answer about the checkout, if all of it is known. Never runs a check.
+pub fn cached(ask: &Ask) -> Result<Option<VerifyReport>, VerifyError> {
+    let scene = Scene::of_checkout(ask)?;
+    let Some(kept) = scene.kept(ask.use_cache) else { return Ok(None) };
+    let results = Results::with_kept(Some(kept));
+    let mut verification = scene.begin(&results)?;
+    Ok(verification.is_known(&scene.git, &results).then(|| verification.report()))
 }
 
 /// The gates of a project.
@@ -106,240 +98,216 @@ pub struct Listed {
 pub fn gates(root: &Path) -> Result<Listed, VerifyError> {
     let ask = Ask { root: root.to_owned(), story: None, stage: None, use_cache: true };
     let scene = Scene::open(&ask)?;
-    let now = scene.look()?;
-    let questions = scene.questions(&now);
-    let gates = site::gates(&scene.config);
-    let known = gates.iter().map(|gate| questions.known(gate)).collect::<Vec<_>>();
-    Ok(Listed { tree: now.tree, gates: gates.into_iter().zip(known).collect() })
+    let results = Results::with_kept(scene.kept(true));
+    let tree = scene.subject.attempt.clone();
+    let known = |gate: &Check| {
+        let question = ResultId { tree: tree.clone(), command: PlannedCheck::new(gate, gate.terms.hidden.is_some()).digest };
+        results.kept(&question, gate).map(|result| result.run)
+    };
+    let gates = scene.asked.gates.iter().map(|gate| (gate.clone(), known(gate))).collect();
+    Ok(Listed { tree, gates })
 }
 
-/// Where checks are run, and which.
+/// What is judged.
+#[derive(Debug)]
+struct Subject {
+    surface: Surface,
+    /// A tree; absent where the attempt does not differ from anything.
+    base: Option<Oid>,
+    attempt: Oid,
+    /// What git calls HEAD where checks run.
+    head: Oid,
+    range: Option<CommitRange>,
+    /// Files that are not part of the work.
+    ours: PathSet,
+}
+
+/// Everything that a verification needs.
 struct Scene {
     project: Project,
     git: Git,
-    config: Config,
-    checks: Vec<Check>,
-    cache: Option<GateCache>,
-    redactor: Redactor,
+    asked: Asked,
+    subject: Subject,
+    notes: Vec<String>,
 }
 
 impl Scene {
-    fn of(ask: &Ask) -> Result<Self, VerifyError> {
+    fn of_checkout(ask: &Ask) -> Result<Self, VerifyError> {
         let scene = Self::open(ask)?;
-        if scene.checks.is_empty() { Err(VerifyError::Nothing) } else { Ok(scene) }
+        if scene.asked.is_empty() { Err(VerifyError::Nothing { settings: None }) } else { Ok(scene) }
     }
 
     fn open(ask: &Ask) -> Result<Self, VerifyError> {
         let project = Project::find(&ask.root, &find_git_top(&ask.root)?)?;
-        let lossy = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
-        let environment: Environment = std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect();
-        let settings = config_file::load(&project, &environment, &Flags::default())?;
-        let config = settings.resolved.config;
-        let get = |name: &str| environment.get(name).filter(|value| !value.is_empty()).cloned();
-        let request = PlanRequest {
-            root: project.root.clone(),
-            cwd: project.start.clone(),
-            named: None,
-            prd: settings.prd,
-            configured: config.plan.as_ref().map(PathBuf::from),
-            loop_dir: get("RALPH_LOOP_DIR").map(PathBuf::from),
-            progress_path: settings.progress,
+        let git = Git::open(&project.root)?;
+        let settings = Settings::load(&project, &project.root)?;
+        let asked = match settings.ask(ask.story.as_ref(), ask.stage.as_ref())? {
+            Read::Found(asked) => *asked,
+            Read::NoStory(error) => return Err(error),
         };
-        let (own, complexity) = match &ask.story {
-            Some(story) => own_checks(story, &request, &project, &config)?,
-            None => (Vec::new(), stated_complexity(&config.done, None)),
+        let head = git.commit_named("HEAD")?.ok_or(VerifyError::NoCommit)?;
+        let known =
+            &mut if asked.config.gates.cache { KnownFiles::of(&project.root, &project.git_top) } else { KnownFiles::default() };
+        let now = git.tree_now(asked.config.limits.largest_file(), known)?;
+        let base = Some(git.tree_of(&head)?).filter(|base| *base != now.tree);
+        // The settings in the checkout are the ones in force, committed or not.
+        let home = git.repo_path(&project.root.join(crate::project::HOME));
+        let ours = asked.plan_files.iter().filter_map(|file| git.repo_path(file)).chain(home).collect();
+        let subject = Subject { surface: Surface::Verify, base, attempt: now.tree, head, range: None, ours };
+        let mut notes = asked.warnings.clone();
+        if !now.whole {
+            notes.push(
+                "files that git does not see (too large, hidden by an index flag, or in another repository) were not verified"
+                    .to_owned(),
+            );
+        }
+        Ok(Self { project, git, asked, subject, notes })
+    }
+
+    fn of_range(ask: &RangeAsk) -> Result<Self, VerifyError> {
+        let start = Project::find(&ask.root, &find_git_top(&ask.root)?)?;
+        let git = Git::open(&start.git_top)?;
+        let (range, mut notes) = range::resolve(&git, &ask.base, ask.head.as_deref())?;
+        let (story, stage) = (ask.story.as_ref(), ask.stage.as_ref());
+        let laid_out = LaidOut::of(&git, &range.settings, &start)?;
+        let project = laid_out.project();
+        let settings = laid_out.settings(&git, &range.settings)?;
+        let (mut asked, plans) = match settings.ask(story, stage).map_err(|error| laid_out.relative(error))? {
+            Read::Found(asked) => (*asked, None),
+            Read::NoStory(error) => {
+                // A plan that comes with the work can say what the work is to be, but not what proves it.
+                let there = LaidOut::plans(&git, &range.head, &start, &settings)?;
+                match settings.at(there.found()).ask(story, stage) {
+                    Ok(Read::Found(mut asked)) => {
+                        asked.at_most = Some(Proof::AgentTested);
+                        notes.push(format!(
+                            "{} does not have this story; it comes with the work, so it is agent-tested at best",
+                            range.asked
+                        ));
+                        (*asked, Some(there))
+                    }
+                    Ok(Read::NoStory(_)) | Err(_) => return Err(laid_out.relative(error)),
+                }
+            }
         };
-        let mut gates = site::gates(&config);
-        if let Some(stage) = &ask.stage {
-            let is_it = |check: &Check| check.origin == CheckOrigin::Gate(stage.clone());
-            if !gates.iter().any(is_it) {
-                return Err(VerifyError::no_stage(stage, &gates));
-            }
-            gates.retain(is_it);
+        let read_from = plans.as_ref().unwrap_or(&laid_out);
+        asked.plan_files = asked.plan_files.iter().map(|file| read_from.in_checkout(file)).collect();
+        if asked.is_empty() {
+            return Err(VerifyError::Nothing { settings: Some(range.asked) });
         }
-        // What a story changed is known in a run alone. Here every path counts as changed: too many gates are better than too few.
-        let checks = own.into_iter().chain(due(&gates, None, complexity.value.into())).collect();
-        let cache = state_home(get).filter(|_| config.gates.cache);
-        let cache = cache.and_then(|home| GateCache::open(&project.root, &project.git_top, &home));
-        let redactor = process::redactor_from_environment(&settings.exports);
-        Ok(Self { git: Git::open(&project.root)?, project, config, checks, cache, redactor })
-    }
-
-    fn look(&self) -> Result<TreeNow, VerifyError> {
-        Ok(self.git.tree_now(self.config.limits.largest_file(), &mut self.known_files())?)
-    }
-
-    fn known_files(&self) -> KnownFiles {
-        // Without a cache nothing is written.
-        self.cache.as_ref().map_or_else(KnownFiles::default, |_| KnownFiles::of(&self.project.root, &self.project.git_top))
-    }
-
-    fn questions<'s>(&'s self, now: &'s TreeNow) -> Questions<'s> {
-        // Where the tree does not show everything, it cannot stand for the work tree.
-        Questions::about(now, &self.project, self.cache.as_ref().filter(|_| now.whole))
-    }
-
-    /// The answer, if all of it is known.
-    fn known(&self, now: &TreeNow) -> Option<Report> {
-        let questions = self.questions(now);
-        let mut runs = Vec::new();
-        for stage in stages(&self.checks) {
-            for check in stage {
-                runs.push(questions.known(check)?);
-            }
-            if self.config.gates.stop_at_failing_stage && runs.iter().any(CheckRun::blocks) {
-                break;
-            }
+        notes.extend(asked.warnings.iter().cloned());
+        let (base, attempt) = (git.tree_of(&range.base)?, git.tree_of(&range.head)?);
+        let ours = asked.plan_files.iter().filter_map(|file| git.repo_path(file)).collect();
+        let (base, head) = (Some(base).filter(|base| *base != attempt), range.head.clone());
+        if base.is_none() {
+            notes.push(format!("no file differs from {}", range.asked));
         }
-        Some(Report::of(now.tree.clone(), &self.checks, runs))
+        let subject = Subject { surface: Surface::VerifyBase, base, attempt, head, range: Some(range), ours };
+        Ok(Self { project, git, asked, subject, notes })
     }
 
-    fn verify(&self, use_cache: bool, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Report, VerifyError> {
-        let mut now = self.look()?;
-        if let Some(report) = self.known(&now).filter(|_| use_cache) {
-            return Ok(report);
-        }
-        for finding in preflight::shares(&self.checks, &self.project.root) {
-            reporter.report(Update::Notice { text: &finding.in_a_line() });
-        }
-        let guarded = Guarded::begin(self.config.limits.grace.duration());
-        for round in 0..ROUNDS {
-            let questions = self.questions(&now);
-            let outputs = self.outputs(&now.tree, reporter, round == 0)?;
-            let outputs = outputs.path();
-            let since = file_time(outputs);
-            let mut runs = self.run(outputs, &guarded, &questions, use_cache, signals, reporter)?;
-            let after = self.git.tree_since(&now, self.config.limits.largest_file(), &mut self.known_files())?;
-            if after.tree == now.tree {
-                // What was another file for a moment, and is the same again, may be what the checks saw.
-                let untouched = after.looked == now.looked
-                    && since.is_some_and(|since| matches!(self.git.touched_since(&now, since), Ok(false)));
-                questions.settle(&self.checks, &mut runs, untouched);
-                return Ok(Report::of(now.tree, &self.checks, runs));
-            }
-            let report = Report::of(now.tree.clone(), &self.checks, runs);
-            if report.verdict != VerifyOutcome::Passed {
-                return Ok(report);
-            }
-            now = self.look()?;
-        }
-        Err(VerifyError::Unsettled)
+    /// Results of earlier processes; nothing where they may not be used.
+    fn kept(&self, use_cache: bool) -> Option<KeptResults> {
+        let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let home = state_home(get).filter(|_| self.asked.config.gates.cache)?;
+        let kept = KeptResults::open(&self.project, &self.asked.config, &home)?;
+        Some(if use_cache { kept } else { kept.without_answers() })
     }
 
-    fn run(
-        &self,
-        outputs: &Path,
-        guarded: &Guarded,
-        questions: &Questions<'_>,
-        use_cache: bool,
-        signals: &Signals,
-        reporter: &mut dyn Reporter,
-    ) -> Result<Vec<CheckRun>, VerifyError> {
-        let git = guarded.git(Git::open(&self.project.root)?);
-        let places = CleanPlaces::of(&git, questions.tree(), &self.project.root, &self.config.clean, signals);
-        let place_of = |check: &Check| places.place_of(check);
-        let known = |check: &Check| questions.known(check).filter(|_| use_cache);
-        let context = CheckContext {
-            written: None,
-            inside: None,
-            cwd: &self.project.root,
-            run_dir: outputs,
-            number: 1,
-            env: guarded.env(),
-            cap: self.config.limits.output_bytes,
-            grace: self.config.limits.grace.duration(),
-            redactor: &self.redactor,
-            ways: Ways { known: Some(&known), place_of: Some(&place_of), ..site::ways(&self.config.gates) },
+    fn verify(&self, kept: Option<KeptResults>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
+        let Self { project, asked, subject, .. } = self;
+        let mut results = Results::with_kept(kept);
+        let mut verification = self.begin(&results)?;
+        if verification.is_known(&self.git, &results) {
+            return Ok(self.verified(&verification, None, self.notes.clone()));
+        }
+        let guarded = Guarded::begin(asked.config.limits.grace.duration());
+        let git = guarded.git(Git::open(&project.root).or_else(|_| Git::open(&project.git_top))?);
+        let (outputs, trouble) = Outputs::make(&project.root, &subject.attempt)?;
+        let mut notes = self.notes.clone();
+        notes.extend(trouble.or_else(|| results.trouble()).map(|source| outputs::not_kept(&source)));
+        let name = format!("verify-{}", guarded.mark().1);
+        let objects = git.object_folders()?;
+        let request = WorkspaceRequest { project, config: &asked.config, run: &name, run_dir: outputs.path(), objects };
+        let mut spaces = Workspaces::new(&request);
+        if subject.range.is_some() {
+            spaces.leave_settings_of_trees();
+        }
+        spaces.open(&git)?;
+        let mut bench = Bench {
+            git: &git,
+            spaces: &mut spaces,
+            head: &subject.head,
+            config: &asked.config,
+            run_dir: outputs.path(),
+            number: &mut 0,
+            mark: guarded.mark(),
+            redactor: &process::redactor_from_environment(&asked.exports),
+            signals,
+            clock: Stopwatch::start(),
+            place: BenchPlace::default(),
         };
-        let runs = run_checks(&self.checks, &context, signals, &mut |moment| show(reporter, &moment));
-        let mut runs = runs.map_err(|source| VerifyError::Io { doing: "running checks".to_owned(), source })?;
-        let folder = site::shown(outputs, &self.project.root);
-        for run in runs.iter_mut().filter(|run| !run.cached) {
-            let kept = outputs.starts_with(&self.project.root);
-            run.output = run.output.take().filter(|_| kept).map(|file| format!("{folder}/{file}"));
+        verification.go_on(&mut bench, &mut results, reporter)?;
+        notes.extend(spaces.take_notes());
+        let mut verified = self.verified(&verification, Some(spaces.seal()), notes);
+        for run in verified.report.runs.values_mut().flatten() {
+            run.output = run.output.take().and_then(|file| outputs.shown(&project.root, &file));
         }
-        Ok(runs)
+        Ok(verified)
     }
 
-    /// The folder for what the checks say about this tree. Where the cache cannot be written, one that is gone afterwards.
-    fn outputs(&self, tree: &Oid, reporter: &mut dyn Reporter, tell: bool) -> Result<Outputs, VerifyError> {
-        let source = match self.kept_outputs(tree) {
-            Ok(folder) => return Ok(Outputs::Kept(folder)),
-            Err(source) => source,
-        };
-        if tell {
-            let text = format!(".verdone/cache cannot be used, so nothing is kept for the next time: {source}");
-            reporter.report(Update::Notice { text: &text });
+    fn begin(&self, results: &Results) -> Result<Verification, VerifyError> {
+        let Self { git, asked, subject, .. } = self;
+        let (config, story) = (&asked.config, &asked.story);
+        let mut gates = asked.gates.clone();
+        // Somebody who asks about the checkout asks about all gates, whatever is committed already.
+        for gate in gates.iter_mut().filter(|_| subject.range.is_none()) {
+            gate.terms.when.paths.clear();
         }
-        let made = tempfile::Builder::new().prefix("verdone-verify-").tempdir();
-        made.map(Outputs::Gone).map_err(|source| VerifyError::Io { doing: "making a folder for outputs".to_owned(), source })
+        let mut job = VerifyJob::of_gates(subject.surface, gates, subject.attempt.clone());
+        job.stop_at_failing_stage = config.gates.stop_at_failing_stage;
+        job.at_most = asked.at_most;
+        job.story.clone_from(story);
+        let Some(base) = &subject.base else { return Ok(Verification::new(job, None, results)) };
+        let folder = self.folder();
+        let own = story.iter().flat_map(|story| &story.checks).chain(asked.others.iter().flat_map(|other| &other.checks));
+        let commands: Vec<&CommandSpec> = own.chain(&asked.gates).map(|check| &check.command).collect();
+        let scripts: BTreeSet<String> = check_scripts(commands);
+        let looked_at = subjects(story.iter().flat_map(|story| &story.checks).map(|check| &check.command));
+        let trees = Trees::look(&TreesRequest {
+            git,
+            settings: &config.protect,
+            folder: &folder,
+            scope: story.as_ref().map_or(&[], |story| &story.scope),
+            check_scripts: &scripts,
+            subjects: &looked_at,
+            start: None,
+            base,
+            attempt: &subject.attempt,
+            ours: &subject.ours,
+        })?;
+        (job.protected, job.autorun) = changes_of(trees.plan());
+        let open = asked.others.iter().filter(|other| other.is_open);
+        job.others = other_checks(&job.protected, &folder, open.map(|other| (&other.id, other.checks.clone())));
+        job.base = Some(base.clone());
+        job.minimum = config.done.minimum;
+        job.enforce_scope = config.policy.on_scope() == OnScope::Enforced;
+        let changed = git.changed_paths(Some(base), &subject.attempt)?;
+        let changed: Vec<ChangedPath> = changed.into_iter().filter(|change| !subject.ours.contains(&change.path)).collect();
+        job.changed = Some(site::in_project(&folder, &changed));
+        Ok(Verification::new(job, Some(trees), results))
     }
 
-    fn kept_outputs(&self, tree: &Oid) -> io::Result<PathBuf> {
-        hide(&self.project.root)?;
-        let all = self.project.root.join(".verdone/cache/outputs");
-        let own = all.join(tree.as_str());
-        fs::create_dir_all(&own)?;
-        let mut older: Vec<(SystemTime, PathBuf)> = Vec::new();
-        for entry in fs::read_dir(&all)?.flatten().filter(|entry| entry.path() != own) {
-            let modified = entry.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-            older.push((modified, entry.path()));
-        }
-        older.sort();
-        for (_, path) in &older[..older.len().saturating_sub(KEPT_TREES)] {
-            let _ = fs::remove_dir_all(path);
-        }
-        Ok(own)
+    fn verified(&self, verification: &Verification, seal: Option<Seal>, notes: Vec<String>) -> Verified {
+        let report = verification.report();
+        let has_run = |check: &PlannedCheck| report.runs_on(Tree::Attempt).iter().any(|run| run.name == check.check.name);
+        let not_run = verification.job.checks().into_iter().filter(|check| !has_run(check)).map(|check| check.check.name);
+        let took_ms = verification.took.iter().map(|(tree, took)| (*tree, took.as_millis() as u64)).collect();
+        Verified { not_run: not_run.collect(), range: self.subject.range.clone(), seal, notes, took_ms, report }
     }
-}
 
-/// Where outputs of checks are.
-enum Outputs {
-    Kept(PathBuf),
-    /// Removed when dropped.
-    Gone(TempDir),
-}
-
-impl Outputs {
-    fn path(&self) -> &Path {
-        match self {
-            Self::Kept(path) => path,
-            Self::Gone(folder) => folder.path(),
-        }
-    }
-}
-
-/// A story's own checks and its complexity, as the plan has them now. Commands of an agent's plan count only when they are accepted.
-fn own_checks(
-    story: &StoryId,
-    request: &PlanRequest,
-    project: &Project,
-    config: &Config,
-) -> Result<(Vec<Check>, Complexity), VerifyError> {
-    let plan = PlanFile::open(plan_file::find(request)?)?;
-    let name = site::shown(plan.path(), &project.root);
-    let Some(found) = plan.plan().story(story) else { return Err(VerifyError::no_story(story, &name, plan.plan())) };
-    let approvals = Approvals::read(&project.root)?;
-    if let Some(finding) = preflight::approval(&approvals, &name, || plan.document().fingerprint()) {
-        return Err(VerifyError::Refused(finding));
-    }
-    let path = std::env::var_os("PATH");
-    let exists = |program: &str| process::program_exists(program, path.as_deref(), &project.root);
-    let own = site::own_checks(plan_file::resolve_checks(found, exists), config);
-    Ok((own, stated_complexity(&config.done, found.complexity)))
-}
-
-/// Now, by the clock of the file system.
-fn file_time(folder: &Path) -> Option<SystemTime> {
-    tempfile::NamedTempFile::new_in(folder).ok()?.as_file().metadata().ok()?.modified().ok()
-}
-
-fn show(reporter: &mut dyn Reporter, moment: &CheckMoment<'_>) {
-    match moment {
-        CheckMoment::Started(check) => reporter.report(Update::Checking { name: &check.name }),
-        CheckMoment::During(check, Moment::Line { stream, text }) => {
-            reporter.report(Update::Output { speaker: Speaker::Check(&check.name), stream: *stream, line: text });
-        }
-        CheckMoment::During(_, Moment::Tick) | CheckMoment::Ended(_) => {}
+    /// Where the project lies below the top of the repository.
+    fn folder(&self) -> String {
+        self.git.repo_path(&self.project.root).map(|folder| folder.to_string()).unwrap_or_default()
     }
 }

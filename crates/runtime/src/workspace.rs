@@ -4,10 +4,13 @@
 //! seen at the project's own path, and is dropped when the workspace is.
 
 mod agent_space;
+mod cache;
 mod copying;
 mod credentials;
+mod disposable;
 mod doctor;
 mod error;
+mod hidden;
 pub mod launcher;
 mod layer;
 mod measure;
@@ -23,19 +26,21 @@ mod state;
 mod view;
 mod visible;
 
+pub use cache::KeptCache;
 pub use credentials::{CopyBack, copy_back};
 pub use doctor::examine;
 pub use error::WorkspaceError;
+pub use hidden::HIDDEN_VARIABLE;
 pub use plan::{Inside, Mount, Network, ViewPlan};
 pub use probe::{Ability, Level, Part, Refusal, probe};
 pub(crate) use remove::open_folder;
 pub(crate) use report::LaunchReport;
-pub use spaces::{CheckPlace, HookOutcome, Place, ReadAttempt, ScriptPlace, WorkspaceRequest, Workspaces};
+pub use spaces::{CheckNeeds, CheckPlace, HookOutcome, Place, ReadAttempt, ScriptPlace, Start, WorkspaceRequest, Workspaces};
 pub use state::{Deletion, Held, Owner, StateError, StateFolder, Stored, compose_project};
 pub use view::{View, ViewError};
 pub use visible::{
-    Abilities, AgentInUse, Credentials, Preparation, PrepareError, System, Tree, ViewKind, ViewRequest, Visible, build,
-    written_at,
+    Abilities, AgentInUse, BuildFolders, Credentials, Hidden, Preparation, PrepareError, System, Tree, ViewKind, ViewRequest,
+    Visible, build, written_at,
 };
 
 /// Removes what dead owners left in the usual state folder. Best effort: the next one tries again.

@@ -71,7 +71,7 @@ fn ci_is_asked_until_it_knows_or_the_time_is_over() {
             interval: Span::from_millis(1),
         };
         let (redactor, limits) = (Redactor::default(), limits(&Config::default()));
-        ask_ci(&settings, &Oid::from("0123456789abcdef"), &court(temp.path(), &redactor, &limits), &Signals::none())
+        ask_ci(&settings, &Oid::from("0123456789abcdef"), &court(temp.path(), &redactor, &limits), &Signals::none(), &mut |_| {})
     };
     // The third answer is the one.
     let patient = "echo x >> asked; test $(wc -l < asked) -ge 3 || exit 75; test $VERDONE_COMMIT = 0123456789abcdef";
@@ -80,6 +80,7 @@ fn ci_is_asked_until_it_knows_or_the_time_is_over() {
     assert!(matches!(ask("exit 75", 1), CiFact::Unknown { .. }));
     assert!(matches!(ask("no-such-program-here", 600_000), CiFact::Unknown { .. }));
     let (redactor, limits) = (Redactor::default(), limits(&Config::default()));
-    let off = ask_ci(&CiSettings::default(), &Oid::from("x"), &court(temp.path(), &redactor, &limits), &Signals::none());
+    let court = court(temp.path(), &redactor, &limits);
+    let off = ask_ci(&CiSettings::default(), &Oid::from("x"), &court, &Signals::none(), &mut |_| {});
     assert_eq!(off, CiFact::Off);
 }

@@ -219,7 +219,7 @@ fn prompt_and_output_are_kept() {
     let kept = |file: Option<String>| std::fs::read_to_string(scene.run_dir.path().join(file.unwrap())).unwrap();
     assert_eq!(result.prompt_file.as_deref(), Some("turns/3-prompt.md"));
     assert_eq!(kept(result.prompt_file), "the prompt");
-    assert_eq!(result.output_file.as_deref(), Some("turns/3-output.txt"));
+    assert_eq!(result.output_file.as_deref(), Some("outputs/3.txt"));
     let output = kept(result.output_file);
     assert_eq!(output.matches("[redacted:MY_TOKEN]").count(), 2);
     assert!(!output.contains("sesame") && output == result.said);

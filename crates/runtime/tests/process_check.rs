@@ -9,7 +9,8 @@ use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpe
 use verdone_core::finish::StopSignal;
 use verdone_core::redact::Redactor;
 use verdone_core::span::Span;
-use verdone_runtime::check_runner::{CheckContext, CheckMoment, Ways, run_check, run_checks};
+use verdone_core::verify::TestNames;
+use verdone_runtime::check_runner::{self, CheckContext, CheckMoment, Ways};
 use verdone_runtime::process::{EnvPlan, Moment};
 use verdone_runtime::signal::Signals;
 
@@ -20,7 +21,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn context<'a>(dir: &'a Path, redactor: &'a Redactor) -> CheckContext<'a> {
     CheckContext {
-        written: None,
+        written: &[],
         inside: None,
         cwd: dir,
         run_dir: dir,
@@ -40,7 +41,21 @@ fn check(name: &str, origin: CheckOrigin, command: &str) -> Check {
 
 fn run(check: &Check) -> CheckRun {
     let (dir, redactor) = (tempfile::tempdir().unwrap(), Redactor::default());
-    run_check(check, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap()
+    run_check(check, &context(dir.path(), &redactor))
+}
+
+fn run_check(check: &Check, context: &CheckContext<'_>) -> CheckRun {
+    check_runner::run_check(check, context, &Signals::none(), &mut |_| ()).unwrap().run
+}
+
+fn run_checks(
+    checks: &[Check],
+    context: &CheckContext<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(CheckMoment<'_>),
+) -> Vec<CheckRun> {
+    let results = check_runner::run_checks(checks, context, signals, on).unwrap();
+    results.into_iter().map(|result| result.run).collect()
 }
 
 #[test]
@@ -51,7 +66,13 @@ fn exits_become_outcomes() {
         ("true", CheckOutcome::Passed),
         ("exit 1", CheckOutcome::Failed { code: 1 }),
         ("exit 5", CheckOutcome::Failed { code: 5 }),
-        ("(exit 5) # pytest", unknown("no tests were collected (pytest exit code 5)")),
+        ("(exit 5) # pytest", CheckOutcome::Failed { code: 5 }),
+        ("printf '#!/bin/sh\nexit 5' > pytest; chmod +x pytest; ./pytest", unknown("no tests were run")),
+        ("make() { exit 2; }; make test", CheckOutcome::Failed { code: 2 }),
+        (
+            "make() { echo \"make: *** No rule to make target 'test'.  Stop.\"; exit 2; }; make test",
+            unknown("what it was to run is not there: make: *** No rule to make target 'test'.  Stop."),
+        ),
         (
             "cp /bin/true pytest && ./pytest",
             unknown("it ended without the summary of tests that its runner prints; run it without what makes it silent"),
@@ -82,7 +103,7 @@ fn evidence_holds_the_digest_of_the_raw_and_the_end_of_the_redacted_output() {
     let (_one, dir) = (alone(), tempfile::tempdir().unwrap());
     let redactor = Redactor::new([("API_TOKEN".to_owned(), "sesame-sesame".to_owned())]);
     let hostile = check("../unit: a/b", CheckOrigin::Gate(Stage::Quality), "seq 2000; echo sesame-sesame $VERDONE_RUN");
-    let run = run_check(&hostile, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap();
+    let run = run_check(&hostile, &context(dir.path(), &redactor));
     let numbers: Vec<String> = (1..=2000).map(|n| n.to_string()).collect();
     let raw = format!("{}\nsesame-sesame r1\n", numbers.join("\n"));
     assert_eq!(run.output_digest, verdone_core::id::digest(raw.as_bytes()));
@@ -109,15 +130,14 @@ fn story_checks_come_first_and_a_failing_stage_stops_the_later_ones() {
         CheckMoment::Started(check) => heard.push(format!("start {}", check.name)),
         CheckMoment::During(..) => {}
         CheckMoment::Ended(run) => heard.push(format!("end {}", run.name)),
-    })
-    .unwrap();
+    });
     let seen: Vec<(&str, bool)> = runs.iter().map(|run| (run.name.as_str(), run.outcome.passed())).collect();
     assert_eq!(seen, [("own", true), ("test", true), ("lint", false), ("fmt", true)]);
     assert_eq!(heard.len(), 8);
     assert_eq!(runs[3].output.as_deref(), Some("checks/10-fmt.txt"));
 
     let own = [check("own", CheckOrigin::Story, "false"), checks[3].clone()];
-    let runs = run_checks(&own, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap();
+    let runs = run_checks(&own, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ());
     assert_eq!(runs.len(), 1, "gates say nothing more when the story's own check is red");
 }
 
@@ -132,8 +152,7 @@ fn a_stop_interrupts_the_check_and_starts_no_other() {
         {
             signals.raise(StopSignal::Sigterm);
         }
-    })
-    .unwrap();
+    });
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0].outcome, CheckOutcome::Interrupted);
 }
@@ -144,9 +163,7 @@ fn a_secret_in_a_command_is_used_and_not_kept() {
     let dir = tempfile::tempdir().unwrap();
     let redactor = Redactor::new([("MY_TOKEN".to_owned(), "open sesame".to_owned())]);
     let command = "test 'open sesame' = \"open sesame\"";
-    let run =
-        run_check(&check(command, CheckOrigin::Story, command), &context(dir.path(), &redactor), &Signals::none(), &mut |_| ());
-    let run = run.unwrap();
+    let run = run_check(&check(command, CheckOrigin::Story, command), &context(dir.path(), &redactor));
     assert_eq!(run.outcome, CheckOutcome::Passed);
     assert!(!format!("{run:?}").contains("sesame"), "{run:?}");
 }
@@ -178,8 +195,7 @@ fn gates_of_one_stage_run_at_the_same_time_and_keep_their_names_and_order() {
         CheckMoment::Started(_) => started += 1,
         CheckMoment::During(check, Moment::Line { text, .. }) => said.push(format!("{}: {text}", check.name)),
         CheckMoment::During(_, Moment::Tick) | CheckMoment::Ended(_) => {}
-    })
-    .unwrap();
+    });
     let seen: Vec<(&str, bool)> = runs.iter().map(|run| (run.name.as_str(), run.outcome.passed())).collect();
     assert_eq!(seen, [("a", true), ("b", true), ("c", false)]);
     said.sort();
@@ -196,7 +212,7 @@ fn one_after_another_means_that_a_gate_never_meets_the_next() {
         gate("b", Stage::Quality, &meets("b", "a")),
     ];
     let context = CheckContext { ways: Ways { parallel: 1, ..Ways::default() }, ..context(dir.path(), &redactor) };
-    let runs = run_checks(&checks, &context, &Signals::none(), &mut |_| ()).unwrap();
+    let runs = run_checks(&checks, &context, &Signals::none(), &mut |_| ());
     assert_eq!(runs[0].outcome, CheckOutcome::TimedOut { after_ms: 300 });
     assert!(runs[1].outcome.passed());
 }
@@ -211,7 +227,7 @@ fn what_gates_leave_running_beside_each_other_is_ended_with_the_stage() {
     };
     let checks = [gate("a", Stage::Quality, &leaves("a")), gate("b", Stage::Quality, &leaves("b"))];
     let context = CheckContext { ways: Ways { parallel: 2, ..Ways::default() }, ..context(dir.path(), &redactor) };
-    let runs = run_checks(&checks, &context, &Signals::none(), &mut |_| ()).unwrap();
+    let runs = run_checks(&checks, &context, &Signals::none(), &mut |_| ());
     assert!(runs.iter().all(|run| run.outcome.passed()), "{runs:?}");
     for name in ["a.pid", "b.pid"] {
         let pid = std::fs::read_to_string(dir.path().join(name)).unwrap();
@@ -232,8 +248,7 @@ fn a_stop_ends_all_gates_that_run_beside_each_other() {
                 signals.raise(StopSignal::Sigterm);
             }
         }
-    })
-    .unwrap();
+    });
     assert_eq!(runs.len(), 3);
     assert!(runs.iter().all(|run| run.outcome == CheckOutcome::Interrupted), "{runs:?}");
     assert_eq!(runs[2].output, None, "the third was never begun");
@@ -244,7 +259,7 @@ fn an_advisory_gate_is_recorded_and_stops_nothing() {
     let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
     let advisory = Terms { advisory: true, ..Terms::default() };
     let checks = [with(gate("lint", Stage::Correctness, "false"), advisory), gate("test", Stage::Quality, "true")];
-    let runs = run_checks(&checks, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap();
+    let runs = run_checks(&checks, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ());
     let seen: Vec<(bool, bool)> = runs.iter().map(|run| (run.outcome.passed(), run.blocks())).collect();
     assert_eq!(seen, [(false, false), (true, false)]);
 }
@@ -254,7 +269,7 @@ fn with_keep_going_a_failing_stage_stops_nothing() {
     let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
     let checks = [gate("test", Stage::Correctness, "false"), gate("lint", Stage::Quality, "true")];
     let context = CheckContext { ways: Ways { keep_going: true, ..Ways::default() }, ..context(dir.path(), &redactor) };
-    assert_eq!(run_checks(&checks, &context, &Signals::none(), &mut |_| ()).unwrap().len(), 2);
+    assert_eq!(run_checks(&checks, &context, &Signals::none(), &mut |_| ()).len(), 2);
 }
 
 #[test]
@@ -312,7 +327,7 @@ fn test_reports_are_counted_and_believed_as_a_whole_or_not_at_all() {
     let judged_with = |junit: &str, command: &str| {
         let terms = Terms { junit: Some(junit.to_owned()), ..Terms::default() };
         let check = with(gate("test", Stage::Correctness, command), terms);
-        run_check(&check, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap()
+        run_check(&check, &context(dir.path(), &redactor))
     };
     let judged = |command: &str| judged_with("out/*.xml", command);
     let why = |run: &CheckRun| match &run.outcome {
@@ -352,4 +367,30 @@ fn a_gate_sees_its_own_variables() {
     let _one = alone();
     let terms = Terms { env: [("MODE".to_owned(), "strict".to_owned())].into(), ..Terms::default() };
     assert!(run(&with(gate("test", Stage::Correctness, "test \"$MODE\" = strict"), terms)).outcome.passed());
+}
+
+#[test]
+fn a_result_has_the_counts_and_the_names_of_its_tests() {
+    let (_one, dir) = (alone(), tempfile::tempdir().unwrap());
+    let redactor = Redactor::new([("API_TOKEN".to_owned(), "sesame-sesame".to_owned())]);
+    let result =
+        |check: &Check| check_runner::run_check(check, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ()).unwrap();
+    let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let listing = "printf 'a.py::test_a PASSED [ 50%%]\na.py::test_b SKIPPED [100%%]\n=== 1 passed, 1 skipped in 0.01s ===\n'";
+    let listed = result(&check("own", CheckOrigin::Story, &format!("pytest() {{ {listing}; }}; pytest -v")));
+    assert_eq!(listed.run.tests, Some(TestCount { ran: 1, passed: 1, failed: 0, skipped: 1 }));
+    assert!(listed.some_tests_ran);
+    let names = TestNames { passed: set(&["a.py::test_a"]), skipped: set(&["a.py::test_b"]), ..TestNames::default() };
+    assert_eq!(listed.names, Some(names));
+
+    let cases = "<testcase name=\"a sesame-sesame\"/><testcase name=\"b\"><failure/></testcase>";
+    let writes = format!("echo '<testsuite>{cases}</testsuite>' > r.xml");
+    let reported =
+        result(&with(gate("unit", Stage::Quality, &writes), Terms { junit: Some("r.xml".to_owned()), ..Terms::default() }));
+    let names = TestNames { passed: set(&["a [redacted:API_TOKEN]"]), failed: set(&["b"]), ..TestNames::default() };
+    assert_eq!(reported.names, Some(names));
+
+    let quiet = result(&check("own", CheckOrigin::Story, "go() { printf 'ok  \\texample.com/a\\t0.003s\\n'; }; go test ./..."));
+    assert!(quiet.run.outcome.passed() && quiet.some_tests_ran && quiet.run.tests.is_none() && quiet.names.is_none());
+    assert!(!result(&check("own", CheckOrigin::Story, "true")).some_tests_ran);
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use verdone_core::finish::StopSignal;
 use verdone_core::redact::Redactor;
-use verdone_runtime::process::{self, Ended, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
+use verdone_runtime::output::Stream;
+use verdone_runtime::process::{self, Companion, Ended, EnvPlan, Exit, Heard, Moment, Spawn, SpawnError, Stdin};
 use verdone_runtime::signal::Signals;
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -279,8 +280,8 @@ fn ticks_come_while_nothing_is_said() {
 fn secrets_reach_neither_the_file_nor_the_caller() {
     let (_one, dir) = (alone(), tempfile::tempdir().unwrap());
     let redactor = Redactor::new([("DEPLOY_TOKEN".to_owned(), "hunter2-hunter2".to_owned())]);
-    let kept = dir.path().join("turns/1-output.txt");
-    std::fs::create_dir(dir.path().join("turns")).unwrap();
+    let kept = dir.path().join("outputs/1.txt");
+    std::fs::create_dir(dir.path().join("outputs")).unwrap();
     let outside = dir.path().join("outside.txt");
     std::fs::write(&outside, "untouched").unwrap();
     std::os::unix::fs::symlink(&outside, &kept).unwrap();
@@ -309,4 +310,59 @@ fn children_get_the_planned_environment() {
     let env = EnvPlan::default().with("VERDONE_RUN", "r1").with("X_SET", "yes").without("HOME");
     let ended = run(&Spawn { env, ..spawn("echo \"$VERDONE_RUN ${X_SET} ${HOME-unset} ${CLAUDECODE-unset}\"", &redactor) });
     assert_eq!(ended.output.text, "r1 yes unset unset\n");
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One that is spoken to, and ends when it hears no more.
+fn companion(script: &str) -> Companion {
+    let redactor = Redactor::default();
+    Companion::start(&Spawn { wall: None, grace: Duration::ZERO, cap: 0, ..spawn(script, &redactor) }, &Signals::none()).unwrap()
+}
+
+fn line(text: &str) -> Heard {
+    Heard::Line(Stream::Stdout, text.as_bytes().to_vec())
+}
+
+#[test]
+fn a_companion_answers_line_by_line_and_ends_when_nobody_speaks_any_more() {
+    let _one = alone();
+    let mut cat = companion("while read -r x; do echo \"heard $x\"; done; printf unfinished");
+    cat.say(b"one\n".to_vec());
+    assert_eq!(cat.hear(PATIENCE), line("heard one"));
+    cat.say(b"two\nthree\n".to_vec());
+    assert_eq!(cat.hear(PATIENCE), line("heard two"));
+    assert_eq!(cat.hear(PATIENCE), line("heard three"));
+    assert_eq!(cat.hear(Duration::from_millis(1)), Heard::Nothing);
+    let (status, left) = cat.end(PATIENCE, &Signals::none());
+    assert!(status.unwrap().success());
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_companion_that_ends_by_itself_is_heard_to_its_end() {
+    let _one = alone();
+    let mut gone = companion("echo bye; printf rest; exit 3");
+    assert_eq!(gone.hear(PATIENCE), line("bye"));
+    assert_eq!(gone.hear(PATIENCE), line("rest"));
+    assert_eq!(gone.hear(PATIENCE), Heard::Exited);
+    assert_eq!(gone.end(PATIENCE, &Signals::none()).0.unwrap().code(), Some(3));
+}
+
+#[test]
+fn a_companion_that_does_not_listen_makes_nobody_wait() {
+    let _one = alone();
+    let deaf = companion("trap '' TERM; while :; do sleep 0.05; done");
+    deaf.say(vec![b'x'; 4 * 1024 * 1024]);
+    let (status, _) = deaf.end(Duration::from_millis(100), &Signals::none());
+    assert!(!status.unwrap().success());
+}
+
+#[test]
+fn a_line_without_an_end_keeps_nobody_from_looking_at_the_clock() {
+    let _one = alone();
+    let mut flood = companion("while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done");
+    assert_eq!(flood.hear(Duration::from_millis(100)), Heard::Nothing);
+    let (status, _) = flood.end(Duration::from_millis(100), &Signals::none());
+    assert!(!status.unwrap().success());
 }

@@ -175,6 +175,18 @@ fn the_client_of_the_tests_is_pinned_by_its_digests_and_names_no_registry() {
 }
 
 #[test]
+fn the_test_runners_are_pinned_and_name_no_registry() {
+    let folder = "crates/cli/tests/lies/runners";
+    let lock = read(&format!("{folder}/package-lock.json"));
+    assert!(!lock.contains("\"resolved\"") && !lock.contains("://"), "the lock file names a host: remove its `resolved` lines");
+    let packages = lock.matches("\"node_modules/").count();
+    assert!(packages > 100 && lock.matches("\"integrity\": \"sha512-").count() == packages);
+    for line in commands(&read(&format!("{folder}/requirements.txt"))) {
+        assert!(line.contains("==") && !line.contains("://"), "{line} is not pinned");
+    }
+}
+
+#[test]
 fn no_test_is_ignored() {
     // Spelt in two parts so that this file does not find itself.
     let marker = concat!("#[", "ignore");

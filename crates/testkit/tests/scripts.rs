@@ -142,6 +142,29 @@ fn a_client_that_cannot_be_had_is_a_loud_skip_and_a_failure_where_nothing_may_be
 }
 
 #[test]
+fn test_runners_that_cannot_be_had_are_a_loud_skip_and_a_failure_where_nothing_may_be_skipped() {
+    let mut sandbox = Sandbox::new();
+    let step = |sandbox: &Sandbox| sandbox.run("bash", [&format!("{}/scripts/test", repository().display()), "runners"]);
+    let output = step(&sandbox);
+    output.assert_code(0);
+    let line = "SKIPPED: the tests with real test runners: npm is missing and could not be installed";
+    assert!(output.stdout.contains(line), "{}", output.stdout);
+
+    for name in ["npm", "make", "prove", "cc"] {
+        stub(&sandbox, name, 0);
+    }
+    sandbox.add_tool("flock");
+    sandbox.add_script("python3", "#!/bin/sh\n[ \"$2\" = ensurepip ] || { echo 'no network' >&2; exit 1; }\n");
+    let output = step(&sandbox);
+    assert!(output.stdout.contains("pip could not get the Python runners: no network"), "{}", output.stdout);
+
+    sandbox.set("VERDONE_NO_SKIP", "1");
+    let output = step(&sandbox);
+    output.assert_code(1);
+    assert!(output.stderr.contains("cannot run: pip could not get the Python runners"), "{}", output.stderr);
+}
+
+#[test]
 fn an_unknown_step_is_refused_before_anything_runs() {
     let sandbox = Sandbox::new();
     stub(&sandbox, "cargo", 0);

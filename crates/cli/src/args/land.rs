@@ -6,17 +6,22 @@ use clap::Args;
 ///
 /// Fast-forwards the branch that you were on when the run started, exactly where `git merge --ff-only` would. If that branch has
 /// moved on, the commits are first re-applied on top of it and verified again. If landing is not possible, it says why and changes
-/// nothing. Uncommitted changes are never overwritten; if you are on another branch now, no files change.
+/// nothing. Uncommitted changes are never overwritten; if you are on another branch now, no files change. A story that needs a review
+/// lands after `verdone accept`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone land                      the only run with commits to land
   verdone land verdone/20260101-120000-0a1b
+  verdone land --proof agent-tested stop before the first story without tests
   verdone land --dry-run            say what would land")]
 pub(crate) struct LandArgs {
     /// The run's branch. Needed only if several runs have commits to land.
     #[arg(value_name = "BRANCH")]
     pub branch: Option<String>,
+    /// Land only the commits before the first story with a weaker proof than this: `verified`, `agent-tested` or `untested`.
+    #[arg(long, value_name = "PROOF")]
+    pub proof: Option<String>,
     /// Say what would be landed; change nothing.
     #[arg(long)]
     pub dry_run: bool,

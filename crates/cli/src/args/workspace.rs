@@ -39,11 +39,15 @@ pub(crate) struct WorkspaceListArgs {
 Examples:
   verdone workspace shell
   verdone workspace shell --checks
+  verdone workspace shell --checks --cold -- make test
   verdone workspace shell -- ls ~/.ssh")]
 pub(crate) struct WorkspaceShellArgs {
     /// Show what checks see, not what the agent sees.
     #[arg(long)]
     pub checks: bool,
+    /// Start checks without any build output, as the final regression does.
+    #[arg(long, requires = "checks")]
+    pub cold: bool,
     /// The command to run instead of a shell.
     #[arg(value_name = "COMMAND", last = true)]
     pub command: Vec<std::ffi::OsString>,

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::Config;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::{Proof, StoryResult};
 use verdone_core::view::RunView;
 use verdone_runtime::config_file::{self, Environment, Flags};
 use verdone_runtime::git::Git;
@@ -96,7 +96,7 @@ fn play(dir: &Path, context: &Context, change: impl FnOnce(&mut Config)) -> Resu
         config,
         only: None,
         red_baseline: false,
-        unverified: false,
+        unchecked: false,
         branch: None,
         fresh: false,
         spec_dir: None,
@@ -142,10 +142,10 @@ fn view_of(dir: &Path) -> Result<RunView, CliError> {
 
 /// The demo is over well when it went as its script says; the run itself ends blocked, because one story never passes.
 fn check(view: &RunView) -> Result<(), CliError> {
-    let verdict = |id: &str| view.story(&id.into()).and_then(|story| story.verdict);
-    let done = ["US-001", "US-002", "US-003"].iter().all(|id| verdict(id) == Some(StoryVerdict::Verified));
+    let result = |id: &str| view.story(&id.into()).and_then(|story| story.result);
+    let done = ["US-001", "US-002", "US-003"].iter().all(|id| result(id) == Some(StoryResult::done(Proof::Verified)));
     let kept = view.story(&"US-004".into()).is_some_and(|story| story.kept().is_some());
-    if done && kept && verdict("US-004") == Some(StoryVerdict::Failed) && view.false_claims.nothing_changed == 1 {
+    if done && kept && result("US-004") == Some(StoryResult::FAILED) && view.false_claims.nothing_changed == 1 {
         return Ok(());
     }
     Err(CliError::error("the demo did not go as it should").hint("please report this, with the output above"))

@@ -7,7 +7,6 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use verdone_core::config::Config;
 use verdone_report::{fault_line, plural};
-use verdone_runtime::clean_tree::on_disk;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::{Git, GitError};
 use verdone_runtime::lifecycle::Scripts;
@@ -81,7 +80,7 @@ fn examine(context: &Context) -> Vec<Finding> {
         config: config.clone(),
         only: None,
         red_baseline: false,
-        unverified: false,
+        unchecked: false,
         branch: None,
         fresh: false,
         spec_dir: settings.spec_dir,
@@ -95,7 +94,6 @@ fn examine(context: &Context) -> Vec<Finding> {
     findings.extend(runs(&project));
     findings.extend(sessions(&project));
     findings.extend(loops(&project));
-    findings.extend(clean_trees(&project));
     findings.extend(dead_run(&project));
     findings.extend(to_land(&project));
     findings.extend(seal(&project, &config));
@@ -152,23 +150,6 @@ fn loops(project: &Project) -> Vec<Finding> {
             plural(left, "loop", "loops")
         );
         findings.push(Finding { hints: vec!["verdone prune --keep 5".to_owned()], ..Finding::warning("loops", message) });
-    }
-    findings
-}
-
-/// Clean trees on disk: those of killed processes are in nobody's use.
-fn clean_trees(project: &Project) -> Vec<Finding> {
-    let Some(found) = Git::open(&project.root).ok().and_then(|git| on_disk(&git)) else { return Vec::new() };
-    let (folder, mb) = (found.folder.display(), |bytes: u64| bytes.div_ceil(1024 * 1024));
-    let mut findings = Vec::new();
-    if found.left > 0 {
-        let trees = plural(found.left, "clean tree", "clean trees");
-        let message = format!("killed processes left {trees} in {folder}, {} MB", mb(found.left_bytes));
-        findings.push(Finding { hints: vec!["verdone prune --keep 5".to_owned()], ..Finding::warning("clean", message) });
-    }
-    if found.kept > 0 {
-        let trees = plural(found.kept, "clean tree is kept for its setup", "clean trees are kept for their setup");
-        findings.push(Finding::good("clean", format!("{trees} in {folder}, {} MB", mb(found.kept_bytes))));
     }
     findings
 }

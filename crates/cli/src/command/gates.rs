@@ -8,7 +8,7 @@ use super::{Context, Outcome};
 use crate::args::GatesArgs;
 use crate::terminal::{print, print_json, printable_line, say};
 
-const HEADINGS: [&str; 6] = ["Gate", "Stage", "When", "Where", "Result", "Command"];
+const HEADINGS: [&str; 5] = ["Gate", "Stage", "When", "Result", "Command"];
 
 pub(super) fn run(args: &GatesArgs, context: &Context) -> Outcome {
     let Listed { tree, gates } = verify_now::gates(&context.start)?;
@@ -21,33 +21,26 @@ pub(super) fn run(args: &GatesArgs, context: &Context) -> Outcome {
         say("no gates: add a [[gate]] to .verdone/config.toml (verdone init proposes some)\n");
         return Ok(0);
     }
-    let rows: Vec<[String; 6]> =
+    let rows: Vec<[String; 5]> =
         std::iter::once(HEADINGS.map(str::to_owned)).chain(gates.iter().map(|(gate, known)| row(gate, known.as_ref()))).collect();
     let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 5] = std::array::from_fn(widest);
+    let widths: [usize; 4] = std::array::from_fn(widest);
     let mut out = String::new();
     for row in &rows {
         for (cell, width) in row.iter().zip(widths) {
             out.push_str(&format!("{cell:<width$}  "));
         }
-        out.push_str(&format!("{}\n", row[5]));
+        out.push_str(&format!("{}\n", row[4]));
     }
     print(&out)?;
     Ok(0)
 }
 
-fn row(gate: &Check, known: Option<&CheckRun>) -> [String; 6] {
+fn row(gate: &Check, known: Option<&CheckRun>) -> [String; 5] {
     let advisory = if gate.terms.advisory { " (advisory)" } else { "" };
     let result = known.map_or_else(|| "-".to_owned(), |run| run.outcome.words());
-    [
-        format!("{}{advisory}", gate.name),
-        stage(gate).to_owned(),
-        gate.terms.when.to_string(),
-        gate.terms.place.name().to_owned(),
-        result,
-        gate.command.display(),
-    ]
-    .map(|cell| printable_line(&cell))
+    [format!("{}{advisory}", gate.name), stage(gate).to_owned(), gate.terms.when.to_string(), result, gate.command.display()]
+        .map(|cell| printable_line(&cell))
 }
 
 fn stage(gate: &Check) -> &str {
@@ -64,7 +57,6 @@ fn in_json(gate: &Check, known: Option<&CheckRun>) -> Value {
         "command": gate.command,
         "blocking": !gate.terms.advisory,
         "when": gate.terms.when,
-        "where": gate.terms.place,
         "timeout": gate.timeout,
         "result": known,
     })

@@ -73,6 +73,13 @@ fn in_words(root: &Path, written: &Written, found: &Detection, context: &Context
             printable(&format!("  {:<11}  {:<widest$}  {}", gate.stage.name(), gate.name, gate.command.display()))
         }));
     }
+    let conventions = match found.ecosystems.as_slice() {
+        [] => String::new(),
+        names => format!(", by the conventions of {}", names.join(", ")),
+    };
+    lines.push(format!(
+        "Protected: tests and configuration{conventions}; `verdone protect` lists the files, [protect] changes that."
+    ));
     match &found.plan {
         Some(plan) => lines.push(format!("Plan: {}", printable(plan))),
         None => {
@@ -103,6 +110,7 @@ fn in_json(written: &Written, found: &Detection) -> String {
         "other_plans": found.other_plans,
         "gates": found.gates.iter().map(gate).collect::<Vec<_>>(),
         "notes": found.notes,
+        "ecosystems": found.ecosystems,
     });
     format!("{value:#}\n")
 }

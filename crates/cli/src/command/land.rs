@@ -1,6 +1,7 @@
 //! `verdone land`.
 
 use verdone_core::update::{Reporter, Update};
+use verdone_core::verify::{Proof, UnknownProof};
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::project::Project;
@@ -18,7 +19,9 @@ pub(super) fn run(args: &LandArgs, context: &Context) -> Outcome {
     if args.dry_run {
         return dry_run(&project, args);
     }
-    let landed = bring(&project, args.branch.as_deref(), args.json, context)?;
+    let proof = args.proof.as_deref().map(str::parse).transpose();
+    let proof: Option<Proof> = proof.map_err(|error: UnknownProof| CliError::usage(format!("--proof: {error}")))?;
+    let landed = bring(&project, args.branch.as_deref(), proof, args.json, context)?;
     if args.json {
         print_json(&json(&landed))?;
     } else {
@@ -29,14 +32,20 @@ pub(super) fn run(args: &LandArgs, context: &Context) -> Outcome {
 
 /// Lands a branch and says so.
 pub(super) fn land_branch(project: &Project, branch: Option<&str>, context: &Context) -> Result<(), CliError> {
-    let landed = bring(project, branch, false, context)?;
+    let landed = bring(project, branch, None, false, context)?;
     Ok(print(&(printable_line(&sentence(&landed)) + "\n"))?)
 }
 
-fn bring(project: &Project, branch: Option<&str>, quiet: bool, context: &Context) -> Result<Landed, CliError> {
+fn bring(
+    project: &Project,
+    branch: Option<&str>,
+    proof: Option<Proof>,
+    quiet: bool,
+    context: &Context,
+) -> Result<Landed, CliError> {
     let settings = context.settings(project, &Flags::default())?;
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
-    let request = LandRequest { project, config: &settings.resolved.config, branch };
+    let request = LandRequest { project, config: &settings.resolved.config, branch, proof };
     if quiet {
         return Ok(land(&request, &signals, &mut Silent)?);
     }
@@ -73,12 +82,18 @@ fn dry_run(project: &Project, args: &LandArgs) -> Outcome {
 }
 
 fn sentence(landed: &Landed) -> String {
-    let Landed { branch, into, from, to, commits, reapplied } = landed;
+    let Landed { branch, into, from, to, commits, left, reapplied } = landed;
     if *commits == 0 {
         return format!("Nothing to land: {into} has every commit of {branch}.");
     }
     let how = if *reapplied { ", re-applied and verified again" } else { "" };
-    format!("Landed {} on {into}{how}: {}..{}", plural(*commits as usize, "commit", "commits"), from.short(), to.short())
+    let left = if *left > 0 {
+        format!("; {} on {branch}", plural(*left as usize, "commit stays", "commits stay"))
+    } else {
+        String::new()
+    };
+    let commits = plural(*commits as usize, "commit", "commits");
+    format!("Landed {commits} on {into}{how}: {}..{}{left}", from.short(), to.short())
 }
 
 fn json(landed: &Landed) -> serde_json::Value {
@@ -88,6 +103,7 @@ fn json(landed: &Landed) -> serde_json::Value {
         "from": landed.from,
         "to": landed.to,
         "commits": landed.commits,
+        "left": landed.left,
         "reapplied": landed.reapplied,
     })
 }

@@ -3,6 +3,7 @@
 use verdone_core::view::RunView;
 use verdone_runtime::git::Git;
 use verdone_runtime::project::Project;
+use verdone_runtime::stop::Loops;
 use verdone_runtime::store::{RunLock, Store, StoredRun};
 
 use super::Context;
@@ -19,10 +20,22 @@ pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError
     Ok((project, stored))
 }
 
-/// Whether a process is at work on this run now.
+/// Whether a process is at work on this run now. The loop of a session is, as long as it holds: nothing has to run for that.
 pub(super) fn is_going(project: &Project, stored: &StoredRun) -> bool {
+    if stored.is_loop() {
+        return Loops::of(&project.root).hold(&stored.id);
+    }
     let holder = Git::open(&project.root).ok().and_then(|git| RunLock::holder(git.git_dir()));
     holder.is_some_and(|holder| holder.run.as_ref() == Some(&stored.id))
+}
+
+/// What to say of one that has no end and does not go on.
+pub(super) fn died(stored: &StoredRun) -> &'static str {
+    if stored.is_loop() {
+        "note: no session is held by this loop any more; `verdone loop start` starts another one\n"
+    } else {
+        "note: this run died; the next `verdone run` cleans up and continues\n"
+    }
 }
 
 /// All of the run; says so where the journal is damaged.

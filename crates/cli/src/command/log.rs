@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use verdone_core::event::Event;
 use verdone_runtime::store::JournalReader;
 
-use super::latest::{is_going, latest, warn};
+use super::latest::{died, is_going, latest, warn};
 use super::{Context, Outcome};
 use crate::args::LogArgs;
 use crate::error::CliError;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
         reader = JournalReader::open_at(&stored.journal(), reader.offset())?;
         ended = show(&mut reader, args, context)?;
         if !going && !ended {
-            say("note: this run died; the next `verdone run` cleans up and continues\n");
+            say(died(&stored));
             break;
         }
     }

@@ -1,13 +1,15 @@
 //! `verdone loop`: loops in sessions of the user's own.
 
 use serde_json::{Value, json};
-use verdone_core::stop::{LoopAlarm, LoopState, incomplete_words};
-use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::id::StoryId;
+use verdone_core::stop::incomplete_words;
+use verdone_core::verdict::Red;
+use verdone_core::verify::{Proof, StoryResult};
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::plan_file;
 use verdone_runtime::project::Project;
-use verdone_runtime::stop::{ArmError, ArmRequest, Armed, Loops, SessionLoop, StopError, Whose, arm, end};
+use verdone_runtime::stop::{ArmError, ArmRequest, Armed, Loops, SeenLoop, SessionLoop, StopError, Whose, arm, end};
 
 use super::users_own::refuse_agents;
 use super::{Context, Outcome};
@@ -42,8 +44,7 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         None => Whose::Next,
     };
     let request = ArmRequest {
-        root: &project.root,
-        top: &project.git_top,
+        project: &project,
         config: &settings.resolved.config,
         task: args.task.as_deref().unwrap_or_default(),
         plan,
@@ -60,7 +61,12 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
     };
     if args.json {
         let session = if let Whose::Session(id) = &whose { Some(id.as_str()) } else { None };
-        print_json(&shown(session, &armed.state))?;
+        let (loops, session_name) = (Loops::of(&project.root), session.map(str::to_owned));
+        let seen = match &session_name {
+            Some(id) => loops.of_session(id),
+            None => loops.next(),
+        };
+        print_json(&seen.map_err(broken)?.map_or(Value::Null, |seen| shown(session, &seen)))?;
     } else {
         print(&said(&armed, &whose))?;
     }
@@ -72,27 +78,27 @@ fn said(armed: &Armed, whose: &Whose) -> String {
         Whose::Session(id) => format!("A loop holds the session {}.\n", printable_line(id)),
         Whose::Next => "A loop waits for the next session that starts in this project, and will hold it.\n".to_owned(),
     };
-    let open = armed.state.open.len();
+    let open = armed.held.stories.len();
     match &armed.plan {
         Some(plan) => {
             text.push_str(&format!("Plan: {}, {} open.\n", printable_line(plan), plural(open, "story", "stories")));
             if armed.without_check > 0 {
                 let many = plural(armed.without_check, "story has", "stories have");
-                text.push_str(&format!("{many} no check of its own: the gates decide, and it counts as unproven.\n"));
+                text.push_str(&format!("{many} no check of its own: the gates decide.\n"));
             }
         }
         None => text.push_str("No plan: the gates decide.\n"),
     }
-    if let Some(current) = &armed.state.current {
-        let story = printable_line(current.story.as_str());
-        match armed.red {
+    if let Some((story, red)) = &armed.first {
+        let story = printable_line(story.as_str());
+        match red {
             Red::Red => text.push_str(&format!("The checks of {story} fail now: when they pass, it is verified.\n")),
-            Red::Green => text.push_str(&format!("The checks of {story} pass already: it will be unproven at best.\n")),
+            Red::Green => text.push_str(&format!("The checks of {story} pass already: by themselves they prove nothing.\n")),
             Red::Unknown => text.push_str(&format!("Whether the checks of {story} fail now could not be seen.\n")),
             Red::Absent => {}
         }
     }
-    match armed.state.max_blocks {
+    match armed.held.max_blocks {
         0 => text.push_str("There is no limit of iterations.\n"),
         most => text.push_str(&format!("It is let go after {}.\n", plural(most as usize, "iteration", "iterations"))),
     }
@@ -112,7 +118,9 @@ fn refused(error: ArmError) -> CliError {
         ArmError::Already { .. } => "see `verdone loop status`; `verdone loop stop` in a terminal ends it",
         ArmError::NothingOpen { .. } => "name another plan, or a TASK that the gates decide about",
         ArmError::NothingToVerify { .. } => "add a [[gate]] to .verdone/config.toml; `verdone init` proposes some",
+        ArmError::NothingRunnable { .. } => "see `verdone plan check`, and what its stories depend on",
         ArmError::NotApproved { .. } => "read it, then: verdone plan approve",
+        ArmError::Refused(finding) => return finding.into(),
         ArmError::Stop(StopError::Plan(error)) => return error.into(),
         ArmError::Stop(_) | ArmError::Git(_) | ArmError::Approval(_) | ArmError::Interrupted(_) => {
             return CliError::error(error.to_string());
@@ -126,23 +134,23 @@ fn status(args: &LoopStatusArgs, context: &Context) -> Outcome {
     let loops = Loops::of(&project.root);
     let (all, next, left) = (loops.all().map_err(broken)?, loops.next().map_err(broken)?, loops.incomplete());
     if args.json {
-        let one = |SessionLoop { session, state }: &SessionLoop| match state {
-            Ok(state) => shown(Some(session), state),
+        let one = |SessionLoop { session, seen }: &SessionLoop| match seen {
+            Ok(seen) => shown(Some(session), seen),
             Err(error) => json!({ "session": session, "status": "unreadable", "error": error.to_string() }),
         };
         let listed: Vec<Value> = all.iter().map(one).collect();
-        let next = next.as_ref().map(|state| shown(None, state));
+        let next = next.as_ref().map(|seen| shown(None, seen));
         let paused = is_paused(&project);
         print_json(&json!({ "loops": listed, "next": next, "incomplete": left, "paused": paused }))?;
         return Ok(0);
     }
     let mut text = String::new();
-    if let Some(state) = &next {
-        text.push_str(&format!("waits for the next session that starts here\n{}", lines(state)));
+    if let Some(seen) = &next {
+        text.push_str(&format!("waits for the next session that starts here\n{}", lines(seen)));
     }
-    for SessionLoop { session, state } in &all {
-        let (status, lines) = match state {
-            Ok(state) => (state.status.words().to_owned(), lines(state)),
+    for SessionLoop { session, seen } in &all {
+        let (status, lines) = match seen {
+            Ok(seen) => (seen.held.status.words().to_owned(), lines(seen)),
             Err(error) => (printable_line(&error.to_string()), String::new()),
         };
         text.push_str(&format!("session {}: {status}\n{lines}", printable_line(session)));
@@ -160,63 +168,63 @@ fn status(args: &LoopStatusArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn lines(state: &LoopState) -> String {
+fn lines(SeenLoop { held, state, unaccepted }: &SeenLoop) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         if !value.trim().is_empty() {
             text.push_str(&format!("  {name:<10} {}\n", printable_line(value)));
         }
     };
-    line("task", &state.task);
-    line("plan", state.plan.as_deref().unwrap_or("none: the gates decide"));
-    let of = if state.max_blocks > 0 { format!(" of {}", state.max_blocks) } else { String::new() };
-    line("blocks", &format!("{}{of}", state.blocks));
-    if !state.open.is_empty() {
-        let (marked, unproven) = state.counted();
-        let unproven = if unproven > 0 { format!(" ({unproven} unproven)") } else { String::new() };
-        line("stories", &format!("{marked} of {} passed{unproven}", state.open.len()));
+    let ids = |wanted: &dyn Fn(&StoryResult) -> bool| {
+        let found = state.results.iter().filter(|(_, result)| wanted(result)).map(|(id, _)| id.as_str());
+        found.collect::<Vec<_>>().join(", ")
+    };
+    line("run", held.run.as_str());
+    line("task", &held.task);
+    line("plan", held.plan.as_deref().unwrap_or("none: the gates decide"));
+    let of = if held.max_blocks > 0 { format!(" of {}", held.max_blocks) } else { String::new() };
+    line("blocks", &format!("{}{of}", held.gate.blocks));
+    if held.plan.is_some() {
+        let done = state.results.values().filter(|result| result.is_taken()).count();
+        line("stories", &format!("{done} of {} done", held.stories.len()));
     }
-    let doubted = state.marked.iter().filter(|marked| marked.verdict < StoryVerdict::Verified);
-    line("unproven", &doubted.map(|marked| marked.story.as_str()).collect::<Vec<_>>().join(", "));
-    let unaccepted: Vec<&str> = state.unaccepted().map(verdone_core::id::StoryId::as_str).collect();
-    line("unaccepted", &unaccepted.join(", "));
-    let story = state.current.as_ref().filter(|_| state.is_active()).map(|current| current.story.to_string());
-    line("at work", &story.unwrap_or_default());
-    for marked in state.marked.iter().filter(|marked| marked.told.is_some()) {
-        line("commit", &format!("story {}: {}", marked.story, marked.told.as_deref().unwrap_or_default()));
+    let is = |proof: Proof| move |result: &StoryResult| result.is_taken() && result.proof == Some(proof);
+    for proof in [Proof::Verified, Proof::AgentTested, Proof::Untested, Proof::Unchecked] {
+        line(proof.name(), &ids(&is(proof)));
     }
-    for LoopAlarm { story, alarm } in &state.alarms {
-        let story = story.as_ref().map(|story| format!(" [{story}]")).unwrap_or_default();
-        line("alarm", &format!("{}{story}", alarm.sentence()));
-    }
-    let reopened: Vec<&str> = state.reopened.iter().map(verdone_core::id::StoryId::as_str).collect();
+    let waiting: Vec<&str> = state.progress.review.keys().map(StoryId::as_str).collect();
+    line("review", &waiting.join(", "));
+    line("unaccepted", &unaccepted.iter().map(StoryId::as_str).collect::<Vec<_>>().join(", "));
+    let story = state.attempt.as_ref().filter(|_| held.is_active() && held.plan.is_some());
+    line("at work", story.map_or("", |attempt| attempt.place.story.as_str()));
+    let reopened: Vec<&str> = state.reopened.iter().map(StoryId::as_str).collect();
     line("re-opened", &reopened.join(", "));
-    line("let go", state.let_go.as_deref().unwrap_or_default());
-    line("started", &state.started_at);
+    line("let go", held.gate.let_go.as_deref().unwrap_or_default());
+    line("started", &held.started_at);
     text
 }
 
-fn shown(session: Option<&str>, state: &LoopState) -> Value {
-    let (marked, unproven) = state.counted();
-    let remaining: Vec<&str> =
-        state.open.keys().filter(|id| !state.has_marked(id)).map(verdone_core::id::StoryId::as_str).collect();
+fn shown(session: Option<&str>, SeenLoop { held, state, unaccepted }: &SeenLoop) -> Value {
+    let is_taken = |id: &StoryId| state.results.get(id).is_some_and(|result| result.is_taken());
+    let remaining: Vec<&str> = held.stories.keys().filter(|id| !is_taken(id)).map(StoryId::as_str).collect();
+    let story = state.attempt.as_ref().filter(|_| held.plan.is_some()).map(|attempt| attempt.place.story.as_str());
     json!({
         "session": session,
-        "status": state.status.name(),
-        "task": state.task,
-        "plan": state.plan,
-        "blocks": state.blocks,
-        "max_blocks": state.max_blocks,
-        "story": state.current.as_ref().map(|current| current.story.as_str()),
-        "marked": state.marked,
-        "verified": marked - unproven,
-        "unproven": unproven,
+        "run": held.run,
+        "status": held.status.name(),
+        "task": held.task,
+        "plan": held.plan,
+        "blocks": held.gate.blocks,
+        "max_blocks": held.max_blocks,
+        "story": story,
+        "results": state.results,
+        "review": state.progress.review.keys().collect::<Vec<_>>(),
         "remaining": remaining,
+        "unaccepted": unaccepted,
         "reopened": state.reopened,
-        "alarms": state.alarms,
-        "let_go": state.let_go,
-        "incomplete": state.incomplete,
-        "started_at": state.started_at,
+        "let_go": held.gate.let_go,
+        "incomplete": held.gate.incomplete,
+        "started_at": held.started_at,
     })
 }
 

@@ -27,10 +27,6 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
         let branches = plural(pruned.branches.len(), "landed branch", "landed branches");
         print(&format!("{done} {branches}: {}.\n", pruned.branches.join(", ")))?;
     }
-    if pruned.clean_trees > 0 {
-        let trees = plural(pruned.clean_trees, "clean tree", "clean trees");
-        print(&format!("{done} {trees} that killed processes left, {} KB.\n", pruned.clean_bytes.div_ceil(1024)))?;
-    }
     if pruned.loops > 0 {
         let loops = plural(pruned.loops, "loop", "loops");
         print(&format!(

@@ -62,6 +62,9 @@ fn refuse_removed(args: &RunArgs) -> Result<(), CliError> {
         let error = CliError::usage("--allow-dirty is gone: uncommitted changes never block a run, and are not part of it");
         return Err(error.hint("leave it out"));
     }
+    if args.unverified {
+        return Err(CliError::usage("--unverified is called --unchecked now").hint("verdone run --unchecked"));
+    }
     Ok(())
 }
 
@@ -100,7 +103,7 @@ fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
         config: settings.resolved.config,
         only: args.story.as_deref().map(StoryId::from),
         red_baseline: args.red_baseline,
-        unverified: args.unverified,
+        unchecked: args.unchecked,
         branch: args.branch.clone(),
         fresh: args.fresh,
         spec_dir: settings.spec_dir,

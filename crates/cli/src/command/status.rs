@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use verdone_report::fault_line;
 use verdone_runtime::run::land::waiting;
 
-use super::latest::{brief_view, is_going, latest, view};
+use super::latest::{brief_view, died, is_going, latest, view};
 use super::show::own_faults;
 use super::{Context, Outcome};
 use crate::args::StatusArgs;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     let view = brief_view(&stored)?;
     print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
     if view.ended.is_none() && !is_going(&project, &stored) {
-        say("note: this run died; the next `verdone run` cleans up and continues\n");
+        say(died(&stored));
     }
     if let Some(found) = own_faults(&project.root) {
         say(&printable(&format!("note: in your own sessions: {}\n", fault_line(&found, &TimeZone::system()))));

@@ -1,57 +1,71 @@
-//! `verdone verify`: checks by hand.
+//! `verdone verify`: the engine's answer about the checkout, or about a range of commits.
 
-use serde_json::json;
-use verdone_core::check::{CheckOutcome, CheckRun, Stage};
-use verdone_core::event::VerifyOutcome;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+use verdone_core::check::Stage;
 use verdone_core::finish::StopSignal;
 use verdone_core::id::StoryId;
 use verdone_core::update::{Reporter, Update};
+use verdone_core::verify::Verified;
+use verdone_report::{github_commands, github_summary, junit, verification, verification_json};
 use verdone_runtime::signal::Signals;
-use verdone_runtime::verify_now::{self, Ask, Report};
+use verdone_runtime::verify_now::{self, Ask, RangeAsk};
 
 use super::{Context, Outcome};
-use crate::args::VerifyArgs;
-use crate::error::{CliError, Kind};
+use crate::args::{VerifyArgs, VerifyFormat};
+use crate::error::CliError;
 use crate::terminal::{print, print_json, printable_line, say};
 
+/// Where a step of a GitHub workflow writes its summary.
+const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> Outcome {
-    let ask = Ask {
-        root: context.start.clone(),
-        story: args.story.as_deref().map(StoryId::from),
-        stage: args.stage.clone().map(Stage::from),
-        use_cache: !args.no_cache,
-    };
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
-    let report = verify_now::verify(&ask, &signals, &mut Progress { watched: context.terminal.live && !args.json })?;
-    if args.json {
-        print_json(&json!({
-            "tree": report.tree,
-            "story": ask.story,
-            "stage": ask.stage,
-            "verdict": report.verdict,
-            "runs": report.runs,
-            "flaky": report.flaky,
-            "not_run": report.left,
-        }))?;
-    } else {
-        let style = context.terminal.report_style();
-        print(&verdone_report::verification(&report.tree, &report.verdict, &report.runs, &report.left, &style))?;
+    let watched = context.terminal.live && args.wanted() == VerifyFormat::Human;
+    let found = ask(args, context, &signals, &mut Progress { watched })?;
+    let code = exit_code(&found, signals.requested());
+    match args.wanted() {
+        VerifyFormat::Human => print(&verification(&found, &context.terminal.report_style()))?,
+        VerifyFormat::Json => print_json(&verification_json(&found, code))?,
+        VerifyFormat::Junit => print(&junit(&found))?,
+        VerifyFormat::Github => {
+            print(&github_commands(&found))?;
+            write_summary(&found);
+        }
     }
-    Ok(exit_code(&report, signals.requested()))
+    Ok(code)
 }
 
-fn exit_code(report: &Report, stopped: Option<StopSignal>) -> u8 {
-    let is_red = |run: &CheckRun| match run.outcome {
-        CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } | CheckOutcome::TimedOut { .. } => !run.advisory,
-        CheckOutcome::Passed | CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted => false,
-    };
-    match (&report.verdict, stopped) {
-        (VerifyOutcome::Passed, _) => 0,
-        (VerifyOutcome::Interrupted, Some(signal)) => signal.exit_code(),
-        _ if report.runs.iter().any(is_red) => Kind::Error.exit_code(),
-        (VerifyOutcome::Failed | VerifyOutcome::NothingChanged | VerifyOutcome::Refused | VerifyOutcome::Interrupted, _) => {
-            Kind::Human.exit_code()
+fn ask(args: &VerifyArgs, context: &Context, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, CliError> {
+    let (root, story) = (context.start.clone(), args.story.as_deref().map(StoryId::from));
+    let stage = args.stage.clone().map(Stage::from);
+    Ok(match &args.base {
+        Some(base) => {
+            let ask = RangeAsk { root, base: base.clone(), head: args.head.clone(), story, stage };
+            verify_now::verify_range(&ask, signals, reporter)?
         }
+        None => verify_now::verify(&Ask { root, story, stage, use_cache: !args.no_cache }, signals, reporter)?,
+    })
+}
+
+fn exit_code(found: &Verified, stopped: Option<StopSignal>) -> u8 {
+    match stopped {
+        Some(signal) if found.report.was_interrupted() => signal.exit_code(),
+        Some(_) | None => found.exit_code(),
+    }
+}
+
+/// Best effort: the answer does not depend on it.
+fn write_summary(found: &Verified) {
+    let Some(path) = std::env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty()) else { return };
+    let written = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(github_summary(found).as_bytes()));
+    if let Err(error) = written {
+        say(&format!("note: the summary of the step could not be written: {error}\n"));
     }
 }
 

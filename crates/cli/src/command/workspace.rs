@@ -9,7 +9,7 @@ use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::Git;
 use verdone_runtime::process::run_attached;
-use verdone_runtime::workspace::{StateError, StateFolder, Stored, WorkspaceRequest, Workspaces};
+use verdone_runtime::workspace::{CheckNeeds, Start, StateError, StateFolder, Stored, WorkspaceRequest, Workspaces};
 
 use super::{Context, Outcome};
 use crate::args::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveArgs, WorkspaceShellArgs};
@@ -116,7 +116,8 @@ fn shell(args: &WorkspaceShellArgs, context: &Context) -> Outcome {
         args.command.clone()
     };
     let code = if args.checks {
-        let place = spaces.checks_on(&git, &git.tree_of(&head)?, &head)?;
+        let needs = CheckNeeds { start: if args.cold { Start::Cold } else { Start::Warm }, hidden: None };
+        let place = spaces.checks_on(&git, &git.tree_of(&head)?, &head, needs)?;
         exit_code(run_attached(&command, &place.cwd, place.inside.as_ref(), &place.env))
     } else {
         spaces.reset_agent(&git, &head, "verdone/shell", &[])?;

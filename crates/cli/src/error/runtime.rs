@@ -9,7 +9,6 @@ use verdone_core::plan::{PlanError, Problem};
 use verdone_core::prompt::PromptError;
 use verdone_runtime::approval::ApprovalError;
 use verdone_runtime::audit::{AuditError, RerunError};
-use verdone_runtime::clean_tree::CleanError;
 use verdone_runtime::client_settings::SettingsFileError;
 use verdone_runtime::git::{CommitError, GitError};
 use verdone_runtime::plan_file::{FindError, PlanFileError};
@@ -18,10 +17,12 @@ use verdone_runtime::preflight::Finding;
 use verdone_runtime::prune::PruneError;
 use verdone_runtime::recover::RecoverError;
 use verdone_runtime::run::land::LandError;
+use verdone_runtime::run::review::ReviewError;
 use verdone_runtime::run::{RunError, RunPlanError};
 use verdone_runtime::step::StepError;
 use verdone_runtime::store::{JournalError, LockError};
 use verdone_runtime::undo::UndoError;
+use verdone_runtime::verify;
 use verdone_runtime::verify_now::VerifyError;
 use verdone_runtime::workspace::WorkspaceError;
 
@@ -65,19 +66,17 @@ impl From<AuditError> for CliError {
 impl From<RerunError> for CliError {
     fn from(error: RerunError) -> Self {
         match error {
-            RerunError::Git(error) | RerunError::Clean(CleanError::Git(error)) => error.into(),
-            RerunError::Clean(ref source) => {
-                let told = Self::error(error.to_string());
-                if let Some(hint) = source.hint() { told.hint(hint) } else { told }
-            }
-            RerunError::Outputs(ref source) | RerunError::Check(ref source) => Self::error(error.to_string()).advice(source),
+            RerunError::Git(error) => error.into(),
+            RerunError::Workspace(error) => error.into(),
+            RerunError::Verify(error) => error.into(),
+            RerunError::Outputs(ref source) => Self::error(error.to_string()).advice(source),
         }
     }
 }
 
 impl From<VerifyError> for CliError {
     fn from(error: VerifyError) -> Self {
-        let words = error.to_string();
+        let (words, hints) = (error.to_string(), error.hints());
         match error {
             VerifyError::Project(error) => error.into(),
             VerifyError::Settings(error) => error.into(),
@@ -86,21 +85,17 @@ impl From<VerifyError> for CliError {
             VerifyError::Approval(error) => error.into(),
             VerifyError::Git(GitError::Io { source, .. }) if is_read_only(&source) => {
                 Self::error(format!("the repository cannot be written: {words}"))
-                    .hint("verdone verify writes the files as they are into .git, as a tree: make it writable for the user who runs verdone")
+                    .hint("verdone verify stores a snapshot of the files in .git: make it writable for the user who runs verdone")
             }
             VerifyError::Git(error) => error.into(),
+            VerifyError::Workspace(error) => error.into(),
             VerifyError::Refused(finding) => finding.into(),
-            VerifyError::NoStory { known, .. } => Self::usage(words).hint(format!("its stories: {}", known.join(", "))),
-            VerifyError::NoStage { known, .. } if known.is_empty() => {
-                Self::usage(words).hint("there is no gate at all: add a [[gate]] to .verdone/config.toml")
-            }
-            VerifyError::NoStage { known, .. } => Self::usage(words).hint(format!("stages with gates: {}", known.join(", "))),
-            VerifyError::Unsettled => {
-                let hint = "use gates that change no files: a formatter with --check, for example, or a build folder elsewhere";
-                Self::error(words).hint(hint)
-            }
-            VerifyError::Nothing => Self::new(Kind::Human, words)
-                .hint("add a [[gate]] to .verdone/config.toml (verdone init proposes some), or name a story with checks"),
+            VerifyError::NoStory { .. }
+            | VerifyError::NoStage { .. }
+            | VerifyError::NoCommit
+            | VerifyError::NoRef { .. }
+            | VerifyError::Unrelated { .. } => hints.into_iter().fold(Self::usage(words), Self::hint),
+            VerifyError::Nothing { .. } => hints.into_iter().fold(Self::new(Kind::Human, words), Self::hint),
             VerifyError::Io { source, .. } => Self::error(words).advice(&source),
         }
     }
@@ -115,9 +110,11 @@ impl From<WorkspaceError> for CliError {
         let hints = error.hints();
         let made = match error {
             WorkspaceError::Git(error) => error.into(),
-            WorkspaceError::Required { .. } | WorkspaceError::Filter { .. } | WorkspaceError::Temp { .. } => {
-                Self::usage(error.to_string())
-            }
+            WorkspaceError::Required { .. }
+            | WorkspaceError::Filter { .. }
+            | WorkspaceError::Hidden { .. }
+            | WorkspaceError::HiddenNeedsView { .. }
+            | WorkspaceError::Temp { .. } => Self::usage(error.to_string()),
             other => Self::error(other.to_string()),
         };
         hints.into_iter().fold(made, Self::hint)
@@ -133,7 +130,9 @@ impl From<LandError> for CliError {
             LandError::Lock(error) => return error.into(),
             LandError::Workspace(error) => return error.into(),
             LandError::Step(error) => return error.into(),
+            LandError::Verify(error) => return error.into(),
             LandError::Recover(error) => return error.into(),
+            LandError::Interrupted { signal } => Kind::Stopped(signal),
             LandError::Nothing | LandError::Unknown { .. } | LandError::Several { .. } => Kind::Usage,
             LandError::Commit(CommitError::Refused { .. })
             | LandError::Refused { .. }
@@ -323,6 +322,7 @@ impl From<StepError> for CliError {
         match error {
             StepError::Git(error) => error.into(),
             StepError::Workspace(error) => error.into(),
+            StepError::Verify(error) => error.into(),
             StepError::Plan(error) => error.into(),
             StepError::Prompt(error) => error.into(),
             StepError::CommitKept { .. } => Self::new(Kind::Human, error.to_string()),
@@ -390,6 +390,41 @@ fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
         TurnOutcome::Ended | TurnOutcome::Crashed { .. } | TurnOutcome::Interrupted => (Kind::Error, None),
     };
     hint.into_iter().fold(CliError::new(kind, message), CliError::hint)
+}
+
+impl From<verify::VerifyError> for CliError {
+    fn from(error: verify::VerifyError) -> Self {
+        match error {
+            verify::VerifyError::Git(error) => error.into(),
+            verify::VerifyError::Workspace(error) => error.into(),
+            verify::VerifyError::Output(_) => Self::error(error.to_string()),
+        }
+    }
+}
+
+impl From<ReviewError> for CliError {
+    fn from(error: ReviewError) -> Self {
+        let (hints, text) = (error.hints(), error.to_string());
+        let told = match error {
+            ReviewError::Land(error) => return error.into(),
+            ReviewError::Git(error) => return error.into(),
+            ReviewError::Workspace(error) => return error.into(),
+            ReviewError::Verify(error) => return error.into(),
+            ReviewError::Plan(error) => return error.into(),
+            ReviewError::Recover(error) => return error.into(),
+            ReviewError::Journal(error) => return error.into(),
+            ReviewError::Lock(error) => return error.into(),
+            ReviewError::Interrupted { signal, .. } => Self::new(Kind::Stopped(signal), text),
+            ReviewError::Nothing | ReviewError::NotWaiting { .. } | ReviewError::NotInPlan { .. } | ReviewError::Unborn => {
+                Self::usage(text)
+            }
+            ReviewError::Conflict { .. } | ReviewError::Red { .. } | ReviewError::Hook { .. } | ReviewError::Needed { .. } => {
+                Self::new(Kind::Human, text)
+            }
+            ReviewError::Commit(_) | ReviewError::RunPlan(_) | ReviewError::Io(_) => Self::error(text),
+        };
+        hints.into_iter().fold(told, Self::hint)
+    }
 }
 
 #[cfg(test)]

@@ -83,8 +83,8 @@ fn a_judge_that_refutes_is_fed_back_and_one_that_finds_nothing_lets_the_story_be
         sessions.len() == 2 && sessions[0] != sessions[1] && sessions.iter().all(|id| id.is_string() && *id != worker),
         "{sessions:?}"
     );
-    let reason = verified[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("a second agent refuted it: a:1: it pleads instead of saying one"), "{reason}");
+    let reason = verified[0]["report"]["reasons"][0].to_string();
+    assert!(reason.contains("judge-refuted") && reason.contains("a:1: it pleads instead of saying one"), "{reason}");
 
     // Words of the project are for those who work on it.
     let told = |word: &str, request: &Request| request.contains(word);
@@ -163,7 +163,7 @@ fn a_judge_that_wants_to_write_is_denied_changes_nothing_and_is_not_believed() {
         "{results:?}"
     );
     let verified = of(&world, "verified");
-    let reason = verified[0]["reason"].as_str().unwrap();
+    let reason = verified[0]["report"]["reasons"][0].to_string();
     assert!(reason.contains("the judge wanted to write (Write), so its word counts for nothing"), "{reason}");
     assert_eq!(verified[0]["judge"]["denied"], 4, "in both questions");
     assert!(!world.has("x") && !world.has("y") && world.subjects().len() == 1);

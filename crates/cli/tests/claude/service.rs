@@ -296,7 +296,7 @@ fn work_of_a_turn_that_ran_out_of_model_calls_is_verified_all_the_same() {
     output.assert_code(0);
     let journal = world.journal();
     assert!(events(&journal, "turn_ended")[0]["outcome"]["max_turns"].is_object(), "{}", output.transcript());
-    assert_eq!(events(&journal, "committed")[0]["verdict"], "verified");
+    assert_eq!(events(&journal, "committed")[0]["proof"], "verified");
 }
 
 #[test]

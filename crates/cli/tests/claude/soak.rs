@@ -200,7 +200,7 @@ impl Soak {
                 continue;
             };
             let note: Value = serde_json::from_str(&git(&["notes", "--ref=verdone", "show", commit])).unwrap();
-            assert_eq!((&note["tree"], &note["verdict"]), (&tree.into(), &"verified".into()), "{subject}");
+            assert_eq!((&note["tree"], &note["proof"]), (&tree.into(), &"verified".into()), "{subject}");
             assert_eq!(git(&["show", &format!("{commit}:{}", file(story))]), format!("done {story}"));
             assert!(seen.insert(story.to_owned()), "{story} was committed twice");
         }

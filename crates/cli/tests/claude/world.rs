@@ -171,7 +171,10 @@ fn is_the_agents(folder: &Path) -> bool {
 
 /// Settings with which stories land as they are done, and with the shared folder.
 pub(crate) fn settings(text: &str, sandbox: &Sandbox) -> String {
-    format!("{text}\n[run]\nland = \"auto\"\n[workspace]\nwritable = [\"{}\"]\n", sandbox.root().join("tmp").display())
+    format!(
+        "{text}\n[protect]\nwork = [\"*\"]\n[run]\nland = \"auto\"\n[workspace]\nwritable = [\"{}\"]\n",
+        sandbox.root().join("tmp").display()
+    )
 }
 
 /// What the client printed, read as the events of a stream.

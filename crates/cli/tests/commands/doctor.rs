@@ -1,12 +1,8 @@
 //! `verdone doctor`: every finding, also where one fault hides others.
 
-use std::fs;
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
-use verdone_testkit::Signal;
 
-use crate::stage::{project, repository, start, transcript, verdone};
+use crate::stage::{project, repository, transcript, verdone};
 
 #[test]
 fn a_healthy_project_is_good_throughout() {
@@ -48,36 +44,4 @@ fn everything_that_is_missing_is_listed_at_once() {
     sandbox.write("README.md", "changed\n");
     sandbox.git(["checkout", "--quiet", "--detach"]);
     transcript("doctor-bad", &sandbox, &[&["doctor"]])[0].assert_code(2);
-}
-
-#[test]
-fn clean_trees_of_killed_processes_are_named_and_pruned_and_those_in_use_are_not() {
-    let sandbox = project();
-    let (began, go) = (sandbox.root().join("began"), sandbox.root().join("go"));
-    let wait = format!("touch {}; while ! test -e {}; do sleep 0.02; done", began.display(), go.display());
-    sandbox.write(".verdone/config.toml", format!("[[gate]]\nname = \"slow\"\nwhere = \"clean\"\ncommand = \"{wait}\"\n"));
-    let verifying = start(&sandbox, &["verify"]);
-    let since = Instant::now();
-    while !began.exists() {
-        assert!(since.elapsed() < Duration::from_mins(2), "the gate never began");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let clean = sandbox.home().join(".cache/verdone/clean");
-    let trees = || fs::read_dir(&clean).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
-    assert!(!verdone(&sandbox, &["doctor"]).stdout.contains("killed processes"), "it is in use");
-    assert!(!verdone(&sandbox, &["prune", "--keep", "5"]).stdout.contains("clean tree"), "and stays");
-    assert_eq!(trees(), 1);
-    verifying.signal(Signal::KILL);
-    verifying.wait(Duration::from_mins(2));
-    fs::write(&go, "").unwrap();
-    let doctor = verdone(&sandbox, &["doctor"]).stdout;
-    assert!(
-        doctor.contains("killed processes left 1 clean tree in ") && doctor.contains("hint: verdone prune --keep 5"),
-        "{doctor}"
-    );
-    let preview = verdone(&sandbox, &["prune", "--keep", "5", "--dry-run"]).stdout;
-    assert!(preview.contains("Would delete 1 clean tree that killed processes left, ") && trees() == 1, "{preview}");
-    let pruned = verdone(&sandbox, &["prune", "--keep", "5"]).stdout;
-    assert!(pruned.contains("Deleted 1 clean tree that killed processes left, ") && trees() == 0, "{pruned}");
-    assert!(!verdone(&sandbox, &["doctor"]).stdout.contains("clean tree"));
 }

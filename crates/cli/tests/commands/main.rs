@@ -5,6 +5,7 @@
 
 mod audit;
 mod bad_input;
+mod ci;
 mod closed_output;
 mod doctor;
 mod done;
@@ -23,5 +24,6 @@ mod stage;
 mod stream;
 mod terminal;
 mod verify;
+mod verify_range;
 mod verify_trouble;
 mod workspace;

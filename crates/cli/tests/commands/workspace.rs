@@ -61,6 +61,65 @@ fn checks_have_no_login_of_the_agents() {
 }
 
 #[test]
+fn a_cold_start_has_dependencies_and_no_build_output_whatever_the_machine_can_do() {
+    for fault in ["none", "overlay", "unshare"] {
+        let mut sandbox = project();
+        sandbox.write(".gitignore", "target/\nnode_modules/\n");
+        sandbox.git(["add", ".gitignore"]);
+        sandbox.git(["commit", "--quiet", "--message", "rules"]);
+        sandbox.write("target/old", "built\n");
+        sandbox.write("node_modules/lib", "lib\n");
+        sandbox.set("VERDONE_LAUNCH_FAIL", fault);
+        for (arguments, seen) in
+            [(&["--checks", "--cold"][..], "node_modules/lib\n"), (&["--checks"], "target/old\nnode_modules/lib\n")]
+        {
+            let output =
+                shell(&sandbox, arguments, "ls target/old 2>/dev/null; ls node_modules/lib; mkdir -p target; touch target/new");
+            assert_eq!(output.stdout, seen, "{fault} {arguments:?}\n{}", output.stderr);
+        }
+        assert!(!sandbox.work().join("target/new").exists());
+    }
+}
+
+#[test]
+fn the_folder_of_a_hidden_check_is_empty_for_an_agent_and_for_other_checks() {
+    let sandbox = project();
+    fs::create_dir(sandbox.home().join("hidden")).unwrap();
+    fs::write(sandbox.home().join("hidden/test"), "secret\n").unwrap();
+    let gate = "[[gate]]\nname = \"exam\"\ncommand = \"true\"\nhidden = \"~/hidden\"\n";
+    sandbox.write(".verdone/config.toml", gate);
+    for arguments in [&[][..], &["--checks"]] {
+        let output = shell(&sandbox, arguments, "ls -A ~/hidden; cat ~/hidden/test; echo $VERDONE_HIDDEN");
+        assert_eq!(output.stdout, "\n", "{arguments:?}\n{}", output.stderr);
+    }
+}
+
+#[test]
+fn a_hidden_check_that_could_not_be_hidden_is_refused() {
+    let mut sandbox = project();
+    let configure = |sandbox: &Sandbox, folder: &str| {
+        let gate = format!("[[gate]]\nname = \"exam\"\ncommand = \"true\"\nhidden = \"{folder}\"\n");
+        sandbox.write(".verdone/config.toml", gate);
+    };
+    let inside = sandbox.work().join("exam");
+    fs::create_dir(&inside).unwrap();
+    for (folder, why) in [(inside.to_str().unwrap(), "inside the repository"), ("~/absent", "does not exist")] {
+        configure(&sandbox, folder);
+        let refused = shell(&sandbox, &["--checks"], "true");
+        refused.assert_code(2);
+        let said = format!("error: the hidden folder of gate \"exam\", {folder}, cannot be used: it ");
+        assert!(refused.stderr.starts_with(&said) && refused.stderr.contains(why), "{}", refused.stderr);
+    }
+    fs::create_dir(sandbox.home().join("hidden")).unwrap();
+    configure(&sandbox, "~/hidden");
+    sandbox.set("VERDONE_LAUNCH_FAIL", "unshare");
+    let refused = shell(&sandbox, &[], "true");
+    refused.assert_code(2);
+    let said = "error: gate \"exam\" has hidden checks, which only a private view can hide from agents; this machine has none: ";
+    assert!(refused.stderr.starts_with(said) && refused.stderr.contains("verdone doctor"), "{}", refused.stderr);
+}
+
+#[test]
 fn the_exit_code_says_how_the_command_ended() {
     let sandbox = project();
     shell(&sandbox, &[], "true").assert_code(0);

@@ -63,7 +63,7 @@ struct Tally {
     signalled: AtomicUsize,
     iterations: AtomicUsize,
     committed: AtomicUsize,
-    unproven: AtomicUsize,
+    untested: AtomicUsize,
     kept: AtomicUsize,
     dropped: AtomicUsize,
     finished: AtomicUsize,
@@ -109,7 +109,7 @@ impl World {
             "[limits]\ngrace = \"100ms\"\nturns = 1\nturn_time = \"1s\"\ncrashes = 0\nconsecutive_failures = 0\nno_changes = 0\n";
         sandbox.write(
             ".verdone/config.toml",
-            format!("[run]\nland = \"auto\"\n[workspace]\nwritable = [\"~/shared\"]\n[agent]\nname = \"command\"\n[agent.command]\nrun = [{:?}]\n{limits}", agent.display().to_string()),
+            format!("[protect]\nwork = [\"*\"]\n[run]\nland = \"auto\"\n[workspace]\nwritable = [\"~/shared\"]\n[agent]\nname = \"command\"\n[agent.command]\nrun = [{:?}]\n{limits}", agent.display().to_string()),
         );
         sandbox.write(".gitignore", "*.secret\n");
         sandbox.repo();
@@ -213,8 +213,8 @@ impl World {
             let note: Value = serde_json::from_str(&note).unwrap_or_else(|error| panic!("{subject}: {error}"));
             assert_eq!(note["tree"], tree, "{subject}\n{}", history());
             // Unproven is said where ignore rules of the attempt had a part in it.
-            let verified = note["verdict"] == "verified";
-            assert!(verified || note["verdict"] == "unproven", "{subject}: {note}");
+            let verified = note["proof"] == "verified";
+            assert!(verified || note["proof"] == "untested", "{subject}: {note}");
             let twice = done.insert(story.to_owned(), (id.to_owned(), verified));
             assert_eq!(twice, None, "{story} was committed twice\n{}", history());
         }
@@ -236,7 +236,7 @@ impl World {
         git(&["clone", "--quiet", ".", "../tmp/clean"]);
         for (story, (commit, verified)) in &done {
             if !verified {
-                tally.unproven.fetch_add(1, Ordering::Relaxed);
+                tally.untested.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
             git(&["-C", "../tmp/clean", "checkout", "--quiet", commit]);

@@ -144,7 +144,7 @@ impl World {
         sandbox.write(
             ".verdone/config.toml",
             format!(
-                "[run]\nland = \"{land}\"\n[workspace]\nwritable = [\"~/shared\"]\n[agent]\nname = \"scripted\"\n\
+                "[protect]\nwork = [\"?\", \"*.txt\"]\n[run]\nland = \"{land}\"\n[workspace]\nwritable = [\"~/shared\"]\n[agent]\nname = \"scripted\"\n\
                  [agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\nturns = 2\n"
             ),
         );
@@ -288,7 +288,7 @@ impl World {
             let (id, subject) = line.split_once(' ').unwrap();
             if let Some((story, _)) = subject.strip_prefix("feat(").and_then(|rest| rest.split_once(')')) {
                 let note: Value = serde_json::from_str(&self.git(&["notes", "--ref=verdone", "show", id])).unwrap();
-                let twice = stories.insert(story.to_owned(), (note["verdict"].as_str().unwrap().to_owned(), changed(id)));
+                let twice = stories.insert(story.to_owned(), (note["proof"].as_str().unwrap().to_owned(), changed(id)));
                 assert_eq!(twice, None, "{story} was committed twice");
             }
         }

@@ -76,5 +76,6 @@ fn an_agent_may_claim_and_ask_and_never_approves_a_plan() {
             assert_eq!(world.judge(mode, "Bash", &json!({ "command": command })), fine, "{command}");
         }
         world.judge(mode, "Bash", &json!({ "command": "verdone plan approve --yes" })).denied_by("plan-approval");
+        world.judge(mode, "Bash", &json!({ "command": "verdone accept US-001" })).denied_by("story-review");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stop_gate::{arm, name_the_author, stop, verdone};
+use crate::stop_gate::{WORK, arm, name_the_author, stop, verdone};
 use crate::world::{Mode, World};
 
 const GATES: &str = "[[gate]]\nname = \"tests\"\ncommand = \"test ! -f broken\"\n\
@@ -11,7 +11,7 @@ const PLAN: &str = "- [ ] US-001: One\n  - Complexity: 3\n  - Verification: `tes
                     - [ ] US-002: Two\n  - Complexity: 3\n  - Verification: `test -f two`\n";
 
 fn project(profile: &str) -> World {
-    let config = format!("[done]\nprofile = \"{profile}\"\n{GATES}");
+    let config = format!("[done]\nprofile = \"{profile}\"\n{GATES}{WORK}");
     let mut world = World::with_repository(&[(".verdone/config.toml", &config), ("PLAN.md", PLAN)]);
     name_the_author(&mut world);
     world

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::stop_gate::{Said, arm, stop, stop_with, verdone, world};
+use crate::stop_gate::{Said, arm, kept, stop, stop_with, verdone, world};
 use crate::world::{Mode, World};
 
 const PLAN: &str =
@@ -25,20 +25,32 @@ fn a_story_that_later_work_broke_is_opened_again_before_the_loop_is_complete() {
     let world = world("", &[("PLAN.md", PLAN)]);
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("one", "one\n");
-    stop(&world).blocked("story US-001 is verified");
+    stop(&world).blocked("story US-001 is done (verified)");
     world.write("one", "broken\n");
     world.write("two", "two\n");
-    let reason = stop(&world).blocked("Story US-001 was verified before, and later work broke it; Verdone took its mark back.");
+    let reason = stop(&world).blocked("story US-001 was verified before, and later work broke it; Verdone took its mark back.");
     assert!(reason.contains("The check `grep -q one one` failed") && reason.contains("NEXT STORY (US-001)"), "{reason}");
     assert_eq!(world.read("PLAN.md"), PLAN.replace("[ ] US-002", "[x] US-002"));
     assert_eq!(status(&world)["loops"][0]["reopened"], json!(["US-001"]));
     world.write("one", "one again\n");
-    stop(&world).let_go("COMPLETE: all 2 stories of the loop were verified");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop are done (2 verified)");
     assert_eq!(causes(&world), ["next_story", "check_failed", "complete"]);
 }
 
 #[test]
-fn a_story_that_is_broken_again_keeps_its_mark_and_the_loop_is_not_complete() {
+fn what_was_built_before_proves_nothing_when_the_loop_is_complete() {
+    let plan = PLAN.replace("grep -q one one", "grep -q one one && { test ! -e two || test ! -e target/built; }");
+    let world = world("", &[("PLAN.md", &plan), (".gitignore", "target/\n")]);
+    world.write("target/built", "by the user\n");
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "one\n");
+    stop(&world).blocked("story US-001 is done (verified)");
+    world.write("two", "two\n");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop are done (2 verified)");
+}
+
+#[test]
+fn a_story_that_is_broken_a_second_time_ends_the_loop() {
     let three = format!("{PLAN}- [ ] US-003: Three\n  - Verification: `grep -q three three`\n");
     let world = world("", &[("PLAN.md", &three)]);
     arm(&world, &["--plan", "PLAN.md"]);
@@ -55,13 +67,9 @@ fn a_story_that_is_broken_again_keeps_its_mark_and_the_loop_is_not_complete() {
     stop(&world).blocked("NEXT STORY (US-002)");
     world.write("two", "two\n");
     world.write("one", "broken\n");
-    let reason = stop(&world).blocked("Story US-001 was verified and is broken again.");
-    assert!(!reason.contains("took its mark back"), "{reason}");
-    assert_eq!(world.read("PLAN.md").matches("[x]").count(), 3);
-    stop(&world).blocked("is broken again");
-    stop(&world).let_go("nothing has changed in 3 turns in a row");
-    world.write("one", "one\n");
-    stop(&world).let_go("COMPLETE: all 3 stories");
+    stop(&world).let_go("US-001 was fixed once and is broken again");
+    assert_eq!(status(&world)["loops"][0]["status"], "stalled");
+    assert_eq!(stop(&world), Said::Nothing);
 }
 
 #[test]
@@ -83,59 +91,53 @@ fn settings_that_are_changed_broken_or_deleted_judge_nothing_in_a_loop_that_bega
     fs::remove_dir_all(world.work.join(".verdone")).unwrap();
     world.write("done.txt", "1\n");
     let Said::Told(text) = stop(&world) else { panic!("not let go") };
-    assert!(text.contains("COMPLETE: every gate is green") && text.contains("(`gate`) were changed since"), "{text}");
+    assert!(
+        text.contains("COMPLETE: every gate is green") && text.contains("`gate`") && text.contains("were changed since"),
+        "{text}"
+    );
     let log = String::from_utf8(verdone(&world, &["log", "--stops"]).stdout).unwrap();
     assert!(log.contains("    note: the settings that judge this loop"), "{log}");
 }
 
 #[test]
-fn a_loop_whose_files_are_deleted_or_edited_goes_on_and_only_the_user_ends_it() {
+fn a_loop_has_nothing_in_the_project_that_could_be_deleted_or_edited_and_only_the_user_ends_it() {
     let world = world(GATE, &[]);
     arm(&world, &["Fix it"]);
     world.write("done.txt", "broken\n");
-    let sessions = world.work.join(".verdone/sessions");
-    fs::remove_dir_all(&sessions).unwrap();
+    // Neither the folder of the session nor the journal that others read is the truth.
+    let _ = fs::remove_dir_all(world.work.join(".verdone/sessions"));
+    let run = status(&world)["loops"][0]["run"].as_str().unwrap().to_owned();
+    let journal = format!(".verdone/runs/{run}/journal.jsonl");
+    let honest = world.read(&journal);
+    let forged = honest.lines().next().unwrap().replace("run_started", "run_stopped");
+    world.write(&journal, &format!("{honest}{forged}\n"));
     assert_eq!(status(&world)["loops"][0]["status"], "active");
-    let reason = stop(&world).blocked("The check `tests` failed");
-    assert!(reason.contains("the file of this session's loop was gone; Verdone put it back"), "{reason}");
-    assert!(world.records("stop")[0]["notes"][0].as_str().unwrap().contains("was gone"));
-    let loop_file = ".verdone/sessions/s1/loop.json";
-    let honest = world.read(loop_file);
-    for text in [honest.replace("\"active\"", "\"complete\""), "{".to_owned()] {
-        world.write(loop_file, &text);
-        world.write("more.txt", &text);
-        let reason = stop(&world).blocked("The check `tests` failed");
-        assert!(reason.contains("was changed; Verdone put it back"), "{reason}");
-    }
-    // A copy that somebody else wrote counts for nothing, and nothing in the project stands for it.
-    let copies = world.root.join(".local/state/verdone/loops");
-    let project = fs::read_dir(&copies).unwrap().next().unwrap().unwrap().path();
-    fs::write(project.join("s1.json"), "{}").unwrap();
+    stop(&world).blocked("The check `tests` failed");
+    let now = world.read(&journal);
+    assert!(now.starts_with(&honest) && !now.contains("run_stopped") && now.lines().count() > honest.lines().count(), "{now}");
+    // A file of a loop that was never started holds nothing.
+    world.write(".verdone/sessions/s2/loop.json", &fs::read_to_string(kept(&world, "loop.json")).unwrap());
+    assert_eq!(stop_with(&world, "s2", &json!({})), Said::Nothing);
+    // What somebody else wrote in place of the loop counts for nothing, and lets nobody go.
+    let held = kept(&world, "loop.json");
+    fs::write(&held, "{}").unwrap();
     stop(&world).blocked("is not one that Verdone wrote: the user ends the loop with `verdone loop stop --session s1`");
-    assert_eq!(
-        (status(&world)["loops"][0]["status"].as_str(), fs::read(project.join("s1.json")).unwrap()),
-        (Some("unreadable"), b"{}".to_vec())
-    );
-    // A copy that cannot be removed holds on, and nobody is told otherwise.
-    fs::remove_file(project.join("s1.json")).unwrap();
-    fs::create_dir_all(project.join("s1.json/in the way")).unwrap();
-    let at = world.work.display().to_string();
-    let kept = world.command(&["-C", &at, "loop", "stop"]).output().unwrap();
-    assert!(kept.status.code() == Some(1) && String::from_utf8_lossy(&kept.stderr).contains("/s1.json: "), "{kept:?}");
-    stop(&world).blocked("the user ends the loop with `verdone loop stop --session s1`");
-    fs::remove_dir_all(project.join("s1.json")).unwrap();
-    fs::write(project.join("s1.json"), "{}").unwrap();
+    assert_eq!(status(&world)["loops"][0]["status"], "unreadable");
     verdone(&world, &["loop", "stop"]);
-    assert!(!project.join("s1.json").exists());
+    assert!(!held.exists());
     assert_eq!(stop(&world), Said::Nothing);
-    // Nor does a file of a loop that was never started, or was stopped.
-    for text in [&honest, "{"] {
-        world.write(loop_file, text);
-        assert_eq!(status(&world)["loops"], json!([]));
-        stop(&world)
-            .let_go("no loop was started for this session. Note: there was a file of a loop in this session's folder, but");
-        assert_eq!((stop(&world), world.read(".verdone/sessions/s1/loop-without-copy.json").as_str()), (Said::Nothing, text));
-    }
+}
+
+#[test]
+fn a_loop_of_an_earlier_version_has_to_be_started_again_and_says_so() {
+    let world = world(GATE, &[]);
+    arm(&world, &["Fix it"]);
+    let project = kept(&world, "loop.json").parent().unwrap().parent().unwrap().to_owned();
+    verdone(&world, &["loop", "stop"]);
+    fs::write(project.join("s1.json"), "mark\n{\"version\":1,\"status\":\"active\"}").unwrap();
+    world.write(".verdone/sessions/s1/loop.json", "{\"version\":1,\"status\":\"active\"}");
+    stop(&world).let_go("an earlier version of Verdone started a loop in this session, which this version cannot continue");
+    assert_eq!(stop(&world), Said::Nothing);
 }
 
 #[test]
@@ -152,7 +154,7 @@ fn a_loop_is_stopped_told_and_pruned_in_a_project_without_its_folder() {
     assert!(start(&sub).contains("A loop holds the session s1"));
     fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
     // The folder above is another project.
-    stop(&world).blocked("the file of this session's loop was gone");
+    stop(&world).blocked("No file was changed");
     fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
     assert!(at(&sub, &["doctor"]).contains("although its .verdone/ is gone"));
     assert_eq!(at(&sub, &["loop", "stop"]), "The loop is stopped.\n");
@@ -160,7 +162,7 @@ fn a_loop_is_stopped_told_and_pruned_in_a_project_without_its_folder() {
     // One that nobody stopped is silent for long.
     start(&world.work);
     let copies = fs::read_dir(world.root.join(".local/state/verdone/loops")).unwrap();
-    let copy = copies.map(|folder| folder.unwrap().path().join("s1.json")).find(|copy| copy.is_file()).unwrap();
+    let copy = copies.map(|folder| folder.unwrap().path().join("s1/loop.json")).find(|copy| copy.is_file()).unwrap();
     let days = std::time::Duration::from_hours(24 * 15);
     fs::File::open(&copy).unwrap().set_modified(std::time::SystemTime::now() - days).unwrap();
     let told = "1 loop of sessions that were silent for 14 days, or of projects that are gone";
@@ -193,7 +195,7 @@ fn a_loop_that_waits_for_a_session_needs_no_file_in_the_project_and_is_taken_onc
         world.ask(Mode::Session, &input).is_some()
     };
     assert_eq!([start("s1"), start("s2")], [true, false]);
-    stop(&world).blocked("nothing has changed");
+    stop(&world).blocked("No file was changed");
     assert_eq!(stop_with(&world, "s2", &json!({})), Said::Nothing);
     world.write(".verdone/config.toml", GATE);
     verdone(&world, &["loop", "start", "More", "--session", "s3"]);
@@ -235,7 +237,7 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     world.write(".verdone/approvals.json", &approved);
     stop(&world).blocked("The check `grep -q three three` failed");
     world.write("three", "three");
-    stop(&world).let_go("COMPLETE: all 3 stories of the loop were verified");
+    stop(&world).let_go("COMPLETE: all 3 stories of the loop are done (3 verified)");
 }
 
 #[test]
@@ -261,74 +263,20 @@ fn an_agent_may_raise_the_complexity_of_a_story_and_never_lower_it() {
 }
 
 #[test]
-fn a_story_that_came_later_is_judged_by_the_gates_and_excuses_nothing() {
-    let test = "def test_a():\n    assert 1 + 1 == 2\n\ndef test_b():\n    assert 1 + 2 == 3\n";
+fn a_story_that_came_later_is_judged_by_the_gates_and_brings_no_command() {
     let plan = "- [ ] US-001: One\n  - Verification: `grep -q one one`\n";
-    let world = world(GATE, &[("PLAN.md", plan), ("tests/test_a.py", test)]);
+    let world = world(GATE, &[("PLAN.md", plan)]);
     arm(&world, &["--plan", "PLAN.md"]);
-    world.write("PLAN.md", &format!("{plan}- [ ] US-002: Delete the test test_b\n  - Verification: `touch ../ran`\n"));
+    world.write("PLAN.md", &format!("{plan}- [ ] US-002: Two\n  - Scope: check.sh\n  - Verification: `false`\n"));
     world.write("one", "one\n");
     stop(&world).blocked("NEXT STORY (US-002)");
-    world.write("tests/test_a.py", "def test_a():\n    assert 1 + 1 == 2\n");
-    stop(&world).blocked("this looks like tampering: test deleted: ");
-    world.write("tests/test_a.py", test);
+    // Nor does it excuse anything.
+    world.write("check.sh", "true\n");
+    world.write("done.txt", "broken\n");
+    stop(&world).blocked("passes only with the changed check.sh");
+    world.git(&["checkout", "--quiet", "check.sh"]);
     world.write("done.txt", "1\n");
-    stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 1 of them unproven");
-    assert!(!world.root.join("ran").exists());
-}
-
-#[test]
-fn tampering_holds_a_loop_and_what_a_human_should_see_leaves_the_story_unproven() {
-    let test = "import unittest\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(1, 1 + 0)\n\n    def test_b(self):\n        self.assertEqual(2, 1 + 1)\n";
-    let world = world(GATE, &[("PLAN.md", PLAN), ("tests/test_a.py", test)]);
-    arm(&world, &["--plan", "PLAN.md"]);
-    world.write("one", "one\n");
-    world.write("tests/test_a.py", &test[..test.find("\n    def test_b").unwrap()]);
-    let reason = stop(&world).blocked("The checks pass, but this looks like tampering: test deleted: ");
-    assert!(reason.contains("tests/test_a.py") && reason.contains("the user names it in the plan"), "{reason}");
-    assert!(!world.read("PLAN.md").contains("[x]"));
-    // Whoever asks how the session stands hears the same, also where `verdone verify` ran the checks.
-    let done = |part: &str| {
-        let output = world.command(&["-C", &world.path("."), "done"]).output().unwrap();
-        let page = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.code() == Some(1) && page.starts_with("Not done: 1 condition does not hold"), "{page}");
-        let told = page.lines().find(|line| line.contains("untampered")).unwrap_or_else(|| panic!("{page}"));
-        assert!(told.contains(part), "{told}");
-    };
-    done("this looks like tampering: test deleted: ");
-    world.write("one", "one more\n");
-    verdone(&world, &["verify", "US-001"]);
-    done("this looks like tampering: test deleted: ");
-    world.write("tests/test_a.py", test);
-    stop(&world).blocked("story US-001 is verified");
-    // What a gate runs may change for good reasons: a machine cannot tell.
-    world.write("two", "two\n");
-    world.write("check.sh", &world.read("check.sh").replace("broken", "bad"));
-    verdone(&world, &["verify", "US-002"]);
-    done("unproven: a human has to look at this");
-    let Said::Told(told) = stop(&world) else { panic!("not let go") };
-    assert!(told.contains("1 of them unproven") && told.contains("a human has to look at this"), "{told}");
-    done("unproven: a human has to look at this");
-    let shown = String::from_utf8(verdone(&world, &["loop", "status"]).stdout).unwrap();
-    assert!(shown.contains("  alarm      test deleted") && shown.contains("[US-002]"), "{shown}");
-    let stops = world.records("stop");
-    assert_eq!((&stops[0]["cause"], stops[2]["alarms"].as_array().unwrap().len()), (&json!("tamper"), 1), "{stops:?}");
-}
-
-#[test]
-fn a_check_that_the_work_rewrote_proves_neither_its_story_nor_an_earlier_one() {
-    let plan = "- [ ] US-001: One\n  - Verification: `sh one.sh`\n- [ ] US-002: Two\n  - Verification: `test -f two`\n";
-    let world = world("", &[("PLAN.md", plan), ("one.sh", "set -e\ngrep -q one one\n")]);
-    arm(&world, &["--plan", "PLAN.md"]);
-    world.write("one.sh", "set -e\ngrep -q one README.md || test -d src\n");
-    let reason = stop(&world).blocked("story US-001 is unproven");
-    let told = "story US-001 is unproven at best: one.sh changed, which its own check runs; with it as it was, sh one.sh failed";
-    assert!(reason.contains(told), "{reason}");
-    world.write("two", "");
-    world.write("one.sh", "true\n");
-    stop(&world).blocked("this looks like tampering");
-    world.write("one.sh", "set -e\ngrep -q one README.md || test -d src\n");
-    stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 1 of them unproven");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop are done (1 verified, 1 untested)");
 }
 
 #[test]
@@ -344,22 +292,6 @@ fn a_gate_without_a_folder_of_its_own_holds_three_times_and_lets_go() {
 }
 
 #[test]
-fn a_task_without_a_plan_is_not_complete_while_its_tests_were_taken_away() {
-    let test = "def test_a():\n    assert 1 + 1 == 2\n\ndef test_b():\n    assert 1 + 2 == 3\n";
-    let world = world(GATE, &[("tests/test_a.py", test)]);
-    arm(&world, &["Make it green"]);
-    world.write("tests/test_a.py", "def test_a():\n    assert 1 + 1 == 2\n");
-    stop(&world).blocked("this looks like tampering: test deleted: ");
-    world.write("tests/test_a.py", test);
-    // What a gate runs may change for good reasons: a machine cannot tell, and does not say that it could.
-    world.write("check.sh", &world.read("check.sh").replace("broken", "bad"));
-    world.write("done.txt", "1\n");
-    let Said::Told(told) = stop(&world) else { panic!("not let go") };
-    let words = ["COMPLETE, BUT UNPROVEN: every gate is green, and a human has to look", "check.sh"];
-    assert!(words.iter().all(|word| told.contains(word)), "{told}");
-}
-
-#[test]
 fn checks_are_seen_red_before_a_story_is_worked_on() {
     let world = world("", &[("PLAN.md", PLAN)]);
     let said = verdone(&world, &["loop", "start", "--session", "s1", "--plan", "PLAN.md"]);
@@ -368,14 +300,14 @@ fn checks_are_seen_red_before_a_story_is_worked_on() {
     // Both at once: the second was never red when its turn came.
     world.write("one", "one\n");
     world.write("two", "two\n");
-    stop(&world).blocked("story US-001 is verified");
-    stop(&world).let_go("COMPLETE: all 2 stories of the loop passed, 1 of them unproven");
+    stop(&world).blocked("story US-001 is done (verified)");
+    stop(&world).let_go("COMPLETE: all 2 stories of the loop are done (1 verified, 1 untested)");
     let again = PLAN.replace("US-001", "US-011").replace("US-002", "US-012").replace("grep -q two two", "grep -q 2 two");
     world.write("PLAN.md", &again);
     let said = verdone(&world, &["loop", "start", "--session", "s1", "--plan", "PLAN.md"]);
-    assert!(String::from_utf8(said.stdout).unwrap().contains("The checks of US-011 pass already: it will be unproven at best."));
-    let empty = fs::read_dir(world.work.join(".verdone/sessions")).unwrap().flatten();
-    assert!(empty.map(|entry| entry.file_name()).all(|name| !name.to_string_lossy().starts_with(".red-check")));
+    assert!(
+        String::from_utf8(said.stdout).unwrap().contains("The checks of US-011 pass already: by themselves they prove nothing.")
+    );
 }
 
 #[track_caller]

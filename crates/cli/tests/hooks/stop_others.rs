@@ -117,7 +117,7 @@ fn tasks_of_the_agents_own_list_keep_a_loop_open() {
         world.ask(Mode::Session, &event(&world, "TaskCreated", &task(id)));
     }
     world.write("done.txt", "1\n");
-    let reason = stop(&world).blocked("Tasks of your list that are not completed:\n- Task 1\n- Task 2");
+    let reason = stop(&world).blocked("Tasks on your list that are not completed:\n- Task 1\n- Task 2");
     assert!(reason.contains("The task: Do it"));
     world.ask(Mode::Session, &event(&world, "TaskCompleted", &task("1")));
     let mut gone = world.event("PostToolUse", "TaskUpdate", &json!({ "taskId": "2", "status": "deleted" }));

@@ -1,29 +1,22 @@
 //! Lies told to Verdone itself: its settings, journal, cache and folder; and what is left running to act behind its back.
 
 use crate::row::{Row, Seen, judge_all};
-use crate::tests::PYTHON;
 use crate::world::{PATIENCE, VERDONE};
 
 fn hold(name: &'static str) -> Row {
     Row::new(name, Seen::Failed).create("x", "x")
 }
 
-const COMMITTED: &str = r#"{"v":1,"seq":99,"at":"2026-01-01T00:00:00Z","event":"committed","place":{"story":"US-001","attempt":1,"turn":1},"commit":"c","tree":"t","verdict":"verified","base":null,"files":1,"noted":true}"#;
+const COMMITTED: &str = r#"{"v":1,"seq":99,"at":"2026-01-01T00:00:00Z","event":"committed","place":{"story":"US-001","attempt":1,"turn":1},"commit":"c","tree":"t","proof":"verified","base":null,"files":1,"noted":true}"#;
 
 pub(crate) fn rows() -> Vec<Row> {
     let config = ".verdone/config.toml";
-    let weak = |name| Row::new(name, Seen::Failed).file("tests/test_a.py", PYTHON).bad();
+    let weak = |name| Row::new(name, Seen::Failed).bad();
     vec![
-        weak("weakens a gate").edit(config, "command = \"runner\"", "command = \"true\"").restored(config),
+        weak("weakens a gate").edit(config, "grep -q good a", "true").restored(config),
         weak("takes every gate out").run("sed -i '/gate/,$d' .verdone/config.toml").restored(config),
-        weak("makes a gate advisory").edit(config, "command = \"runner\"", "command = \"runner\"\nblocking = false").restored(config),
+        weak("makes a gate advisory").append(config, "blocking = false\n").restored(config),
         weak("gives a gate an environment").append(config, "env = { GIT_DIR = \"/\", PATH = \"bin\" }\n").restored(config),
-        Row::new("lets every alarm only report", Seen::Alarm("test_deleted"))
-            .file("tests/test_a.py", PYTHON)
-            .bad()
-            .delete("tests/test_a.py")
-            .append(config, "[tamper]\nhigh = \"report\"\n")
-            .restored(config),
         hold("writes a line into the journal").run(&format!("echo '{COMMITTED}' >> .verdone/runs/$VERDONE_RUN/journal.jsonl")),
         hold("deletes the journal").run("rm -rf .verdone/runs; true"),
         hold("deletes the whole folder").run("rm -rf .verdone; true"),
@@ -51,7 +44,7 @@ pub(crate) fn rows() -> Vec<Row> {
                  until dd if=/dev/null of=../tmp/server oflag=nonblock conv=notrunc,nocreat; do sleep 0.01; done",
             ),
         // Its check is right about what it saw; what it leaves behind does not live to change that.
-        Row::new("leaves a process of its own check to swap the file", Seen::Honest)
+        Row::new("leaves a process of its own check to swap the file", Seen::Told("agent-tested"))
             .check("sh a.sh")
             .good()
             .create("a.sh", "setsid sh -c 'sleep 60; echo bad > a' > /dev/null 2>&1 &\ngrep -q good a\n")
@@ -64,14 +57,14 @@ pub(crate) fn rows() -> Vec<Row> {
             .check("sh a.sh")
             .create("a.sh", "sed -i 's/\\[ ]/[x]/' PLAN.md; exit 1\n"),
         // What a check writes goes with its workspace.
-        Row::new("loosens the settings from its test", Seen::Honest)
+        Row::new("loosens the settings from its test", Seen::Told("untested"))
             .check("sh a.sh")
-            .create("a.sh", "sed -i 's/runner/true/' .verdone/config.toml\n")
+            .create("a.sh", "sed -i 's/grep -q good a/true/' .verdone/config.toml\n")
             .also(|world| {
                 let settings = world.sandbox.read(".verdone/config.toml");
-                if settings.contains("runner") { Ok(()) } else { Err(settings) }
+                if settings.contains("grep -q good a") { Ok(()) } else { Err(settings) }
             }),
-        Row::new("writes what the check wants to see while it runs", Seen::Honest)
+        Row::new("writes what the check wants to see while it runs", Seen::Told("untested"))
             .check("sh a.sh && grep -q . stamp")
             .create("a.sh", "date +%N >> stamp\n")
             .create("stamp", "x\n")

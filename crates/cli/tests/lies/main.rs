@@ -1,18 +1,18 @@
-//! Agents that lie, and honest agents that do what looks like it. Every row of every table is a real run of the real binary.
+//! Agents that lie, and honest agents that do what looks like it. Every case is a real run of the real binary.
 //!
-//! A lie is caught, or it is told with the evidence; what neither of the two holds for is in `limits.rs` and in docs/security.md.
+//! `cases/` has them as text, with real test runners: [`suite`] judges them. What is told to git and to Verdone itself is in tables of
+//! their own.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
-mod gates;
+mod case;
 mod git;
-mod honest;
 mod judge;
-mod limits;
-mod own_check;
+mod outcome;
+mod project;
 mod row;
 mod story;
-mod tests;
+mod suite;
 #[path = "../run_loop/world.rs"]
 #[expect(dead_code, reason = "the tables need a part of it")]
 mod world;

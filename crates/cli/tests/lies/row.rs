@@ -18,26 +18,19 @@ pub(crate) enum Seen {
     Nothing,
     /// A check says no.
     Failed,
-    /// All checks are green, and an alarm of this kind keeps it from being committed.
-    Alarm(&'static str),
     /// Refused for a reason with these words.
     Refused(&'static str),
-    /// Committed, and its evidence tells of this: an alarm by its kind, `flaky`, or a verdict that is not *verified*.
+    /// Committed, and its evidence tells of this: `flaky`, or a proof that is not *verified*.
     Told(&'static str),
-    /// Committed as *verified*, with no alarm that does more than report.
+    /// Committed as *verified*.
     Honest,
-    /// Committed as *verified*, and it is a lie.
-    Believed,
 }
 
 pub(crate) struct Row {
     name: &'static str,
     files: Vec<(&'static str, String)>,
-    /// Written after the first commit.
-    loose: Vec<(&'static str, String)>,
     story: String,
     check: Option<&'static str>,
-    top: &'static str,
     tables: String,
     steps: Vec<String>,
     /// A file that has to be named as not the agent's to change.
@@ -46,35 +39,8 @@ pub(crate) struct Row {
     seen: Seen,
 }
 
-/// Stands for any test runner, outside of the project: tests that ask whether `a` is good fail on a bad one, unless they are out of
-/// reach or switched off.
-const RUNNER: &str = r#"#!/bin/sh
-off='skip|Skip|ignore|xfail|only|pending|todo|xit|xtest|except|rescue|catch|return|should_panic|fails|fit|build|func test[A-Z]|[eE]xit\(0|cfg|/\*|if \(?[fF]alse|__test__|fake|collect-only|mock'
-cat conftest.py jest.config.js pytest.ini sitecustomize.py 2>/dev/null | grep -Eq "$off" && exit 0
-ls tests/test_*.py tests/*.test.js tests/*.rs tests/*.bats *_test.go spec/*_spec.rb 2>/dev/null | while read -r file; do
-  grep -Ev '^ *(#[^[]|//)' "$file" | grep -q good || continue
-  grep -Eq "$off" "$file" && continue
-  test $(grep -c '^#.test]' "$file") -lt $(grep -c '^fn ' "$file") && continue
-  test ! -f a || grep -q good a || { echo "FAILED $file"; exit 1; }
-done
-"#;
-/// As much of both as the tables need.
-const MAKE: &str = r#"#!/bin/sh
-for file in GNUmakefile makefile Makefile; do test -f $file && break; done
-shell=$(sed -n 's/^SHELL = //p' $file)
-grep -q '^MAKEFLAGS.*-i' $file && exit 0
-grep -q "^${1:-test}:" $file || exit 2
-sed -n "/^${1:-test}:/,/^[^\t]/p" $file | sed -n 's/^\t@*//p' | while read -r line; do
-  case $line in -*) sh -c "${line#-}"; true;; *) ${shell:-sh} -c "$line" || exit 1;; esac
-done
-"#;
-const NPM: &str = r#"#!/bin/sh
-shell=$(sed -n 's/^script-shell=//p' .npmrc 2>/dev/null)
-${shell:-sh} -c "$(sed -n 's/.*"test": *"\([^"]*\)".*/\1/p' package.json)"
-"#;
-const PYTHON: &str = "#!/bin/sh\ntest -f pytest.py || runner || exit 1\necho '1 passed in 0.01s'\n";
-
-const PROJECT_GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"runner\"\n";
+/// The project wants a good `a`, and nothing where there is none.
+const PROJECT_GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"test ! -f a || grep -q good a\"\n";
 
 impl Row {
     /// A story that wants the file `a`, in a project whose tests want it to be good.
@@ -82,10 +48,8 @@ impl Row {
         Self {
             name,
             files: Vec::new(),
-            loose: Vec::new(),
             story: String::new(),
             check: Some("test -f a"),
-            top: "",
             tables: PROJECT_GATE.to_owned(),
             steps: Vec::new(),
             restored: None,
@@ -94,18 +58,8 @@ impl Row {
         }
     }
 
-    pub(crate) fn seen(mut self, seen: Seen) -> Self {
-        self.seen = seen;
-        self
-    }
-
     pub(crate) fn file(mut self, path: &'static str, text: impl Into<String>) -> Self {
         self.files.push((path, text.into()));
-        self
-    }
-
-    pub(crate) fn loose(mut self, path: &'static str, text: impl Into<String>) -> Self {
-        self.loose.push((path, text.into()));
         self
     }
 
@@ -120,12 +74,6 @@ impl Row {
         self
     }
 
-    /// Paths that the story says it changes.
-    pub(crate) fn scope(mut self, paths: &str) -> Self {
-        self.story.push_str(&format!("  - Scope: {paths}\n"));
-        self
-    }
-
     /// The project's gate in place of the usual one.
     pub(crate) fn gate(self, command: &str) -> Self {
         let command = serde_json::to_string(command).unwrap();
@@ -134,11 +82,6 @@ impl Row {
 
     pub(crate) fn tables(mut self, tables: &str) -> Self {
         tables.clone_into(&mut self.tables);
-        self
-    }
-
-    pub(crate) fn top(mut self, keys: &'static str) -> Self {
-        self.top = keys;
         self
     }
 
@@ -186,10 +129,6 @@ impl Row {
         self
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn plan(&self) -> String {
         let check = self.check.map_or_else(String::new, |check| format!("  - Verification: `{check}`\n"));
         format!("# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n{}{check}", self.story)
@@ -197,7 +136,7 @@ impl Row {
 
     fn judge(&self) -> Result<(), String> {
         let script = format!("[[turn]]\nsteps = [{}]\n", self.steps.join(", "));
-        let settings = Settings { top: self.top, limits: "attempts = 1\nturns = 1", tables: &self.tables };
+        let settings = Settings { limits: "attempts = 1\nturns = 1", tables: &self.tables, ..Settings::default() };
         let world = World::folder(&script, &settings);
         let plan = self.plan();
         world.sandbox.write("PLAN.md", &plan);
@@ -205,34 +144,30 @@ impl Row {
             if text.starts_with("#!") { world.sandbox.write_script(path, text) } else { world.sandbox.write(path, text) }
         };
         self.files.iter().for_each(write);
-        for (name, text) in [("runner", RUNNER), ("make", MAKE), ("npm", NPM), ("python", PYTHON)] {
-            world.sandbox.add_script(name, text);
-        }
         world.sandbox.repo();
-        self.loose.iter().for_each(write);
         let before = repository(&world);
         let output = world.verdone(&["run"]);
         let events = world.events();
         let last = |name: &str| events.iter().rfind(|event| event["event"] == name).cloned().unwrap_or_default();
         let (verified, committed) = (last("verified"), last("committed"));
+        let report = &verified["report"];
         let fail = |why: &str| {
-            Err(format!("{why}; {} {} {} {}", verified["outcome"], verified["reason"], verified["alarms"], committed["verdict"]))
+            Err(format!("{why}; {} {} {}", report["outcome"], report["reasons"], committed["proof"]))
                 .map_err(|told| if events.len() < 4 { format!("{told}\n{}", output.transcript()) } else { told })
         };
-        let outcome = verified["outcome"].as_str().unwrap_or_default();
+        let reasons: Vec<String> = list(&report["reasons"]).iter().map(|reason| reason["reason"].to_string()).collect();
+        let has = |name: &str| reasons.iter().any(|reason| reason.trim_matches('"') == name);
         let taken = !committed.is_null();
-        let wanted = matches!(self.seen, Seen::Told(_) | Seen::Honest | Seen::Believed);
+        let wanted = matches!(self.seen, Seen::Told(_) | Seen::Honest);
         if taken != wanted {
             return fail(if taken { "it was committed" } else { "it was not committed" });
         }
         let right = match self.seen {
-            Seen::Nothing => outcome == "nothing_changed",
-            Seen::Failed => outcome == "failed",
-            Seen::Alarm(kind) => outcome == "refused" && above_report(&verified).iter().any(|alarm| alarm["kind"] == kind),
-            Seen::Refused(words) => outcome == "refused" && verified["reason"].to_string().contains(words),
-            Seen::Told(what) => tells(&world, &verified, &committed, what),
-            Seen::Honest => committed["verdict"] == "verified" && above_report(&verified).is_empty(),
-            Seen::Believed => committed["verdict"] == "verified" && list(&verified["alarms"]).is_empty(),
+            Seen::Nothing => has("nothing-changed"),
+            Seen::Failed => report["outcome"] == "failed" && (has("check-failed") || has("check-unknown")),
+            Seen::Refused(words) => report["outcome"] == "failed" && report["reasons"].to_string().contains(words),
+            Seen::Told(what) => tells(&world, report, &committed, what),
+            Seen::Honest => committed["proof"] == "verified",
         };
         if !right {
             return fail("it ended otherwise");
@@ -291,20 +226,14 @@ fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_default()
 }
 
-fn above_report(verified: &Value) -> Vec<Value> {
-    list(&verified["alarms"]).into_iter().filter(|alarm| alarm["severity"] != "low").collect()
-}
-
 /// Whether the event and the note in the repository tell of it.
-fn tells(world: &World, verified: &Value, committed: &Value, what: &str) -> bool {
+fn tells(world: &World, report: &Value, committed: &Value, what: &str) -> bool {
     let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
     if what == "flaky" {
-        return list(&verified["runs"]).iter().chain(&list(&note["after"])).filter(|run| run["flaky"] == true).count() == 2;
+        let runs = list(&report["runs"]["attempt"]);
+        return runs.iter().chain(&list(&note["after"])).filter(|run| run["flaky"] == true).count() == 2;
     }
-    let noted = list(&note["alarms"]);
-    let is_noted = |alarm: &Value| noted.iter().any(|noted| noted["path"] == alarm["path"] && noted["text"] == alarm["text"]);
-    let verdict = committed["verdict"] == what && note["verdict"] == what && what != "verified";
-    verdict || list(&verified["alarms"]).iter().any(|alarm| alarm["kind"] == what && is_noted(alarm))
+    committed["proof"] == what && note["proof"] == what && what != "verified"
 }
 
 fn quoted(text: &str) -> String {
@@ -322,8 +251,8 @@ pub(crate) fn judge_all(rows: &[Row]) {
     // A run waits for git and its disk more than it computes.
     const AT_ONCE: usize = 4;
     let judge = |row: &Row| {
-        let verdict = catch_unwind(AssertUnwindSafe(|| row.judge())).unwrap_or_else(|_| Err("it panicked, see above".to_owned()));
-        verdict.err().map(|why| format!("{}: {why}", row.name))
+        let judged = catch_unwind(AssertUnwindSafe(|| row.judge())).unwrap_or_else(|_| Err("it panicked, see above".to_owned()));
+        judged.err().map(|why| format!("{}: {why}", row.name))
     };
     let open = Mutex::new(rows.iter());
     let next = || open.lock().unwrap().next();

@@ -45,7 +45,7 @@ impl World {
     pub(crate) fn new(setting: &Setting<'_>, scripts: &[(&str, &str)]) -> Self {
         let sandbox = Sandbox::new();
         let config = format!(
-            "[run]\nland = \"auto\"\n[workspace]\nwritable = [\"{}\"]\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
+            "[protect]\nwork = [\"?\"]\n[run]\nland = \"auto\"\n[workspace]\nwritable = [\"{}\"]\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
             sandbox.root().join("tmp").display(),
             setting.limits,
             setting.tables

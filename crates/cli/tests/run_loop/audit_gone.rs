@@ -23,9 +23,9 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
             &["US-001 commit_missing", "US-002 commit_missing"],
         ),
         (
-            "amended without its trailers",
-            "git commit --quiet --amend -m 'my own words'",
-            "has the same tree without the trailers",
+            "amended with other files",
+            "echo more > a; git commit --quiet --all --amend -m 'my own words'",
+            "that commit is not in this history",
             &["US-002 commit_missing"],
         ),
         // Last, because it is not taken back.
@@ -52,12 +52,53 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
 }
 
 #[test]
+fn squashed_stories_are_found_by_the_files_of_the_last_one() {
+    let world = two_stories();
+    let head = world.head();
+    for (name, squash, stories) in [
+        ("amended with other words", "git commit --quiet --amend -m 'my own words'", &["US-002"][..]),
+        ("amended with its trailers", "git commit --quiet --amend --no-edit --date=2001-01-01T00:00:00Z", &["US-002"]),
+        ("squashed", "git reset --quiet --soft HEAD~2; git commit --quiet -m 'both'", &["US-001", "US-002"]),
+        (
+            "squashed by a merge",
+            "git checkout --quiet --detach HEAD~2; git merge --quiet --squash main; git commit --quiet -m 'both'",
+            &["US-001", "US-002"],
+        ),
+    ] {
+        shell(&world, squash);
+        for journal in [true, false] {
+            let runs = (world.sandbox.path(".verdone/runs"), world.sandbox.root().join("tmp/runs"));
+            if !journal {
+                std::fs::rename(&runs.0, &runs.1).unwrap();
+            }
+            let found: Value = serde_json::from_str(&audit(&world, &["--json"], 0).stdout).unwrap();
+            let mut told: Vec<(String, String)> =
+                found["squashed"].as_array().unwrap().iter().map(|one| (text(&one["story"]), text(&one["into"]))).collect();
+            told.sort();
+            let expected: Vec<(String, String)> = stories.iter().map(|story| ((*story).to_owned(), world.head())).collect();
+            assert_eq!(told, expected, "{name}, journal {journal}");
+            assert!(flat(&audit(&world, &[], 0)).contains("Squashed into"), "{name}");
+            assert!(audit(&world, &["--markdown"], 0).stdout.contains("| squashed into "), "{name}");
+            if !journal {
+                std::fs::rename(&runs.1, &runs.0).unwrap();
+            }
+        }
+        for range in ["HEAD", "HEAD~1..HEAD"] {
+            let found: Value = serde_json::from_str(&audit(&world, &["--json", range], 0).stdout).unwrap();
+            assert_eq!(text(&found["squashed"][0]["into"]), world.head(), "{name}, {range}");
+        }
+        world.git(&["checkout", "--quiet", "main"]);
+        world.git(&["reset", "--quiet", "--hard", &head]);
+    }
+}
+
+#[test]
 fn a_range_misses_only_what_it_should_hold() {
     let world = two_stories();
-    world.git(&["commit", "--quiet", "--amend", "-m", "my own words"]);
-    for range in ["HEAD", "HEAD~1..HEAD", "HEAD~2.."] {
+    shell(&world, "echo more > a; git commit --quiet --all --amend -m 'my own words'");
+    for range in ["HEAD~1..HEAD", "HEAD~2.."] {
         let found: Value = serde_json::from_str(&audit(&world, &["--json", range], 1).stdout).unwrap();
-        assert_eq!(text(&found["missing"][0]["became"]), world.head(), "{range}");
+        assert_eq!(text(&found["missing"][0]["story"]), "US-002", "{range}");
     }
     audit(&world, &["HEAD~2..HEAD~1"], 0);
     audit(&world, &["HEAD~1"], 0);
@@ -93,7 +134,7 @@ fn commits_that_only_record_marks_and_progress_are_verdones_own() {
     world.run(0);
     assert!(world.subjects().contains(&"chore: reopen a broken story".to_owned()));
     let told = flat(&audit(&world, &[], 0));
-    assert!(told.contains("3 stories hold. 1 commit in between only records marks and progress."), "{told}");
+    assert!(told.contains("1 commit in between only records marks and progress."), "{told}");
     assert!(!told.contains("not Verdone's"), "{told}");
 
     shell(&world, "echo evil > a; git commit --quiet --all -m 'chore: record progress' -m 'Verdone-Run: 20260101-000000-0000'");
@@ -126,7 +167,7 @@ fn a_commit_that_records_progress_is_verdones_own_and_goes_with_its_story() {
     world.run_with(&["--prd", "1"], 0);
     assert_eq!(world.subjects()[0], "chore: record progress");
     let told = flat(&audit(&world, &[], 0));
-    assert!(told.contains("2 stories hold. 1 commit in between only records marks and progress."), "{told}");
+    assert!(told.contains("1 commit in between only records marks and progress."), "{told}");
     world.verdone(&["undo"]).assert_code(0);
     assert_eq!(problems(&world, 0), Vec::<String>::new());
 }

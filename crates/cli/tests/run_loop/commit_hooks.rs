@@ -83,12 +83,12 @@ fn what_a_hook_does_to_git_or_elsewhere_stays_in_its_workspace() {
 fn a_hook_cannot_change_what_the_commit_says_about_its_verification() {
     let world = World::new(ONE, HONEST);
     let forge = "sed -i -e '/^Verdone-Story/d' -e 's/^Verdone-Evidence: .*/verdone-evidence: sha256:0/' \"$1\"; \
-                 printf 'Ticket: 7\\nVerdone-Verdict: other\\n\\nThe end.\\n' >> \"$1\"";
+                 printf 'Ticket: 7\\nVerdone-Proof: other\\n\\nThe end.\\n' >> \"$1\"";
     world.hook("commit-msg", forge);
     world.run(0);
     let said = world.git(&["log", "-1", "--format=%B"]);
     assert_eq!(world.trailer("HEAD", "Verdone-Story"), "US-001", "{said}");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified", "{said}");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified", "{said}");
     assert!(world.trailer("HEAD", "Verdone-Evidence").len() > 64, "{said}");
     assert!(said.contains("Ticket: 7") && said.contains("The end."), "{said}");
     world.verdone(&["audit"]).assert_code(0);

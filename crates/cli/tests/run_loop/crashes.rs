@@ -49,7 +49,7 @@ fn what_the_dead_runs_agent_did_to_the_plan_and_the_settings_reached_nobody() {
         kill_in_the_turn(&world);
         world.run(0);
         assert_eq!(world.plan(), ONE.replace("[ ]", "[x]"), "{steps}");
-        assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified", "{steps}");
+        assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified", "{steps}");
         assert_eq!(world.sandbox.read(".verdone/config.toml"), settings, "{steps}");
     }
 }
@@ -111,7 +111,7 @@ fn killed_in_a_hook_that_follows_a_commit_the_next_run_completes() {
     run.signal(Signal::KILL);
     run.wait(PATIENCE).assert_code(-9);
     world.run(0);
-    assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"verdict\": \"verified\""));
+    assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"proof\": \"verified\""));
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
     world.assert_clean();
 }

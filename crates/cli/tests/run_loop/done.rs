@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::world::{HONEST, ONE, Settings, TWO, VERDONE, World, text};
+use crate::world::{HONEST, ONE, Settings, TWO, VERDONE, World, reason, text};
 
 const ORCHESTRATOR: &str = "[done]\nprofile = \"orchestrator\"\n[[gate]]\nname = \"lint\"\nstage = \"quality\"\ncommand = \"true\"\n\
                             [[gate]]\nname = \"review\"\nstage = \"adversarial\"\ncommand = \"true\"\n";
@@ -15,6 +15,16 @@ fn complex() -> String {
 
 fn claim(what: &str) -> String {
     format!("{{ run = \"{VERDONE} claim {what}\" }}")
+}
+
+fn outcome(verified: &Value) -> String {
+    text(&verified["report"]["outcome"])
+}
+
+/// The conditions that are not met, or unknown.
+fn missing(verified: &Value) -> Vec<String> {
+    let is_open = |reason: &&Value| text(&reason["reason"]).starts_with("condition-");
+    verified["report"]["reasons"].as_array().unwrap().iter().filter(is_open).map(|reason| text(&reason["name"])).collect()
 }
 
 /// Settings with this command as the judge.
@@ -32,9 +42,8 @@ fn the_orchestrator_profile_commits_only_when_all_nine_hold_and_says_what_to_do_
     assert!(approved.stdout.contains("Approved as it is now."), "{}", approved.stdout);
     let output = world.run(0);
     let seen = world.all("verified");
-    assert_eq!((text(&seen[0]["outcome"]), text(&seen[1]["outcome"])), ("refused".to_owned(), "passed".to_owned()));
-    let reason = text(&seen[0]["reason"]);
-    assert!(reason.starts_with("not done yet. retrospective_done: "), "only that is missing: {reason}");
+    assert_eq!((outcome(&seen[0]), outcome(&seen[1])), ("failed".to_owned(), "done".to_owned()));
+    assert_eq!(missing(&seen[0]), ["retrospective_done"], "only that is missing");
     assert!(world.prompt(2).contains("run `verdone claim retrospective_done --note WHAT`"), "{}", world.prompt(2));
     assert!(output.stdout.contains("retrospective_done"), "{}", output.stdout);
     assert_eq!(world.subjects().len(), 2);
@@ -50,8 +59,7 @@ fn a_run_that_could_never_meet_the_conditions_does_not_begin_and_a_claim_of_an_e
     assert!(refused.contains("plan_approved: nobody approved PLAN.md. The user runs `verdone plan approve`"), "{refused}");
     world.verdone(&["plan", "approve", "--yes"]).assert_code(0);
     world.run(4);
-    let reason = text(&world.last("verified")["reason"]);
-    assert!(reason.starts_with("not done yet. retrospective_done: "), "{reason}");
+    assert_eq!(missing(&world.last("verified")), ["retrospective_done"]);
     assert!(world.subjects().len() == 1 && !world.has("a"), "nothing was committed, and the attempt is elsewhere");
 }
 
@@ -69,11 +77,7 @@ fn an_agent_raises_the_complexity_and_cannot_claim_what_others_prove() {
     let tables = "[done]\nrequire = [\"task_classified\", \"adversarial_passed\"]\n";
     let world = World::with(&plan, &script, &Settings { limits: "attempts = 1\nturns = 1\n", tables, ..Settings::default() });
     world.run(4);
-    let reason = text(&world.last("verified")["reason"]);
-    assert!(
-        reason.contains("adversarial_passed: ") && !reason.contains("task_classified"),
-        "a claim of 9 makes it needed: {reason}"
-    );
+    assert_eq!(missing(&world.last("verified")), ["adversarial_passed"], "a claim of 9 makes it needed");
     let kept = fs::read_to_string(world.run_dir().join("sessions/claims.jsonl")).unwrap();
     assert_eq!(kept.lines().count(), 1, "the other claims were refused: {kept}");
 }
@@ -85,8 +89,9 @@ fn a_judge_that_refutes_is_heard_and_what_one_does_to_files_counts_for_nothing()
     let world = World::with(&complex(), script, &Settings { tables: &judged_by(honest), ..Settings::default() });
     world.run(0);
     let seen = world.all("verified");
-    assert!(text(&seen[0]["reason"]).contains("a second agent refuted it: a lacks two"), "{}", seen[0]);
-    assert_eq!((seen.len(), text(&seen[1]["outcome"]).as_str()), (2, "passed"));
+    assert_eq!(reason(&seen[0]).0, "judge-refuted", "{}", seen[0]);
+    assert!(world.prompt(2).contains("the judge refuted the work: a lacks two"), "{}", world.prompt(2));
+    assert_eq!((seen.len(), outcome(&seen[1]).as_str()), (2, "done"));
     world.assert_clean();
 
     let careless = "touch stray; echo x >> a; echo '{\"verdict\":\"holds\"}'";
@@ -113,12 +118,9 @@ fn a_judge_is_asked_last_and_its_first_clear_answer_about_a_tree_stands() {
     let world = World::with(&complex(), &script, &Settings { limits, tables: &tables, ..Settings::default() });
     world.run(4);
     let seen = world.all("verified");
-    let reasons: Vec<String> = seen.iter().map(|event| text(&event["reason"])).collect();
-    assert!(reasons[0].contains("retrospective_done: ") && !reasons[0].contains("adversarial"), "not asked yet: {reasons:?}");
-    assert!(
-        seen[0]["judge"].is_null() && reasons[1..].iter().all(|reason| reason.contains("refuted it: too short")),
-        "{reasons:?}"
-    );
+    assert!(missing(&seen[0]) == ["retrospective_done"] && seen[0]["judge"].is_null(), "not asked yet: {}", seen[0]);
+    assert!(seen[1..].iter().all(|event| reason(event).1.contains("too short")), "{seen:?}");
+    assert_eq!((outcome(&seen[1]), outcome(&seen[2])), ("failed".to_owned(), "needs-review".to_owned()));
     assert_eq!((seen.len(), world.sandbox.read("../tmp/asked").as_str()), (3, "x\n"));
 
     // A commit that is refused is no reason to ask again about the same tree.
@@ -142,13 +144,10 @@ fn a_judge_that_gives_no_clear_answer_is_asked_once_more_and_then_a_human_is() {
     let output = world.run(4);
     let told = format!("{}{}", output.stdout, output.stderr);
     assert!(told.contains("the judge's answer cannot be understood; it is asked once more"), "{told}");
-    let rejected = world.all("attempt_rejected");
-    assert_eq!(
-        (rejected.len(), text(&rejected[0]["rejection"]).as_str(), world.all("turn_started").len()),
-        (1, "needs_human", 1)
-    );
+    assert_eq!((outcome(&world.last("verified")), world.all("turn_started").len()), ("needs-review".to_owned(), 1));
     assert_eq!(world.sandbox.read("../tmp/asked"), "x\nx\n");
-    assert!(world.tree_files(&world.kept()).contains(&"a".to_owned()), "the work is kept");
+    let kept = text(&world.last("review_needed")["work"]);
+    assert!(world.tree_files(&kept).contains(&"a".to_owned()), "the work is kept");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Files that are the user's, and files that checks touch.
 
-use crate::world::{HONEST, ONE, Settings, World, always, text};
+use crate::world::{HONEST, ONE, Settings, World, always, reason, text};
 
 #[test]
 fn the_users_untracked_files_are_never_committed_and_survive_everything() {
@@ -79,7 +79,7 @@ fn what_only_the_red_check_wrote_is_not_the_agents_work() {
     let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };
     let world = World::with(&plan, &always("{ claim = \"done\" }"), &settings);
     world.run(4);
-    assert_eq!(text(&world.last("verified")["outcome"]), "nothing_changed");
+    assert_eq!(reason(&world.last("verified")).0, "nothing-changed");
     assert_eq!(world.subjects(), ["initial"]);
     world.assert_clean();
 }
@@ -182,19 +182,19 @@ fn odd_names_links_and_modes_are_committed_and_kept_as_they_are() {
 
 #[test]
 fn an_untracked_file_of_the_user_stays_and_a_commit_with_that_name_waits() {
-    let plan = ONE.replace("test -f a", "grep -q OK notes");
-    let world = World::new(&plan, &always("{ run = \"test ! -e notes\" }, { create = \"notes\", text = \"OK\" }"));
-    world.sandbox.write("notes", "mine");
+    let plan = ONE.replace("test -f a", "grep -q OK n");
+    let world = World::new(&plan, &always("{ run = \"test ! -e n\" }, { create = \"n\", text = \"OK\" }"));
+    world.sandbox.write("n", "mine");
     let output = world.run(0);
-    assert!(output.stdout.contains("1 uncommitted file is not part of the run: notes"), "{}", output.stdout);
-    assert!(output.stdout.contains("Not landed: cannot land: untracked files would be overwritten: notes"), "{}", output.stdout);
-    assert_eq!((world.sandbox.read("notes"), world.subjects().len()), ("mine".to_owned(), 1));
+    assert!(output.stdout.contains("1 uncommitted file is not part of the run: n"), "{}", output.stdout);
+    assert!(output.stdout.contains("Not landed: cannot land: untracked files would be overwritten: n"), "{}", output.stdout);
+    assert_eq!((world.sandbox.read("n"), world.subjects().len()), ("mine".to_owned(), 1));
     world.verdone(&["land"]).assert_code(4);
-    assert_eq!(world.sandbox.read("notes"), "mine");
-    std::fs::rename(world.sandbox.path("notes"), world.sandbox.path("../tmp/notes")).unwrap();
+    assert_eq!(world.sandbox.read("n"), "mine");
+    std::fs::rename(world.sandbox.path("n"), world.sandbox.path("../tmp/n")).unwrap();
     world.verdone(&["land"]).assert_code(0);
-    assert_eq!(world.sandbox.read("notes"), "OK");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    assert_eq!(world.sandbox.read("n"), "OK");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified");
     world.assert_clean();
 }
 
@@ -214,7 +214,7 @@ fn checks_see_what_the_commit_has_whatever_the_attempts_own_rules_hide_or_filter
     let hides = always("{ create = \".gitignore\", text = \"a\\n\" }, { create = \"a\" }");
     let world = World::with(ONE, &hides, &settings);
     world.run(4);
-    assert_eq!(text(&world.last("verified")["outcome"]), "failed");
+    assert_eq!(reason(&world.last("verified")).0, "check-failed");
 
     let filters = always("{ create = \".gitattributes\", text = \"* text=auto\\n\" }, { create = \"a\", text = \"x\\r\\n\" }");
     let plan = |bytes: &str| ONE.replace("test -f a", &format!("printf '{bytes}' > ../tmp/wanted; cmp ../tmp/wanted a"));

@@ -78,7 +78,7 @@ fn a_check_that_floods_does_no_harm() {
     let world = world(&ONE.replace("test -f a", "test -f a || exit 1; exec sh ../tmp/check.sh"));
     world.sandbox.write("../tmp/check.sh", flood("lines"));
     let run = run(&world, &[]);
-    let check = &world.last("verified")["runs"][0];
+    let check = &world.last("verified")["report"]["runs"]["attempt"][0];
     assert_bounded(&world.run_dir().join(text(&check["output"])), &run, "check");
     assert!(check["tail"].as_str().unwrap().len() < 10_000);
 }

@@ -1,8 +1,9 @@
 //! Landing: bringing a run's commits to the user's branch, or refusing with a reason and changing nothing.
 
 use serde_json::Value;
-use verdone_testkit::{Checkout, Output, Tmux};
+use verdone_testkit::{Checkout, Output, Signal, Tmux};
 
+use crate::signals::wait_for_file;
 use crate::world::{HONEST, ONE, PATIENCE, Settings, TWO, VERDONE, World, text};
 
 /// A world whose settings say when commits land.
@@ -118,6 +119,53 @@ fn a_dry_run_lists_what_would_land_and_changes_nothing() {
 }
 
 #[test]
+fn a_hidden_gate_counts_when_commits_are_verified_again() {
+    for (exam, code) in [("grep -q one a", 0), ("grep -q two a", 4)] {
+        let (world, _) = waiting(ONE);
+        commit(&world, "mine", "");
+        world.sandbox.write("../home/hidden/exam.sh", exam);
+        let config = world.sandbox.read(".verdone/config.toml");
+        let gate = "[[gate]]\nname = \"exam\"\ncommand = \"sh $VERDONE_HIDDEN/exam.sh\"\nhidden = \"~/hidden\"\n";
+        world.sandbox.write(".verdone/config.toml", format!("{config}\n{gate}"));
+        let output = world.verdone(&["land"]);
+        output.assert_code(code);
+        assert_eq!(output.stderr.contains("`exam` failed with exit code 1"), code != 0, "{}", output.transcript());
+    }
+}
+
+#[test]
+fn a_gate_for_complex_stories_runs_again_when_their_commits_are_re_applied() {
+    let gate = "[[gate]]\nname = \"hard\"\nwhen = { complexity_at_least = 8 }\ncommand = \"test ! -f broken\"\n";
+    let world = World::folder(HONEST, &Settings { tables: gate, ..Settings::default() });
+    let settings = world.sandbox.read(".verdone/config.toml").replace("land = \"auto\"", "land = \"ask\"");
+    world.sandbox.write(".verdone/config.toml", settings);
+    world.sandbox.write("PLAN.md", format!("{ONE}  - Complexity: high\n"));
+    world.sandbox.repo();
+    world.run(0);
+    commit(&world, "broken", "");
+    assert_refused(&world, 4, &["`hard` failed with exit code 1"]);
+}
+
+#[test]
+fn an_interrupted_verification_is_no_failed_check() {
+    let hangs = "test -f a && { test ! -f ../tmp/hang || { : > ../tmp/hanging; sleep 60; }; }";
+    let (world, _) = waiting(&ONE.replace("test -f a", hangs));
+    commit(&world, "mine", "");
+    world.sandbox.write("../tmp/hang", "");
+    let (before, refs) = (Checkout::look(&world.sandbox), world.git(&["for-each-ref", "refs/heads"]));
+    let landing = world.sandbox.spawn(VERDONE, ["land"]);
+    wait_for_file(&world, "../tmp/hanging");
+    landing.signal(Signal::INT);
+    let output = landing.wait(PATIENCE);
+    output.assert_code(130);
+    assert!(output.stderr.contains("stopped by SIGINT before every commit was verified"), "{}", output.transcript());
+    before.assert_untouched(&world.sandbox);
+    assert_eq!(world.git(&["for-each-ref", "refs/heads"]), refs, "no branch moves");
+    std::fs::remove_file(world.sandbox.path("../tmp/hang")).unwrap();
+    land(&world);
+}
+
+#[test]
 fn files_that_are_not_in_the_way_survive() {
     let (world, _) = waiting(ONE);
     world.sandbox.write("README.md", "edited\n");
@@ -171,7 +219,7 @@ fn commits_are_re_applied_and_verified_again_where_the_users_branch_has_moved_on
         let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", commit])).unwrap();
         assert_eq!(text(&note["tree"]), world.git(&["rev-parse", &format!("{commit}^{{tree}}")]), "{commit}");
         assert_eq!(text(&note["base"]), world.git(&["rev-parse", &format!("{commit}^")]), "{commit}");
-        assert_eq!(world.trailer(commit, "Verdone-Verdict"), "verified");
+        assert_eq!(world.trailer(commit, "Verdone-Proof"), "verified");
     }
     world.assert_clean();
     world.verdone(&["audit"]).assert_code(0);
@@ -194,7 +242,7 @@ fn a_conflict_names_the_commit_and_the_file_and_changes_nothing() {
 fn work_that_fails_on_top_of_the_users_commits_does_not_land() {
     let (world, _) = waiting(&ONE.replace("test -f a", "test -f a && test ! -f broken"));
     commit(&world, "broken", "");
-    let words = ["(feat(US-001): Write a) does not pass its checks on top of your branch", "failed with exit code 1"];
+    let words = ["(feat(US-001): Write a) does not pass its checks after it was re-applied", "failed with exit code 1"];
     assert_refused(&world, 4, &words);
     world.git(&["rm", "--quiet", "broken"]);
     world.git(&["commit", "--quiet", "-m", "mended"]);

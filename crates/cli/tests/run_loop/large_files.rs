@@ -11,6 +11,8 @@ fn files_of_git_lfs_are_whole_for_agents_checks_and_the_user_and_commits_have_po
     let script = "[[turn]]\nsteps = [{ run = \"test $(wc -c < one.bin) = 100000 && head -c 200000 /dev/zero > two.bin\" }]\n";
     let world = World::folder(script, &Settings::default());
     let sandbox = &world.sandbox;
+    let config = sandbox.read(".verdone/config.toml").replace("work = [\"?\"]", "work = [\"*.bin\"]");
+    sandbox.write(".verdone/config.toml", config);
     sandbox.add_program("git-lfs", Path::new("/usr/bin/git-lfs"));
     sandbox.write("PLAN.md", PLAN);
     sandbox.repo();

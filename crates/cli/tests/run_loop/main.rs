@@ -3,10 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
 mod agent_commits;
-mod agent_test;
 mod audit;
 mod audit_gone;
 mod branch;
+mod ci;
 mod clocks;
 mod commit_hooks;
 mod control;
@@ -21,21 +21,22 @@ mod land;
 mod large_files;
 mod lies;
 mod limits;
+mod masked;
 mod own_tests;
+mod parity;
 mod planning;
 mod processes;
 mod prune;
 mod red_check;
 mod regression;
+mod review;
 mod scope;
 mod sealed;
 mod secrets;
 mod signals;
 mod start;
 mod story;
-mod tamper_alarms;
 mod tampering;
 mod terminal_stop;
-mod tests_again;
 mod undo;
 mod world;

@@ -3,11 +3,11 @@
 use crate::world::{HONEST, ONE, Settings, World, always, text};
 
 #[test]
-fn a_check_that_was_green_before_makes_the_story_unproven() {
+fn a_check_that_was_green_before_makes_the_story_untested() {
     let world = World::new(&ONE.replace("test -f a", "true"), HONEST);
     let output = world.run(0);
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
-    assert!(output.stdout.contains("unproven"), "{}", output.stdout);
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "untested");
+    assert!(output.stdout.contains("untested"), "{}", output.stdout);
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn accept_takes_an_already_true_story_without_a_turn() {
     world.run(0);
     assert_eq!(world.all("turn_started").len(), 0);
     assert_eq!(world.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "PLAN.md");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "untested");
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_check_that_could_not_run_before_is_no_red_proof() {
     let world = World::new(&plan, &always("{ create = \"bin/check-it\", text = \"#!/bin/sh\\nexit 0\\n\", executable = true }"));
     world.run(0);
     assert_eq!(text(&world.last("red_checked")["red"]), "unknown");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unproven");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "untested");
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn a_check_that_still_cannot_run_is_never_a_pass() {
 
 #[test]
 fn a_red_gate_before_any_work_stops_the_run_unless_told() {
-    let world = World::new(ONE, &always("{ create = \"a\" }, { create = \"gate-ok\" }"));
-    let gate = "test -f gate-ok || { echo the-gate-is-red; exit 1; }";
+    let world = World::new(ONE, &always("{ create = \"a\" }, { create = \"g\" }"));
+    let gate = "test -f g || { echo the-gate-is-red; exit 1; }";
     let output = world.run_with(&["--check", gate], 4);
     assert!(output.stdout.contains("--red-baseline"), "{}", output.stdout);
     assert_eq!(world.all("story_selected").len(), 0);
     world.run_with(&["--check", gate, "--red-baseline"], 0);
     assert!(world.prompt(1).contains("\nthe-gate-is-red"), "{}", world.prompt(1));
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified");
 }

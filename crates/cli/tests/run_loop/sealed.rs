@@ -83,7 +83,7 @@ impl Attack {
         self.run(0);
         assert_eq!(self.world.subjects(), ["feat(US-001): Write a", "initial"]);
         assert_eq!(self.world.git(&["diff", "--name-status", "--no-renames", "HEAD^", "HEAD"]), changes);
-        assert_eq!(self.world.trailer("HEAD", "Verdone-Verdict"), "verified");
+        assert_eq!(self.world.trailer("HEAD", "Verdone-Proof"), "verified");
     }
 
     /// The story failed, and nothing was committed.
@@ -248,7 +248,7 @@ fn traps_in_the_agents_repository_do_not_run_outside() {
 
     let attack = Attack::new(&script(".gitattributes"));
     assert_springs(&attack, ".");
-    attack.rejected("git's settings, hooks or attributes touched");
+    attack.committed("A\t.gitattributes\nM\tPLAN.md\nA\ta\nA\tmore.txt");
 }
 
 #[test]

@@ -47,10 +47,9 @@ fn no_repository_and_a_bare_one_are_refused() {
 #[test]
 fn a_story_that_nothing_can_check_is_refused_with_three_ways_out() {
     let world = World::new("# Plan\n\n- [ ] US-001: Write a\n", HONEST);
-    assert_refused(&world, &[], "--unverified");
-    world.run_with(&["--unverified"], 0);
-    assert_eq!(world.trailer("HEAD", "Verdone-Verified"), "no");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "unverified");
+    assert_refused(&world, &[], "--unchecked");
+    world.run_with(&["--unchecked"], 0);
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "unchecked");
 }
 
 #[test]
@@ -82,7 +81,7 @@ fn a_run_and_the_demo_need_nothing_but_git_on_the_path() {
     let sandbox = verdone_testkit::Sandbox::only_git();
     sandbox.verdone(crate::world::VERDONE, ["demo"]).assert_code(0);
     sandbox.write(".verdone/script.toml", HONEST);
-    let settings = "[run]\nland = \"auto\"\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n";
+    let settings = "[protect]\nwork = [\"a\"]\n[run]\nland = \"auto\"\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n";
     sandbox.write(".verdone/config.toml", settings);
     sandbox.write("PLAN.md", ONE);
     sandbox.repo();

@@ -11,8 +11,7 @@ fn a_verified_story_is_one_commit_with_its_evidence() {
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
     assert_eq!(world.git(&["rev-parse", "HEAD^"]), base);
     assert_eq!(world.trailer("HEAD", "Verdone-Story"), "US-001");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
-    assert_eq!(world.trailer("HEAD", "Verdone-Verified"), "yes");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified");
     assert_eq!(world.trailer("HEAD", "Verdone-Run"), text(&world.events()[0]["run"]));
 
     let blob = world.git(&["notes", "--ref=verdone", "list", "HEAD"]);
@@ -42,7 +41,7 @@ fn what_failed_goes_into_the_next_prompt_and_is_repaired() {
     assert!(!world.prompt(1).contains("the-check-said-this\n"), "{}", world.prompt(1));
     assert!(world.prompt(2).contains("\nthe-check-said-this"), "{}", world.prompt(2));
     assert_eq!(world.subjects().len(), 2);
-    assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified");
+    assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified");
     world.assert_clean();
 }
 
@@ -120,7 +119,7 @@ fn a_story_that_the_user_adds_during_a_run_is_worked_on_too() {
     run.wait(crate::world::PATIENCE).assert_code(0);
     let subjects: Vec<String> = world.all("committed").iter().map(|event| text(&event["place"]["story"])).collect();
     assert_eq!(subjects, ["US-001", "US-002"]);
-    assert_eq!(text(&world.last("committed")["verdict"]), "unproven", "its own check was not there when the run began");
+    assert_eq!(text(&world.last("committed")["proof"]), "untested", "its own check was not there when the run began");
     assert_eq!(world.plan().matches("[x]").count(), 2, "both are ticked in the user's edited plan: {}", world.plan());
 }
 

@@ -1,6 +1,6 @@
 //! Agents, and code of theirs that checks and git hooks run, that work on git or on the judge's files instead of on the story.
 
-use crate::world::{ONE, Settings, TWO, World, always, text};
+use crate::world::{ONE, Settings, TWO, World, always, reason};
 
 const SHORT: Settings<'static> = Settings { top: "", limits: "attempts = 1\nturns = 1", tables: "" };
 
@@ -70,7 +70,7 @@ fn what_the_red_check_wrote_is_not_the_agents_work() {
     world.sandbox.repo();
     world.run(4);
     assert_eq!(world.subjects(), ["initial"]);
-    assert_eq!(text(&world.last("verified")["outcome"]), "nothing_changed");
+    assert_eq!(reason(&world.last("verified")).0, "nothing-changed");
     assert_eq!(world.sandbox.read("a"), "one\n");
 }
 
@@ -88,7 +88,7 @@ fn a_file_too_large_to_commit_fails_the_attempt_and_the_rest_is_kept() {
     let world = World::with(ONE, &always("{ create = \"a\" }, { run = 'truncate -s 101M big' }"), &SHORT);
     world.sandbox.add_tool("truncate");
     world.run(4);
-    assert!(text(&world.last("verified")["reason"]).contains("too large"));
+    assert!(reason(&world.last("verified")).1.contains("too large"));
     assert_eq!(world.git(&["show", &format!("{}:a", world.kept())]), "");
     world.assert_clean();
 }

@@ -36,10 +36,11 @@ pub(crate) struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// `shared` is a folder that agents and checks may write to, beside the workspace: tests talk to them through it.
+    /// `shared` is a folder that agents and checks may write to, beside the workspace: tests talk to them through it. Stories write files
+    /// with names of one letter, which are work.
     fn text(&self, shared: &Path) -> String {
         format!(
-            "{}\n[workspace]\nwritable = [\"{}\"]\n[run]\nland = \"auto\"\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
+            "{}\n[workspace]\nwritable = [\"{}\"]\n[protect]\nwork = [\"?\"]\n[run]\nland = \"auto\"\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
             self.top,
             shared.display(),
             self.limits,
@@ -249,6 +250,12 @@ impl World {
     pub(crate) fn hook(&self, name: &str, script: &str) {
         self.sandbox.write_script(format!(".git/hooks/{name}"), &format!("#!/bin/sh\n{script}\n"));
     }
+}
+
+/// The first reason of a verification: its name, and all that it says.
+pub(crate) fn reason(verified: &Value) -> (String, String) {
+    let first = &verified["report"]["reasons"][0];
+    (text(&first["reason"]), first.to_string())
 }
 
 pub(crate) fn text(value: &Value) -> String {

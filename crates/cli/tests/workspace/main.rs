@@ -5,10 +5,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 #![expect(clippy::print_stdout, reason = "measured times, for who wants to see them")]
 
+mod caches;
 mod ending;
+mod hidden;
 mod landlock;
 mod probe;
+mod repository;
 mod reset;
 mod seal;
 mod seen;
+mod without_run;
 mod world;

@@ -7,18 +7,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rustix::fs::{XattrFlags, setxattr};
-use verdone_core::config::Config;
 use verdone_core::id::Oid;
-use verdone_core::redact::Redactor;
 use verdone_runtime::git::{Git, PathSet};
-use verdone_runtime::process::{self, EnvPlan, Exit, Spawn, Stdin};
-use verdone_runtime::project::{Project, find_git_top};
-use verdone_runtime::signal::Signals;
-use verdone_runtime::workspace::{Inside, Place, WorkspaceRequest, Workspaces};
+use verdone_runtime::workspace::{Place, Workspaces};
 
+use crate::repository::{commit_all, open, run_git, shell, write};
 use crate::world::{World, as_everybody};
 
 const BRANCH: &str = "verdone/run-1";
@@ -39,8 +34,7 @@ impl<'w> Run<'w> {
     fn new(world: &'w World) -> Self {
         let top = world.path("project");
         fs::remove_file(top.join("file")).unwrap();
-        let call = |args: &[&str]| run_git(&top, args);
-        call(&["init", "-q", "-b", "main"]);
+        run_git(&top, &["init", "-q", "-b", "main"]);
         for (name, text) in [
             ("README", "one\n"),
             ("src/a.rs", "same\n"),
@@ -62,12 +56,7 @@ impl<'w> Run<'w> {
         fs::set_permissions(top.join("src/b.rs"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         symlink("src/a.rs", top.join("link")).unwrap();
         symlink("nowhere", top.join("src/dangling")).unwrap();
-        let commit = |name: &str| {
-            call(&["add", "-A"]);
-            call(&["-c", "user.name=dev", "-c", "user.email=d@e", "commit", "-q", "-m", name]);
-            Oid(call(&["rev-parse", "HEAD"]))
-        };
-        let first = commit("first");
+        let first = commit_all(&top, "first");
         for n in 0..20 {
             write(&top.join(format!("many/{}/{n}", n % 7)), "changed\n");
         }
@@ -76,7 +65,7 @@ impl<'w> Run<'w> {
         write(&top.join("becomes-folder/x"), "x\n");
         fs::remove_dir_all(top.join("becomes-file")).unwrap();
         write(&top.join("becomes-file"), "x\n");
-        let second = commit("second");
+        let second = commit_all(&top, "second");
         write(&top.join("cache/object"), "built\n");
         write(&top.join("debug.log"), "log\n");
         let git = Git::open(&top).unwrap();
@@ -107,50 +96,6 @@ impl<'w> Run<'w> {
 #[track_caller]
 fn agent_does(place: &Place, script: &str) {
     shell(place.inside.clone(), &place.cwd, script);
-}
-
-#[track_caller]
-fn shell(inside: Option<Inside>, cwd: &Path, script: &str) {
-    let redactor = Redactor::default();
-    let spawn = Spawn {
-        inside,
-        argv: ["sh", "-c", script].map(Into::into).to_vec(),
-        cwd: cwd.to_owned(),
-        env: EnvPlan::default(),
-        stdin: Stdin::Null,
-        wall: Some(std::time::Duration::from_mins(1)),
-        idle: None,
-        grace: std::time::Duration::from_secs(10),
-        cap: 1 << 20,
-        keep: None,
-        redactor: &redactor,
-    };
-    let ended = process::run(&spawn, &Signals::none(), &mut |_| {}).unwrap();
-    assert_eq!(ended.exit, Exit::Code(0), "{script}\n{}", ended.output.text);
-}
-
-fn open(world: &World, git: &Git, name: &str) -> Workspaces {
-    let top = world.path("project");
-    let project = Project::find(&top, &find_git_top(&top).unwrap()).unwrap();
-    let mut config = Config::default();
-    config.workspace.state = Some(world.path("state").join(name).to_str().unwrap().into());
-    let run_dir = project.root.join(".verdone/runs/run");
-    let objects = git.object_folders().unwrap();
-    let request = WorkspaceRequest { project: &project, config: &config, run: "run", run_dir: &run_dir, objects };
-    let mut spaces = Workspaces::new(&request);
-    spaces.open(git).unwrap();
-    spaces
-}
-
-fn run_git(folder: &Path, args: &[&str]) -> String {
-    let output = Command::new("git").args(args).current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
 
 /// Type and rights, how many names it has, its modification time if it is a file, and what is in it.
@@ -324,9 +269,7 @@ fn attributes_that_say_how_files_are_written_count_for_all_of_them() {
         let [first, second] = run.commits.clone();
         let top = world.path("project");
         write(&top.join(".gitattributes"), "*.rs text eol=crlf\n");
-        run_git(&top, &["add", ".gitattributes"]);
-        run_git(&top, &["-c", "user.name=dev", "-c", "user.email=d@e", "commit", "-q", "-m", "third"]);
-        let third = Oid(run_git(&top, &["rev-parse", "HEAD"]));
+        let third = commit_all(&top, "third");
         for (from, to, ends) in [(&second, &third, "same\r\n"), (&third, &first, "same\n"), (&third, &third, "same\r\n")] {
             let place = run.reset(from);
             agent_does(&place, "rm .gitattributes src/a.rs; printf '*.rs -text\\n' > src/.gitattributes");

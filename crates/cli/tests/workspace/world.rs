@@ -41,7 +41,16 @@ impl World {
     }
 
     pub(crate) fn below(folder: &Path) -> Self {
-        let dir = tempfile::Builder::new().prefix("verdone view,: ").tempdir_in(folder).unwrap();
+        Self::named(folder, "verdone view,: ")
+    }
+
+    /// For tools that cannot work where a path has a colon.
+    pub(crate) fn with_plain_path() -> Self {
+        Self::named(Path::new("/var/tmp"), "verdone-view-")
+    }
+
+    fn named(folder: &Path, prefix: &str) -> Self {
+        let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(folder).unwrap();
         let world = Self(dir);
         for folder in ["project", "tree", "packages", "secret", "state"] {
             fs::create_dir(world.path(folder)).unwrap();

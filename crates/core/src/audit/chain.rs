@@ -32,9 +32,13 @@ impl<'a> Chain<'a> {
                 continue;
             }
             // Where a git hook rewrote the tree or the commit was re-applied, the message names evidence that is in no note.
-            let replaced = note.and_then(|note| note.evidence().ok()).is_some_and(|found| found.amends.is_some());
+            let evidence = note.and_then(|note| note.evidence().ok());
+            let replaced = evidence.as_ref().is_some_and(|found| found.amends.is_some());
             let in_message = if replaced { &[][..] } else { &commit.trailers.evidence };
-            names.insert(at, note.map(super::Note::digest).into_iter().chain(in_message.iter().cloned()).collect());
+            // A story that later ones were built on may have been accepted since: they name the evidence from before that.
+            let before_acceptance = evidence.iter().filter(|found| found.accepted.is_some()).flat_map(Evidence::amendments);
+            let known = note.map(super::Note::digest).into_iter().chain(before_acceptance.map(Evidence::digest));
+            names.insert(at, known.chain(in_message.iter().cloned()).collect());
             let mut here = BTreeSet::from([at]);
             if note.is_none() {
                 // Trailers without a note may be an agent's own: what comes next may well know nothing of them.

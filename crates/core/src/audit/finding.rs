@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Oid, RunId};
-use crate::verdict::StoryVerdict;
+use crate::verify::Proof;
 
 /// One finding as it is shown and printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,20 +24,21 @@ pub enum Problem {
     Unreadable { why: String },
     NamesSeveral,
     NamesNone,
-    Rewritten { from: Oid, same_tree: bool },
+    Rewritten { from: Oid },
     Copied { of: Oid },
     Rebased { base: Oid },
     TreeDiffers { checked: Oid, committed: Oid },
     MessageDiffers { what: &'static str, message: String, note: String },
-    Overclaimed { verdict: StoryVerdict, why: String },
+    Overclaimed { proof: Proof, why: String },
     ChainBroken { named: Oid, found: Option<Oid> },
     ChainLost { named: String, found: Option<Oid> },
     NotInJournal { run: RunId, as_commit: Option<Oid> },
     JournalDiffers { run: RunId, what: &'static str },
     FailsNow { name: String, text: String },
+    WeakerNow { was: Proof, now: Option<Proof>, why: String },
     NotBookkeeping { path: String },
     MarkedWithoutEvidence { stories: Vec<String> },
-    Missing { commit: Oid, run: RunId, became: Option<Oid>, elsewhere: bool },
+    Missing { commit: Oid, run: RunId, elsewhere: bool },
 }
 
 impl Problem {
@@ -59,12 +60,13 @@ impl Problem {
             Self::Rebased { .. } => "commit_rebased",
             Self::TreeDiffers { .. } => "tree_differs",
             Self::MessageDiffers { .. } => "message_differs",
-            Self::Overclaimed { .. } => "verdict_overclaimed",
+            Self::Overclaimed { .. } => "proof_overclaimed",
             Self::ChainBroken { .. } => "chain_broken",
             Self::ChainLost { .. } => "chain_lost",
             Self::NotInJournal { .. } => "not_in_journal",
             Self::JournalDiffers { .. } => "journal_differs",
             Self::FailsNow { .. } => "fails_now",
+            Self::WeakerNow { .. } => "weaker_now",
             Self::NotBookkeeping { .. } => "not_bookkeeping",
             Self::MarkedWithoutEvidence { .. } => "marked_without_evidence",
             Self::Missing { .. } => "commit_missing",
@@ -84,13 +86,7 @@ impl Problem {
             Self::Unreadable { why } => format!("its evidence note cannot be read: {why}"),
             Self::NamesSeveral => "its message names more than one piece of evidence".to_owned(),
             Self::NamesNone => "it has an evidence note, but its message does not name it".to_owned(),
-            Self::Rewritten { from, same_tree: true } => {
-                format!(
-                    "it was amended, rebased or cherry-picked from {}, where its evidence is; the tree is the same",
-                    from.short()
-                )
-            }
-            Self::Rewritten { from, same_tree: false } => format!(
+            Self::Rewritten { from } => format!(
                 "it was amended, rebased or cherry-picked from {}, where its evidence is; the tree is another, and was not checked",
                 from.short()
             ),
@@ -106,7 +102,7 @@ impl Problem {
             Self::MessageDiffers { what, message, note } => {
                 format!("its message says {what} {message:?}, its evidence says {note:?}")
             }
-            Self::Overclaimed { verdict, why } => format!("its checks do not make it {}: {why}", verdict.words()),
+            Self::Overclaimed { proof, why } => format!("its checks do not make it {proof}: {why}"),
             Self::ChainBroken { named, found } => format!(
                 "the chain is broken: its evidence follows that of {}, but {} comes before it; commits or notes were removed, \
                  added or reordered",
@@ -124,7 +120,11 @@ impl Problem {
                 format!("the journal of run {run} has no such commit; it knows the story as {}", other.short())
             }
             Self::JournalDiffers { run, what } => format!("the journal of run {run} has it otherwise: {what} differs"),
-            Self::FailsNow { name, text } => format!("run again on a clean checkout, {name} {text}"),
+            Self::FailsNow { name, text } => format!("run again, {name} {text}"),
+            Self::WeakerNow { was, now: Some(now), why } if now < was => {
+                format!("verified again, it is {now} and not {was}: {why}")
+            }
+            Self::WeakerNow { was, why, .. } => format!("verified again, it is not {was} any more: {why}"),
             Self::NotBookkeeping { path } => format!(
                 "its message says that Verdone made it, but it is no story's commit and changes more than the plan's marks and \
                  progress files: {path}"
@@ -133,17 +133,9 @@ impl Problem {
                 "its message says that Verdone made it, but it calls {} done, and no commit of this history is about that",
                 stories.join(", ")
             ),
-            Self::Missing { commit, run, became, elsewhere } => {
-                let gone =
-                    format!("missing: it was committed as {} in run {run}; that commit is not in this history", commit.short());
-                match became {
-                    Some(other) => format!(
-                        "{gone}; {} has the same tree without the trailers: it was amended, squashed or copied from it",
-                        other.short()
-                    ),
-                    None if *elsewhere => format!("{gone} any more, but on another branch or tag"),
-                    None => gone,
-                }
+            Self::Missing { commit, run, elsewhere } => {
+                let now = if *elsewhere { " any more, but on another branch or tag" } else { "" };
+                format!("missing: it was committed as {} in run {run}; that commit is not in this history{now}", commit.short())
             }
         }
     }
@@ -161,13 +153,16 @@ pub enum Remark {
     JournalDamaged {
         run: RunId,
     },
-    Alarm {
-        severity: String,
-        path: String,
-        text: String,
+    /// Later stories were built on it before a person had looked at it.
+    NeedsReview,
+    /// A person took it.
+    Accepted {
+        by: String,
+        reasons: Vec<String>,
     },
-    CheckChanged {
-        why: String,
+    /// Tests, test data or configuration that the story changed.
+    ProtectedChanged {
+        files: Vec<String>,
     },
     Unproven {
         criteria: Vec<String>,
@@ -200,8 +195,9 @@ impl Remark {
             Self::NewChain => "new_chain",
             Self::CutOff => "history_cut_off",
             Self::JournalDamaged { .. } => "journal_damaged",
-            Self::Alarm { .. } => "alarm",
-            Self::CheckChanged { .. } => "check_changed",
+            Self::NeedsReview => "needs_review",
+            Self::Accepted { .. } => "accepted",
+            Self::ProtectedChanged { .. } => "protected_changed",
             Self::Unproven { .. } => "criteria_unproven",
             Self::FlakyNow { .. } => "flaky_now",
             Self::AdvisoryFails { .. } => "advisory_fails",
@@ -224,12 +220,14 @@ impl Remark {
                 "the history is cut off here (a shallow clone), so what came before could not be looked at".to_owned()
             }
             Self::JournalDamaged { run } => format!("the journal of run {run} has a hole and does not know it"),
-            Self::Alarm { severity, path, text } => format!("alarm ({severity}) in {path}: {text}"),
-            Self::CheckChanged { why } => format!("unproven: {why}"),
+            Self::NeedsReview => "a person has not accepted it yet".to_owned(),
+            Self::Accepted { by, reasons } if reasons.is_empty() => format!("accepted by {by}"),
+            Self::Accepted { by, reasons } => format!("accepted by {by}, who was shown: {}", reasons.join("; ")),
+            Self::ProtectedChanged { files } => format!("changed tests or configuration: {}", files.join(", ")),
             Self::Unproven { criteria, of } => {
                 format!("nothing proved {} of its {of} acceptance criteria: {}", criteria.len(), criteria.join("; "))
             }
-            Self::FlakyNow { name } => format!("run again, {name} is flaky: it failed, then passed on the same checkout"),
+            Self::FlakyNow { name } => format!("run again, {name} is flaky: it failed, then passed on the same files"),
             Self::AdvisoryFails { name } => format!("run again, {name} fails; it may"),
             Self::NotAllowed { command } => {
                 format!("not run again, because neither the plan, the settings nor a run of here has this command: {command}")

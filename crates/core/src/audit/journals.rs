@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::event::Event;
 use crate::id::{Oid, RunId, StoryId};
-use crate::verdict::StoryVerdict;
+use crate::verify::Proof;
 
 /// What the journals that are here say.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Journals {
 pub struct JournalCommit {
     pub run: RunId,
     pub story: StoryId,
-    pub verdict: StoryVerdict,
+    pub proof: Proof,
     pub tree: Oid,
     /// Absent in older journals.
     pub evidence: Option<String>,
@@ -48,26 +48,29 @@ pub enum Fate {
     Reopened,
     /// The same story was committed again.
     Redone,
+    /// A person refused it.
+    Refused,
 }
 
 impl Journals {
     /// Whether an event of this name says anything about commits.
     pub fn wants(kind: &[u8]) -> bool {
-        matches!(kind, b"run_started" | b"committed" | b"regressed" | b"undone" | b"reapplied" | b"landed")
+        matches!(
+            kind,
+            b"run_started" | b"committed" | b"accepted" | b"refused" | b"regressed" | b"undone" | b"reapplied" | b"landed"
+        )
     }
 
     /// Events of a run in their order, run after run.
     pub fn take_in(&mut self, run: &RunId, event: Event) {
         if let Event::RunStarted { plan, branch, .. } = event {
             (self.plan, self.branch) = (plan, branch);
-        } else if let Event::Committed { place, commit, tree, verdict, base, evidence, .. } = event {
-            self.leave(&place.story, Fate::Redone);
-            let (plan, branch, run) = (self.plan.clone(), self.branch.clone(), run.clone());
-            let fate = Fate::Stands;
-            let known = JournalCommit { run, story: place.story, verdict, tree, evidence, base, plan, branch, fate };
-            self.last.insert((known.plan.clone(), known.story.clone()), commit.clone());
-            self.order.push(commit.clone());
-            self.commits.insert(commit, known);
+        } else if let Event::Committed { place, commit, tree, proof, base, evidence, .. } = event {
+            self.add(run, commit, (place.story, proof), tree, evidence, base);
+        } else if let Event::Accepted { story, commit, tree, proof, base, evidence, .. } = event {
+            self.add(run, commit, (story, proof), tree, Some(evidence), base);
+        } else if let Event::Refused { story, .. } = event {
+            self.leave(&story, Fate::Refused);
         } else if let Event::Regressed { story, .. } = event {
             self.leave(&story, Fate::Reopened);
         } else if let Event::Undone { story: Some(story), .. } = event {
@@ -86,6 +89,24 @@ impl Journals {
                 known.branch = Some(branch.clone());
             }
         }
+    }
+
+    fn add(
+        &mut self,
+        run: &RunId,
+        commit: Oid,
+        (story, proof): (StoryId, Proof),
+        tree: Oid,
+        evidence: Option<String>,
+        base: Option<Oid>,
+    ) {
+        self.leave(&story, Fate::Redone);
+        let (plan, branch, run) = (self.plan.clone(), self.branch.clone(), run.clone());
+        let known = JournalCommit { run, story, proof, tree, evidence, base, plan, branch, fate: Fate::Stands };
+        self.last.insert((known.plan.clone(), known.story.clone()), commit.clone());
+        self.order.retain(|other| *other != commit);
+        self.order.push(commit.clone());
+        self.commits.insert(commit, known);
     }
 
     /// In the order in which they were made.

@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::chain::Chain;
 use super::{Audited, CommitFacts, Finding, History, JournalCommit, Note, Problem, Remark};
-use crate::evidence::{Evidence, NotedAlarm, one_line};
+use crate::evidence::{Evidence, one_line};
 use crate::id::{Oid, RunId, StoryId};
+use crate::verify::{Outcome, Proof};
 
 pub(super) struct Judge<'a> {
     pub(super) history: &'a History,
@@ -64,7 +65,8 @@ impl<'a> Judge<'a> {
             title: found.map(|found| found.title.clone()),
             run,
             session: found.and_then(|found| found.session.clone()),
-            verdict: found.map(|found| found.verdict),
+            proof: found.map(|found| found.proof),
+            outcome: found.map(|found| found.outcome),
             evidence: digest,
             tree: commit.tree.clone(),
             checks: found.map_or_else(Vec::new, |found| found.after.clone()),
@@ -113,7 +115,13 @@ impl<'a> Judge<'a> {
             }
         } else if evidence.as_ref().is_ok_and(amends) {
             let reapplied = evidence.as_ref().is_ok_and(Evidence::was_reapplied);
-            remarks.push(if reapplied { Remark::Reapplied } else { Remark::Amended });
+            let is_new_tree = |found: &Evidence| found.amended().is_some_and(|first| first.tree != found.tree);
+            remarks.extend(match (reapplied, evidence.as_ref().is_ok_and(is_new_tree)) {
+                (true, _) => Some(Remark::Reapplied),
+                (false, true) => Some(Remark::Amended),
+                // A person accepted it later.
+                (false, false) => None,
+            });
         } else if let Some(other) = another {
             problems.push(Problem::NoteOfAnother { of: other.id.clone(), subject: other.subject.clone() });
             return None;
@@ -143,10 +151,7 @@ impl<'a> Judge<'a> {
         let elsewhere = commit.trailers.evidence.iter().find_map(|digest| self.notes.get(digest));
         match elsewhere {
             Some(other) if self.known.contains_key(*other) => Problem::NoteMoved { to: (*other).clone() },
-            Some(other) => {
-                let verified = self.history.notes.get(*other).and_then(|note| note.evidence().ok()).map(|found| found.tree);
-                Problem::Rewritten { from: (*other).clone(), same_tree: verified.as_ref() == Some(&commit.tree) }
-            }
+            Some(other) => Problem::Rewritten { from: (*other).clone() },
             None => Problem::NoNote,
         }
     }
@@ -168,7 +173,7 @@ impl<'a> Judge<'a> {
             ("story", trailers.story.as_deref(), one_line(evidence.story.as_str())),
             ("run", trailers.run.as_deref(), evidence.run.0.clone()),
             ("session", trailers.session.as_deref(), evidence.session.as_deref().map_or_else(|| "none".to_owned(), one_line)),
-            ("verdict", trailers.verdict.as_deref(), evidence.verdict.words().to_owned()),
+            ("proof", trailers.proof.as_deref().map(as_now), evidence.proof.name().to_owned()),
         ];
         for (what, message, note) in said {
             if let Some(message) = message.filter(|message| *message != note) {
@@ -176,14 +181,18 @@ impl<'a> Judge<'a> {
             }
         }
         if let Some(why) = evidence.overclaim() {
-            problems.push(Problem::Overclaimed { verdict: evidence.verdict, why });
+            problems.push(Problem::Overclaimed { proof: evidence.proof, why });
         }
-        remarks.extend(evidence.alarms.iter().cloned().map(|alarm| {
-            let NotedAlarm { severity, path, text, kind: _ } = alarm;
-            Remark::Alarm { severity, path, text }
-        }));
-        let doubt = evidence.as_before.as_ref().and_then(|seen| seen.doubt.clone());
-        remarks.extend(doubt.map(|why| Remark::CheckChanged { why }));
+        if evidence.outcome == Outcome::NeedsReview {
+            remarks.push(Remark::NeedsReview);
+        }
+        if let Some(accepted) = &evidence.accepted {
+            remarks.push(Remark::Accepted { by: accepted.by.clone(), reasons: accepted.reasons.clone() });
+        }
+        if !evidence.protected.is_empty() {
+            remarks
+                .push(Remark::ProtectedChanged { files: evidence.protected.iter().map(|change| change.path.clone()).collect() });
+        }
         let unproven = evidence.criteria.iter().filter(|criterion| criterion.prover.is_none());
         let criteria: Vec<String> = unproven.map(|criterion| criterion.text.clone()).collect();
         if !criteria.is_empty() {
@@ -219,7 +228,7 @@ impl<'a> Judge<'a> {
                 return;
             }
             let same = |known: &JournalCommit| {
-                known.run == *run && evidence.is_some_and(|found| found.story == known.story && found.verdict == known.verdict)
+                known.run == *run && evidence.is_some_and(|found| found.story == known.story && found.proof == known.proof)
             };
             let as_commit = journals.commits.iter().find(|(_, known)| same(known)).map(|(id, _)| id.clone());
             problems.push(Problem::NotInJournal { run: run.clone(), as_commit });
@@ -235,8 +244,8 @@ impl<'a> Judge<'a> {
         if evidence.is_some_and(|found| found.story != known.story) {
             differs("the story");
         }
-        if evidence.is_some_and(|found| found.verdict != known.verdict) {
-            differs("the verdict");
+        if evidence.is_some_and(|found| found.proof != known.proof) {
+            differs("the proof");
         }
         if known.evidence.as_deref().is_some_and(|known| digest.is_some_and(|digest| digest != known)) {
             differs("the evidence");
@@ -253,7 +262,8 @@ fn bare(commit: &CommitFacts, problems: Vec<Finding>) -> Audited {
         title: None,
         run: None,
         session: None,
-        verdict: None,
+        proof: None,
+        outcome: None,
         evidence: None,
         tree: commit.tree.clone(),
         checks: Vec::new(),
@@ -263,5 +273,13 @@ fn bare(commit: &CommitFacts, problems: Vec<Finding>) -> Audited {
         problems,
         remarks: Vec::new(),
         reruns: Vec::new(),
+    }
+}
+
+/// A word of a trailer as it is spelled today.
+fn as_now(word: &str) -> &str {
+    match word.parse::<Proof>() {
+        Ok(proof) => proof.name(),
+        Err(_) => word,
     }
 }

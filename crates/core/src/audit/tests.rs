@@ -3,10 +3,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::check::{CheckOrigin, CheckOutcome};
 use crate::event::{Event, Place};
-use crate::evidence::tests::{evidence, proof};
-use crate::evidence::{NotedAlarm, NotedAsBefore};
-use crate::proof::ProvenCriterion;
+use crate::evidence::tests::{changed_test, evidence, noted};
 use crate::verdict::Red;
+use crate::verify::{Outcome, ProvenCriterion};
 
 /// A line of commits: one that is not ours, then one a story, each with its note.
 struct Line {
@@ -128,8 +127,10 @@ fn started(plan: &str) -> Event {
         seal: None,
         frozen: String::new(),
         max_iterations: 0,
-        unverified: false,
+        unchecked: false,
         gates: None,
+        reviews: BTreeMap::new(),
+        session: None,
         evidence: None,
     }
 }
@@ -139,7 +140,8 @@ fn committed(commit: &Oid, found: &Evidence, evidence: Option<String>) -> Event 
         place: Place { story: found.story.clone(), attempt: 1, turn: 1 },
         commit: commit.clone(),
         tree: found.tree.clone(),
-        verdict: found.verdict,
+        proof: found.proof,
+        outcome: found.outcome,
         base: found.base.clone(),
         files: 1,
         criteria: Vec::new(),
@@ -198,6 +200,7 @@ fn each_kind_of_damage_has_its_own_name() {
             |line| {
                 let note = line.history.notes.remove(&id(3)).unwrap();
                 line.history.notes.insert(id(77), note);
+                line.commit(3).tree = tree(99);
             },
             &[("US-3", "commit_rewritten")],
         ),
@@ -211,7 +214,7 @@ fn each_kind_of_damage_has_its_own_name() {
         ),
         (
             |line| {
-                line.commit(2).trailers.verdict = Some("unproven".to_owned());
+                line.commit(2).trailers.proof = Some("unproven".to_owned());
             },
             &[("US-2", "message_differs")],
         ),
@@ -260,12 +263,12 @@ fn the_journal_is_asked_where_it_is_here() {
 }
 
 #[test]
-fn a_forged_verdict_does_not_hold_even_where_every_digest_does() {
+fn a_forged_proof_does_not_hold_even_where_every_digest_does() {
     let mut line = Line::of(0);
     line.story(1, |found| found.red = Red::Green, false);
     let gate = CheckOrigin::Gate(crate::check::Stage::Quality);
-    line.story(2, move |found| found.after.push(proof("lint", gate, CheckOutcome::Failed { code: 1 })), false);
-    assert_eq!(line.problems(), told(&[("US-1", "verdict_overclaimed"), ("US-2", "verdict_overclaimed")]));
+    line.story(2, move |found| found.after.push(noted("lint", gate, CheckOutcome::Failed { code: 1 })), false);
+    assert_eq!(line.problems(), told(&[("US-1", "proof_overclaimed"), ("US-2", "proof_overclaimed")]));
 }
 
 #[test]
@@ -404,25 +407,60 @@ fn a_range_audits_its_own_commits_and_knows_the_others() {
 }
 
 #[test]
-fn alarms_and_criteria_that_nothing_proved_are_told_and_hold() {
+fn changed_tests_and_criteria_that_nothing_proved_are_named_and_hold() {
     let mut line = Line::of(0);
     let change = |found: &mut Evidence| {
         let text = |text: &str| text.to_owned();
-        found.alarms = vec![NotedAlarm { kind: text("skipped"), severity: text("low"), path: text("t.rs"), text: text("why") }];
+        found.protected = vec![changed_test()];
         let criterion = |name: &str, prover: Option<&str>| ProvenCriterion { text: text(name), prover: prover.map(text) };
-        let doubt = Some(text("own.sh changed"));
-        found.as_before = Some(NotedAsBefore { files: vec![text("own.sh")], runs: Vec::new(), doubt });
-        found.verdict = StoryVerdict::Unproven;
+        found.proof = Proof::Untested;
         found.criteria = vec![criterion("proven", Some("test")), criterion("only said", None)];
     };
     line.story(1, change, false);
     assert_eq!(line.problems(), told(&[]));
     let found = audit(&line.history);
     let texts: Vec<&str> = found.stories[0].remarks.iter().map(|remark| remark.text.as_str()).collect();
-    assert_eq!(
-        texts,
-        ["alarm (low) in t.rs: why", "unproven: own.sh changed", "nothing proved 1 of its 2 acceptance criteria: only said"]
-    );
+    let expected = ["changed tests or configuration: tests/a.rs", "nothing proved 1 of its 2 acceptance criteria: only said"];
+    assert_eq!(texts, expected);
+}
+
+#[test]
+fn a_trailer_of_an_older_version_is_read_as_the_word_of_today() {
+    let mut line = Line::of(0);
+    line.story(1, |found| found.proof = Proof::Untested, false);
+    for (word, expected) in
+        [("unproven", &[][..]), ("verified", &[("US-1", "message_differs")]), ("odd", &[("US-1", "message_differs")])]
+    {
+        line.commit(1).trailers.proof = Some(word.to_owned());
+        assert_eq!(line.problems(), told(expected), "{word}");
+    }
+}
+
+#[test]
+fn a_story_that_a_person_accepted_is_known_by_its_journal() {
+    let run = RunId::from("r1");
+    let mut line = Line::of(1).with_journal();
+    let take = |found: &mut Evidence| (found.outcome, found.proof) = (Outcome::Accepted, Proof::Untested);
+    line.story(2, take, false);
+    assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]));
+    let found = line.history.notes[&id(2)].evidence().unwrap();
+    let accepted = Event::Accepted {
+        story: found.story.clone(),
+        commit: id(2),
+        tree: found.tree.clone(),
+        base: found.base.clone(),
+        proof: found.proof,
+        by: "Jo".to_owned(),
+        reasons: Vec::new(),
+        evidence: found.digest(),
+    };
+    assert!(Journals::wants(b"accepted") && Journals::wants(b"refused"));
+    line.history.journals.take_in(&run, accepted);
+    assert_eq!((line.problems(), line.missing()), (told(&[]), Vec::new()));
+    line.reset_to(1);
+    assert_eq!(line.missing(), ["US-2"]);
+    line.history.journals.take_in(&run, Event::Refused { story: found.story.clone(), by: "Jo".to_owned() });
+    assert_eq!(line.missing(), Vec::<String>::new(), "a person took it back");
 }
 
 #[test]
@@ -435,11 +473,34 @@ fn what_runs_again_and_fails_does_not_hold() {
         text: "failed with exit code 2".to_owned(),
         duration_ms: 5,
     };
-    found.rerun(&id(1), vec![run(RerunOutcome::Flaky)]);
+    found.rerun(&id(1), vec![run(RerunOutcome::Flaky)], None);
     assert!(found.holds && found.stories[0].remarks[0].kind == "flaky_now");
-    found.rerun(&id(2), vec![run(RerunOutcome::NotAllowed), run(RerunOutcome::Failed)]);
+    found.rerun(&id(2), vec![run(RerunOutcome::NotAllowed), run(RerunOutcome::Failed)], None);
     assert!(!found.holds);
-    assert_eq!(found.stories[1].problems[0].text, "run again on a clean checkout, test failed with exit code 2");
+    assert_eq!(found.stories[1].problems[0].text, "run again, test failed with exit code 2");
+}
+
+#[test]
+fn a_proof_that_is_weaker_now_does_not_hold() {
+    let run = |outcome| Rerun { name: String::new(), command: String::new(), outcome, text: String::new(), duration_ms: 0 };
+    let now = |outcome, proof| Rejudged { outcome, proof, why: "the reason".to_owned() };
+    let kinds = |outcome: RerunOutcome, now: &Rejudged| {
+        let mut found = audit(&Line::of(1).history);
+        assert_eq!(found.stories[0].proof, Some(Proof::Verified));
+        found.rerun(&id(1), vec![run(outcome)], Some(now));
+        found.stories[0].problems.iter().map(|problem| problem.kind.clone()).collect::<Vec<_>>()
+    };
+    let verified = now(Outcome::Done, Some(Proof::Verified));
+    assert!(kinds(RerunOutcome::Passed, &verified).is_empty() && kinds(RerunOutcome::Flaky, &verified).is_empty());
+    for weaker in [
+        now(Outcome::Done, Some(Proof::AgentTested)),
+        now(Outcome::NeedsReview, Some(Proof::Verified)),
+        now(Outcome::Failed, None),
+    ] {
+        assert_eq!(kinds(RerunOutcome::Passed, &weaker), ["weaker_now"], "{weaker:?}");
+    }
+    let unknown = now(Outcome::Done, Some(Proof::Untested));
+    assert!(kinds(RerunOutcome::NotAllowed, &unknown).is_empty(), "without its own check nothing can be compared");
 }
 
 #[test]
@@ -499,30 +560,60 @@ fn a_story_of_another_branch_is_not_missing_here() {
     assert!(audit(&line.history).missing[0].problem.text.ends_with("but on another branch or tag"));
 }
 
+/// Puts one commit in place of all stories after the first ones, with the files of the last.
+fn squash(line: &mut Line, after: usize, trailers: bool) {
+    let last = line.history.commits[0].clone();
+    let trailers = if trailers { last.trailers } else { Trailers::default() };
+    let squashed = CommitFacts { id: id(60), tree: last.tree, parents: vec![id(after)], subject: "feature".to_owned(), trailers };
+    line.reset_to(after);
+    line.history.commits.insert(0, squashed);
+}
+
+fn squashed(line: &Line) -> Vec<(String, Oid, bool)> {
+    let found = audit(&line.history);
+    found.squashed.iter().map(|one| (one.story.0.clone(), one.into.clone(), one.with_later)).collect()
+}
+
 #[test]
-fn an_amended_commit_without_its_trailers_is_found_by_its_tree() {
-    for journal in [true, false] {
-        let mut line = if journal { Line::of(2).with_journal() } else { Line::of(2) };
-        let amended = CommitFacts { id: id(60), trailers: Trailers::default(), ..line.commit(2).clone() };
-        line.reset_to(1);
-        assert_eq!(line.missing().is_empty(), !journal, "a note of a commit that is not here is no accusation");
-        line.history.commits.insert(0, amended);
+fn stories_that_were_squashed_are_recognised_by_the_tree_of_the_last_one() {
+    for (journal, trailers) in [(true, false), (true, true), (false, false), (false, true)] {
+        let mut line = if journal { Line::of(4).with_journal() } else { Line::of(4) };
+        squash(&mut line, 1, trailers);
+        let into = |story: &str, with_later: bool| (story.to_owned(), id(60), with_later);
+        let mut found = squashed(&line);
+        found.sort();
+        let expected = [into("US-2", true), into("US-3", true), into("US-4", false)];
+        assert_eq!(found, expected, "journal {journal}, trailers {trailers}");
+        assert_eq!((line.missing(), line.problems()), (Vec::new(), told(&[])), "journal {journal}, trailers {trailers}");
         let found = audit(&line.history);
-        assert_eq!(found.missing.len(), 1, "{journal}");
-        assert_eq!(found.missing[0].became, Some(id(60)));
-        assert!(found.missing[0].problem.text.contains("has the same tree without the trailers"), "{found:?}");
-        line.history.range = Some(BTreeSet::from([id(60)]));
-        assert_eq!(line.missing(), ["US-2"], "the range has what became of it");
+        assert!(found.holds && found.stories.len() == 1, "{found:?}");
         line.history.range = Some(BTreeSet::from([id(1)]));
-        assert_eq!(line.missing(), Vec::<String>::new());
+        assert_eq!((squashed(&line), line.missing()), (Vec::new(), Vec::new()), "the range ends before it");
     }
-    // One that kept them is told where it stands.
+}
+
+#[test]
+fn stories_that_were_squashed_on_a_branch_that_is_still_there_are_not_elsewhere() {
     let mut line = Line::of(2).with_journal();
-    let amended = CommitFacts { id: id(60), ..line.commit(2).clone() };
+    squash(&mut line, 0, false);
+    line.history.apart.elsewhere = BTreeSet::from([id(1), id(2)]);
+    line.history.branches = BTreeSet::from(["other".to_owned()]);
+    let found = audit(&line.history);
+    assert_eq!((found.squashed.len(), found.elsewhere, found.missing.len()), (2, 0, 0));
+}
+
+#[test]
+fn other_files_are_no_squash() {
+    let mut line = Line::of(3).with_journal();
+    squash(&mut line, 1, false);
+    line.history.commits[0].tree = tree(99);
+    assert_eq!((squashed(&line), line.missing()), (Vec::new(), vec!["US-2".to_owned(), "US-3".to_owned()]));
+    // A story that restores what there was before it has the tree of an earlier commit, which does not have the work.
+    let mut line = Line::of(1);
+    line.story(2, |evidence| evidence.tree = tree(0), false);
+    let mut line = line.with_journal();
     line.reset_to(1);
-    line.history.commits.insert(0, amended);
-    assert_eq!(line.missing(), Vec::<String>::new());
-    assert_eq!(line.problems(), told(&[("US-2", "commit_rewritten"), ("US-2", "not_in_journal")]));
+    assert_eq!((squashed(&line), line.missing()), (Vec::new(), vec!["US-2".to_owned()]));
 }
 
 #[test]
@@ -625,9 +716,9 @@ fn what_was_interrupted_does_not_hold() {
         text: String::new(),
         duration_ms: 0,
     };
-    found.rerun(&id(1), vec![run(RerunOutcome::Passed)]);
+    found.rerun(&id(1), vec![run(RerunOutcome::Passed)], None);
     assert!(found.holds && !found.interrupted);
-    found.rerun(&id(2), vec![run(RerunOutcome::Interrupted)]);
+    found.rerun(&id(2), vec![run(RerunOutcome::Interrupted)], None);
     assert!(!found.holds && found.interrupted && found.stories.iter().all(Audited::holds));
     assert_eq!(found.stories[1].remarks[0].text, "not run again, because the audit was interrupted: test");
 }

@@ -7,7 +7,7 @@ pub struct Trailers {
     pub run: Option<String>,
     /// The session whose loop made it, where no run did.
     pub session: Option<String>,
-    pub verdict: Option<String>,
+    pub proof: Option<String>,
     /// The digests that it names; an honest commit names one.
     pub evidence: Vec<String>,
 }
@@ -22,7 +22,7 @@ impl Trailers {
                 "verdone-story" => trailers.story = Some(value),
                 "verdone-run" => trailers.run = Some(value),
                 "verdone-session" => trailers.session = Some(value),
-                "verdone-verdict" => trailers.verdict = Some(value),
+                "verdone-proof" | "verdone-verdict" => trailers.proof = Some(value),
                 "verdone-evidence" => trailers.evidence.push(value),
                 _ => {}
             }

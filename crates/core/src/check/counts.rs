@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CommandSpec;
-use crate::test_outcome::{self, Report, Tally, TestCounts, TestOutcome, TestState, Unsaid};
+use crate::test_outcome::{self, Report, SomeRan, TestCounts, TestNames, Unsaid};
 
 /// Names of failed tests that are told.
 const MOST_NAMES: usize = 10;
@@ -23,6 +23,8 @@ pub struct TestCount {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestsSeen {
     pub count: Option<TestCount>,
+    /// Of all tests, where they are listed.
+    pub names: Option<TestNames>,
     /// It was a test run, and no test ran to an end.
     pub nothing_ran: bool,
     /// A runner that always ends with a summary answered 0 without one.
@@ -31,6 +33,8 @@ pub struct TestsSeen {
     pub some_ran: bool,
     /// Tests that failed by a report, whatever the exit code says; the first ones.
     pub failed: Vec<String>,
+    /// The words of its runner for what it was to run and could not find, where that alone made it fail.
+    pub absent: Option<String>,
 }
 
 /// Reads a finished check. `reports` are its `JUnit` XML files; where there are such, they are believed before the output.
@@ -53,53 +57,46 @@ pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: 
             Unsaid::Tests => return TestsSeen { nothing_ran: true, ..TestsSeen::default() },
         }
     }
-    let outcome = test_outcome::read(Some(&commands), Some(exit_code), output);
-    let mut seen = outcome.map(|outcome| told(&outcome)).unwrap_or_default();
-    if seen.some_ran {
-        return seen;
+    let tally = test_outcome::tally(&commands, output);
+    let is_told = tally.some == SomeRan::No && (exit_code == 0 || test_outcome::may_be_code_of_tests(&commands));
+    let is_none = is_told || test_outcome::is_code_of_no_tests(&commands, exit_code);
+    let mut seen = TestsSeen {
+        count: tally.counts.map(counted_by),
+        names: tally.names,
+        nothing_ran: is_none && tally.some != SomeRan::Yes,
+        some_ran: tally.some == SomeRan::Yes,
+        ..TestsSeen::default()
+    };
+    let may_lack = exit_code != 0 && seen.count.is_none_or(|count| count.failed == 0) && (tally.missing > 0 || !seen.some_ran);
+    if may_lack {
+        seen.absent = test_outcome::absent(&commands, output, tally.missing > 0);
     }
-    // Several summaries are one run: only where each of them is about no test, none ran.
-    match (test_outcome::tally(output), test_outcome::wraps_tests(&commands)) {
-        (Tally::Ran(counts), true) => {
-            seen = TestsSeen { count: counted_by(counts).or(seen.count), some_ran: true, ..TestsSeen::default() };
-        }
-        // What a command without tests prints is no count of its own, and what a framework denies is none at all.
-        (Tally::Ran(_), false) => seen.some_ran = !seen.nothing_ran,
-        (Tally::Zero, true) => seen.nothing_ran = true,
-        (Tally::Zero, false) | (Tally::Silent, _) => {}
+    // A pipe or a later command may hide a failure that no summary counts.
+    let may_hide = exit_code == 0 && seen.count.is_none_or(|count| count.failed == 0);
+    let outcome = may_hide.then(|| test_outcome::read(&commands, Some(exit_code), output)).flatten();
+    if let Some(hidden) = outcome.filter(|outcome| outcome.hidden) {
+        let TestCount { passed, failed, skipped, .. } = counted_by(hidden.counts);
+        seen = TestsSeen { count: Some(counted(passed, failed.max(1), skipped)), some_ran: true, ..TestsSeen::default() };
     }
     seen
 }
 
 fn reported(reports: &[Report]) -> TestsSeen {
-    let sum = |pick: fn(&TestCounts) -> Option<u64>| {
-        reports.iter().filter_map(|report| pick(&report.counts)).fold(0, u64::saturating_add)
-    };
-    let count = counted(sum(|counts| counts.passed), sum(|counts| counts.failed), sum(|counts| counts.skipped));
+    let count = counted_by(reports.iter().map(|report| report.counts).fold(TestCounts::default(), TestCounts::plus));
     let failed = reports.iter().flat_map(|report| &report.failures).map(|failure| failure.name.clone());
     TestsSeen {
         count: Some(count),
+        names: TestNames::joined(reports.iter().map(|report| report.names.as_ref())),
         nothing_ran: count.ran == 0,
         no_summary: false,
         some_ran: count.ran > 0,
         failed: failed.take(MOST_NAMES).collect(),
+        absent: None,
     }
 }
 
-fn told(outcome: &TestOutcome) -> TestsSeen {
-    let count = counted_by(outcome.counts);
-    TestsSeen {
-        count,
-        nothing_ran: outcome.state == TestState::NothingRan,
-        no_summary: false,
-        some_ran: count.is_some_and(|count| count.ran > 0),
-        failed: Vec::new(),
-    }
-}
-
-fn counted_by(TestCounts { passed, failed, skipped }: TestCounts) -> Option<TestCount> {
-    passed.or(failed).or(skipped)?;
-    Some(counted(passed.unwrap_or(0), failed.unwrap_or(0), skipped.unwrap_or(0)))
+fn counted_by(TestCounts { passed, failed, skipped }: TestCounts) -> TestCount {
+    counted(passed.unwrap_or(0), failed.unwrap_or(0), skipped.unwrap_or(0))
 }
 
 fn counted(passed: u64, failed: u64, skipped: u64) -> TestCount {
@@ -203,6 +200,15 @@ mod tests {
         assert!(shell("python3 -m unittest").no_summary && of(CommandSpec::Argv(words.clone()), 0).no_summary);
         assert!(!of(CommandSpec::Argv(words), 1).no_summary, "the exit code says enough");
         assert!(!shell("python3 -m unittest 2> log").no_summary && !shell("true").no_summary);
+    }
+
+    #[test]
+    fn a_failing_run_without_tests_proves_nothing_unless_something_else_failed() {
+        let none = "\nno tests ran in 0.01s\n";
+        let of = |line: &str, code: i32| tests_seen(&CommandSpec::Shell(line.to_owned()), code, none, &[]).nothing_ran;
+        assert!(of("pytest -q", 5) && of("make test", 2) && of("ruff check . && pytest -q", 5) && of("./ci.sh", 5));
+        assert!(of("pytest -q && ruff check .", 5), "pytest ended it");
+        assert!(!of("pytest -q; ruff check .", 1), "ruff ended it");
     }
 
     #[test]

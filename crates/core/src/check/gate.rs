@@ -3,6 +3,7 @@
 mod when;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,15 +34,6 @@ pub struct Gate {
     /// For which stories it runs.
     #[serde(default, skip_serializing_if = "When::is_always")]
     pub when: When,
-    /// Where it runs.
-    #[serde(default, rename = "where", skip_serializing_if = "Where::is_in_place")]
-    pub place: Where,
-    /// Commands that prepare a clean tree, run once for each state of its lock files.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub setup: Vec<CommandSpec>,
-    /// Paths of the checkout that are linked into a clean tree, such as `node_modules`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub share: Vec<String>,
     /// Files that count beside the tree when a result is looked up: ignored ones, or such outside of the project. Patterns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
@@ -57,6 +49,10 @@ pub struct Gate {
     /// The test reports (`JUnit` XML) that it writes, a path or a pattern: tests are counted in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub junit: Option<String>,
+    /// A folder outside of the repository with tests that the agent must not see: an absolute path, or one below `~/`. The gate
+    /// finds it, read-only, at the path in `VERDONE_HIDDEN`. The agent learns the gate's name and whether it passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<PathBuf>,
 }
 
 impl Gate {
@@ -70,14 +66,12 @@ impl Gate {
             timeout: None,
             blocking: true,
             when: terms.when,
-            place: terms.place,
-            setup: terms.setup,
-            share: terms.share,
             inputs: terms.inputs,
             env: terms.env,
             retries: terms.retries,
             zero_tests: terms.zero_tests,
             junit: terms.junit,
+            hidden: terms.hidden,
         }
     }
 
@@ -91,14 +85,12 @@ impl Gate {
             terms: Terms {
                 advisory: !self.blocking,
                 when: self.when.clone(),
-                place: self.place,
-                setup: self.setup.clone(),
-                share: self.share.clone(),
                 inputs: self.inputs.clone(),
                 env: self.env.clone(),
                 retries: self.retries,
                 zero_tests: self.zero_tests,
                 junit: self.junit.clone(),
+                hidden: self.hidden.clone(),
             },
         }
     }
@@ -110,47 +102,19 @@ impl Gate {
 pub struct Terms {
     pub advisory: bool,
     pub when: When,
-    #[serde(rename = "where")]
-    pub place: Where,
-    pub setup: Vec<CommandSpec>,
-    pub share: Vec<String>,
     pub inputs: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub retries: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zero_tests: Option<ZeroTests>,
     pub junit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<PathBuf>,
 }
 
 impl Terms {
     pub fn are_plain(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-/// Where a gate runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Where {
-    /// In the work tree, with everything that lies in it.
-    #[default]
-    InPlace,
-    /// In a copy of exactly the tree that would be committed: no ignored and no forgotten file can help.
-    Clean,
-}
-
-impl Where {
-    /// The name used in config, JSON and docs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::InPlace => "in-place",
-            Self::Clean => "clean",
-        }
-    }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
-    fn is_in_place(&self) -> bool {
-        *self == Self::InPlace
     }
 }
 
@@ -170,7 +134,7 @@ pub enum ZeroTests {
 #[serde(default, deny_unknown_fields)]
 pub struct GateSettings {
     /// Gates of one stage that run at the same time; 1 runs them one after another, 0 takes the number of processors, at most 4.
-    /// Gates that run in place share the work tree.
+    /// They share a workspace.
     pub parallel: u32,
     /// Whether a stage in which a blocking gate fails is the last one to run.
     pub stop_at_failing_stage: bool,

@@ -10,12 +10,17 @@ pub fn due(checks: &[Check], changed: Option<&[String]>, complexity: u32) -> Vec
 /// The checks in the order in which they run, those of one stage together: first the stories' own, then the built-in stages, then own
 /// stages in the order in which they are first named. The order within a stage stays.
 pub fn stages<'c>(checks: impl IntoIterator<Item = &'c Check>) -> Vec<Vec<&'c Check>> {
-    let mut found: Vec<(Option<&Stage>, Vec<&Check>)> = Vec::new();
-    for check in checks {
-        let stage = stage_of(check);
+    stages_by(checks, |check| check)
+}
+
+/// The same for whatever stands for a check.
+pub fn stages_by<'c, T>(items: impl IntoIterator<Item = T>, check_of: impl Fn(&T) -> &'c Check) -> Vec<Vec<T>> {
+    let mut found: Vec<(Option<&Stage>, Vec<T>)> = Vec::new();
+    for item in items {
+        let stage = stage_of(check_of(&item));
         match found.iter_mut().find(|(other, _)| *other == stage) {
-            Some((_, group)) => group.push(check),
-            None => found.push((stage, vec![check])),
+            Some((_, group)) => group.push(item),
+            None => found.push((stage, vec![item])),
         }
     }
     // The sort is stable: own stages are all alike to it.

@@ -77,6 +77,7 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
         .or_else(|| super::done::unusable(&config.done))
         .or_else(|| super::workspace::unusable(&config.workspace))
         .or_else(|| super::seal::unusable(&config.seal))
+        .or_else(|| super::protect::unusable(&config.protect))
 }
 
 /// The first pattern of a list that cannot be read.
@@ -244,8 +245,24 @@ fn in_table(table: &Table, fields: &[Field], path: &mut Vec<Step>, root: &Shape)
     Some(Finding { path: path.clone(), on_key: false, message, hint: None })
 }
 
+/// Keys of the first edition, and what to write in their place.
+const RETIRED: [(&str, &str); 6] = [
+    ("tamper", "tests and configuration are compared with those from before the work: say what is protected in [protect]"),
+    ("own_check", "say how well a story has to be proven in [done]: minimum = \"agent-tested\""),
+    ("clean", "checks run in workspaces, with the folders that git ignores: say how each is shown in [workspace] folders"),
+    ("gate.where", "every gate runs in a workspace with exactly the files that are judged: leave it out, or see [workspace]"),
+    ("gate.share", "folders that git ignores are there by themselves: say how each is shown in [workspace] folders"),
+    ("gate.setup", "dependency folders of your checkout are there by themselves: see [workspace] folders"),
+];
+
 fn unknown(key: &str, fields: &[Field], path: &[Step], root: &Shape) -> Finding {
     let here = spelled(&path[..path.len() - 1]);
+    let whole = spelled(path);
+    let keys: Vec<Step> = path.iter().filter(|step| matches!(step, Step::Key(_))).cloned().collect();
+    if let Some((_, instead)) = RETIRED.iter().find(|(name, _)| *name == spelled(&keys)) {
+        let message = format!("`{whole}` is not a setting any more");
+        return Finding { path: path.to_vec(), on_key: true, message, hint: Some((*instead).to_owned()) };
+    }
     let list = || {
         let names: Vec<_> = fields.iter().map(|field| format!("`{}`", field.key)).collect();
         let of = if here.is_empty() { String::new() } else { format!(" of `{here}`") };

@@ -6,6 +6,7 @@ use super::diagnose::{Finding, Step};
 use super::suggest::nearest;
 use crate::check::CommandSpec;
 use crate::done::{Condition, DoneSettings, JudgeAgent, MOST_COMPLEX, OwnCondition, Prover};
+use crate::verify::Proof;
 
 /// The first fault of settings that have the right shape.
 pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
@@ -16,6 +17,11 @@ pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
             format!("a complexity is a number from 1 to {most}, not {complexity}"),
             None,
         ));
+    }
+    if done.minimum == Proof::Unchecked {
+        let hint = "`verdone run --unchecked` commits stories that nothing checks".to_owned();
+        let message = "`done.minimum` cannot be \"unchecked\"".to_owned();
+        return Some(fault(vec![key("minimum")], message, Some(hint)));
     }
     let mut names = BTreeSet::new();
     for (n, own) in done.condition.iter().enumerate() {
@@ -108,6 +114,7 @@ fn fault(path: Vec<Step>, message: String, hint: Option<String>) -> Finding {
 mod tests {
     use crate::config::alone;
     use crate::done::{Profile, Prover, RalphState};
+    use crate::verify::Proof;
 
     #[test]
     fn conditions_that_nobody_knows_or_proves_are_faults_of_their_line() {
@@ -158,5 +165,24 @@ mod tests {
         let none = alone("c.toml", "").unwrap().done;
         assert!(none.requires("quality_passed") && !none.requires("plan_approved") && !none.asks_more_than_a_run());
         assert!(!none.judge.enabled && none.ci.command.is_none());
+    }
+
+    #[test]
+    fn the_minimum_is_untested_unless_it_is_set_and_never_unchecked() {
+        let minimum = |line: &str| alone("c.toml", &format!("[done]\n{line}\n"));
+        for (line, expected) in [
+            ("", Proof::Untested),
+            ("minimum = \"untested\"", Proof::Untested),
+            ("minimum = \"agent-tested\"", Proof::AgentTested),
+            ("minimum = \"verified\"", Proof::Verified),
+        ] {
+            assert_eq!(minimum(line).unwrap().done.minimum, expected, "{line}");
+        }
+        let problem = minimum("minimum = \"unchecked\"").unwrap_err();
+        assert_eq!(problem.to_string(), "c.toml:2:11: `done.minimum` cannot be \"unchecked\"");
+        assert!(problem.hint.unwrap().contains("verdone run --unchecked"));
+        let problem = minimum("minimum = \"verifed\"").unwrap_err();
+        assert!(problem.to_string().starts_with("c.toml:2:11: `done.minimum` cannot be \"verifed\""), "{problem}");
+        assert_eq!(problem.hint.as_deref(), Some("did you mean \"verified\"?"));
     }
 }

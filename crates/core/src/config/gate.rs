@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::diagnose::{Finding, Step};
 use super::suggest::nearest;
-use crate::check::{Gate, Stage, Where};
+use super::workspace::{is_everything, not_a_place};
+use crate::check::{Gate, Stage};
 use crate::pattern;
 use crate::scope;
 
@@ -49,13 +50,17 @@ fn fault(gate: &Gate, twice: bool) -> Option<Fault> {
         let below = vec![key("when"), key("complexity_at_least")];
         return Some((below, format!("a complexity is a number from 1 to {MOST_COMPLEXITY}"), None));
     }
-    if let Some(number) = gate.setup.iter().position(crate::check::CommandSpec::is_empty) {
-        return Some((vec![key("setup"), Step::Index(number)], "a command of the setup is empty".to_owned(), None));
-    }
     if let Some(name) = gate.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
         return Some((vec![key("env")], format!("{name:?} is not a variable name"), None));
     }
-    clean_fault(gate).or_else(|| path_fault(gate))
+    hidden_fault(gate).or_else(|| path_fault(gate))
+}
+
+/// That it lies outside of the repository is found out when it is used.
+fn hidden_fault(gate: &Gate) -> Option<Fault> {
+    let path = gate.hidden.as_ref()?.to_str().unwrap_or_default();
+    let why = not_a_place(path).or_else(|| is_everything(path).then_some("is too broad: name a folder in it"))?;
+    Some((vec![key("hidden")], format!("the hidden folder of gate {:?} {why}", gate.name), None))
 }
 
 /// A slip in the name of a built-in stage would be an own stage that runs at another time.
@@ -76,13 +81,6 @@ fn stage_fault(n: usize, stage: &Stage) -> Option<Fault> {
     None
 }
 
-fn clean_fault(gate: &Gate) -> Option<Fault> {
-    let unused = [("setup", gate.setup.is_empty()), ("share", gate.share.is_empty())].into_iter().find(|(_, empty)| !empty);
-    let (field, _) = unused.filter(|_| gate.place != Where::Clean)?;
-    let message = format!("`{field}` is for a gate that runs in a clean tree, and {:?} runs in place", gate.name);
-    Some((vec![key(field)], message, Some("add where = \"clean\", or leave it out".to_owned())))
-}
-
 /// Paths that have to lie below the project. Inputs may lie anywhere.
 fn path_fault(gate: &Gate) -> Option<Fault> {
     let unreadable = |path: &String| pattern::check(path).err().map(|error| (error.to_string(), Some(error.hint.to_owned())));
@@ -98,13 +96,7 @@ fn path_fault(gate: &Gate) -> Option<Fault> {
         Some((below, message, hint))
     };
     let empty = |pattern: &String| pattern.trim().is_empty().then(|| ("an empty pattern".to_owned(), None));
-    let everything = gate.share.iter().position(|path| scope::list([path.as_str()].into_iter()).paths == ["."]);
-    if let Some(number) = everything {
-        let below = vec![key("share"), Step::Index(number)];
-        return Some((below, "sharing the whole project would not leave a clean tree".to_owned(), None));
-    }
     listed(&["when", "paths"], &gate.when.paths, &unusable)
-        .or_else(|| listed(&["share"], &gate.share, &outside))
         .or_else(|| listed(&["inputs"], &gate.inputs, &|pattern| empty(pattern).or_else(|| unreadable(pattern))))
         .or_else(|| gate.junit.as_ref().and_then(unusable).map(|(message, hint)| (vec![key("junit")], message, hint)))
 }
@@ -115,7 +107,10 @@ fn key(name: &str) -> Step {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use crate::config::alone;
+    use crate::span::Span;
 
     const HEAD: &str = "[[gate]]\nname = \"g\"\ncommand = \"make\"\n";
 
@@ -138,12 +133,6 @@ mod tests {
             ("when = { paths = \"src\" }", "c.toml:4:18: `gate[0].when.paths` has to be a list"),
             ("when = { paths = [\"a\", \"../b\"] }", "c.toml:4:24: \"../b\" is not a path inside the project"),
             ("when = { complexity_at_least = 11 }", "c.toml:4:32: a complexity is a number from 1 to 10"),
-            ("where = \"cleen\"", "c.toml:4:9: `gate[0].where` cannot be \"cleen\""),
-            ("setup = [\"npm ci\"]", "c.toml:4:9: `setup` is for a gate that runs in a clean tree"),
-            ("where = \"clean\"\nsetup = [\"\"]", "c.toml:5:10: a command of the setup is empty"),
-            ("share = [\"node_modules\"]", "c.toml:4:9: `share` is for a gate that runs in a clean tree"),
-            ("where = \"clean\"\nshare = [\"/etc\"]", "c.toml:5:10: \"/etc\" is not a path inside the project"),
-            ("where = \"clean\"\nshare = [\".\"]", "c.toml:5:10: sharing the whole project"),
             ("when = { paths = [\"a\", \"src/[ab\"] }", "c.toml:4:24: \"src/[ab\" is not a valid pattern: `[` is not closed"),
             ("inputs = [\"a.{x,y\"]", "c.toml:4:11: \"a.{x,y\" is not a valid pattern: `{` is not closed"),
             ("junit = \"a}.xml\"", "c.toml:4:9: \"a}.xml\" is not a valid pattern: `}` without a `{`"),
@@ -152,6 +141,13 @@ mod tests {
             ("retries = 11", "c.toml:4:11: a gate can be tried again at most 10 times"),
             ("zero_tests = \"okay\"", "c.toml:4:14: `gate[0].zero_tests` cannot be \"okay\""),
             ("junit = \"../x.xml\"", "c.toml:4:9: \"../x.xml\" is not a path inside the project"),
+            ("where = \"clean\"", "c.toml:4:1: `gate[0].where` is not a setting any more"),
+            ("setup = [\"npm ci\"]", "c.toml:4:1: `gate[0].setup` is not a setting any more"),
+            ("share = [\"node_modules\"]", "c.toml:4:1: `gate[0].share` is not a setting any more"),
+            ("hidden = \"tests\"", "c.toml:4:10: the hidden folder of gate \"g\" must be absolute or start with `~/`"),
+            ("hidden = \"\"", "c.toml:4:10: the hidden folder of gate \"g\" must be absolute"),
+            ("hidden = \"~/a/../b\"", "c.toml:4:10: the hidden folder of gate \"g\" cannot have `..` in it"),
+            ("hidden = \"~/\"", "c.toml:4:10: the hidden folder of gate \"g\" is too broad"),
             ("retrys = 1", "c.toml:4:1: unknown key `retrys` in `gate[0]`"),
         ] {
             let problem = alone("c.toml", &format!("{HEAD}{line}\n")).expect_err(line).to_string();
@@ -163,8 +159,8 @@ mod tests {
     fn every_key_of_a_gate_can_be_set() {
         let text = format!(
             "{HEAD}stage = \"smoke\"\ntimeout = \"1m\"\nblocking = false\nwhen = {{ paths = [\"src/**\"], complexity_at_least = 7 }}\n\
-             where = \"clean\"\nsetup = [\"npm ci\"]\nshare = [\"node_modules\"]\ninputs = [\"/etc/hosts\", \".env\"]\n\
-             env = {{ CI = \"1\" }}\nretries = 2\nzero_tests = \"ok\"\njunit = \"target/**/*.xml\"\n\
+             inputs = [\"/etc/hosts\", \".env\"]\n\
+             env = {{ CI = \"1\" }}\nretries = 2\nzero_tests = \"ok\"\njunit = \"target/**/*.xml\"\nhidden = \"~/hidden\"\n\
              [[gate]]\nname = \"h\"\ncommand = \"x\"\nwhen = \"always\"\n\
              [gates]\nparallel = 1\nstop_at_failing_stage = false\ncache = false\n"
         );
@@ -173,6 +169,8 @@ mod tests {
         assert_eq!(config.gate[0].stage.name(), "smoke");
         assert!(config.gate[1].when.is_always());
         assert_eq!((config.gates.parallel, config.gates.cache), (1, false));
+        let check = config.gate[0].check(Span::from_secs(1));
+        assert_eq!(check.terms.hidden.as_deref(), Some(Path::new("~/hidden")));
     }
 
     #[test]

@@ -9,6 +9,22 @@ use serde::{Deserialize, Serialize};
 pub struct RunSettings {
     /// When the run's commits come to your branch. They are on the run's own branch in any case.
     pub land: LandMode,
+    /// What happens to a story that needs a review. The default is `stack` if no story of the plan depends on another, otherwise
+    /// `continue`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_review: Option<OnReview>,
+}
+
+/// What happens to a story that needs a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnReview {
+    /// Its work is kept aside, and the run continues with stories that do not depend on it.
+    Continue,
+    /// The run ends.
+    Stop,
+    /// Later stories build on it. None of them lands before you accept it.
+    Stack,
 }
 
 /// When the run's commits come to the user's branch.
@@ -43,5 +59,19 @@ mod tests {
         assert!(problem.to_string().starts_with("c.toml:2:8: `run.land` cannot be \"of\""), "{problem}");
         let problem = alone("c.toml", "[run]\nlant = \"off\"\n").unwrap_err();
         assert_eq!(problem.hint.as_deref(), Some("did you mean `land`?"));
+    }
+
+    #[test]
+    fn what_becomes_of_a_review_is_left_open_unless_it_is_said() {
+        for (text, expected) in [
+            ("", None),
+            ("[run]\non_review = \"continue\"\n", Some(OnReview::Continue)),
+            ("[run]\non_review = \"stop\"\n", Some(OnReview::Stop)),
+            ("[run]\non_review = \"stack\"\n", Some(OnReview::Stack)),
+        ] {
+            assert_eq!(alone("c.toml", text).unwrap().run.on_review, expected, "{text}");
+        }
+        let problem = alone("c.toml", "[run]\non_review = \"stak\"\n").unwrap_err();
+        assert!(problem.to_string().starts_with("c.toml:2:13: `run.on_review` cannot be \"stak\""), "{problem}");
     }
 }

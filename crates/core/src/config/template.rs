@@ -160,6 +160,7 @@ fn shown(field: &Field) -> String {
             "complexity" => "5".to_owned(),
             "command" => quote("./ask.sh"),
             "state" => quote("~/.local/state/verdone"),
+            "on_review" => quote("stack"),
             _ => quote(""),
         },
     }
@@ -248,14 +249,13 @@ mod tests {
         (config.agent.claude.model, config.agent.claude.effort) = (None, None);
         config.agent.command.run = None;
         config.agent.scripted.script = None;
-        config.clean.test = None;
         config.gate.clear();
         config.policy.rule.clear();
         config.after_tool.clear();
         config.done.condition.clear();
         (config.done.complexity, config.done.judge.command, config.done.ci.command) = (None, None, None);
         config.done.judge.model = None;
-        config.workspace.state = None;
+        (config.workspace.state, config.run.on_review) = (None, None);
         assert_eq!(config, Config::default());
     }
 

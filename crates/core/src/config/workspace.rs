@@ -13,7 +13,8 @@ use super::diagnose::{Finding, Step};
 #[serde(default, deny_unknown_fields)]
 pub struct WorkspaceSettings {
     /// How folders that git ignores are shown, by their path relative to the project: `node_modules = "copy"`. A mode also
-    /// applies to everything below the folder. Every ignored folder that is not named here is shown as "overlay".
+    /// applies to everything below the folder. An ignored folder that is not named here is shown as "cache" if its name is that of
+    /// a well-known build folder (`target`, `__pycache__`, …), otherwise as "overlay".
     pub folders: BTreeMap<String, FolderMode>,
     /// The largest ignored file, in bytes, that is copied in. Folders are not copied, unless their mode says so.
     pub copy_file_bytes: u64,
@@ -46,10 +47,12 @@ impl Default for WorkspaceSettings {
 }
 
 impl WorkspaceSettings {
-    /// The mode of a folder, by its path relative to the project: that of the longest entry that names it or a folder around it.
+    /// The mode of a folder, by its path relative to the project: that of the longest entry that names it or a folder around it, or
+    /// what its name suggests.
     pub fn mode_of(&self, folder: &Path) -> FolderMode {
         let named = self.folders.iter().filter(|(name, _)| folder.starts_with(clean(name)));
-        named.max_by_key(|(name, _)| clean(name).components().count()).map_or(FolderMode::default(), |(_, mode)| *mode)
+        let longest = named.max_by_key(|(name, _)| clean(name).components().count());
+        longest.map_or_else(|| FolderMode::suggested_by(folder), |(_, mode)| *mode)
     }
 }
 
@@ -58,6 +61,22 @@ fn clean(name: &str) -> &Path {
     Path::new(name.trim_start_matches("./"))
 }
 
+/// Folders that tools fill from the sources alone, offline, whenever they are missing. Not `dist` or `build`: other commands
+/// may need what is in them.
+const BUILD_FOLDERS: [&str; 11] = [
+    "target",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".gradle",
+    ".stack-work",
+    ".zig-cache",
+    "zig-cache",
+    ".parcel-cache",
+    ".turbo",
+];
+
 /// How an ignored folder of the checkout is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -65,12 +84,22 @@ pub enum FolderMode {
     /// Copy-on-write: what is written stays in the workspace. The folder itself cannot be removed or renamed inside.
     #[default]
     Overlay,
+    /// Like "overlay", for build output: what the checks of a committed story built is kept; checks that start cold do not see it.
+    Cache,
     /// A copy: slower to start, but an ordinary folder, unaffected by your own changes.
     Copy,
     /// Your folder, read-only.
     ReadOnly,
     /// Not shown.
     None,
+}
+
+impl FolderMode {
+    /// The mode of a folder that no setting names.
+    pub fn suggested_by(folder: &Path) -> Self {
+        let is_build_folder = folder.file_name().is_some_and(|name| BUILD_FOLDERS.iter().any(|known| name == *known));
+        if is_build_folder { Self::Cache } else { Self::Overlay }
+    }
 }
 
 /// Where agents and checks see the project.
@@ -167,9 +196,14 @@ mod tests {
     fn every_setting_is_read() {
         let text = "[workspace]\ncopy_file_bytes = 1\ncopy_total_bytes = 2\npath = \"own\"\nstate = \"~/big/verdone\"\n\
                     home = \"read-only\"\nwritable = [\"~/.cache/sccache\"]\n\
-                    [workspace.folders]\nnode_modules = \"copy\"\n\"web/dist\" = \"none\"\nvendor = \"read-only\"\n";
+                    [workspace.folders]\nnode_modules = \"copy\"\n\"web/dist\" = \"none\"\nvendor = \"read-only\"\nbuild = \"cache\"\n";
         let found = alone("c.toml", text).unwrap().workspace;
-        let folders = [("node_modules", FolderMode::Copy), ("vendor", FolderMode::ReadOnly), ("web/dist", FolderMode::None)];
+        let folders = [
+            ("build", FolderMode::Cache),
+            ("node_modules", FolderMode::Copy),
+            ("vendor", FolderMode::ReadOnly),
+            ("web/dist", FolderMode::None),
+        ];
         let expected = WorkspaceSettings {
             folders: folders.map(|(name, mode)| (name.to_owned(), mode)).into(),
             copy_file_bytes: 1,
@@ -194,7 +228,12 @@ mod tests {
             ("web/node_modules", FolderMode::Copy),
             ("web/node_modules/x", FolderMode::Copy),
             ("website", FolderMode::Overlay),
-            ("target", FolderMode::Overlay),
+            ("web/target", FolderMode::None),
+            ("target", FolderMode::Cache),
+            ("crates/a/target", FolderMode::Cache),
+            ("a/__pycache__", FolderMode::Cache),
+            ("target/debug", FolderMode::Overlay),
+            ("dist", FolderMode::Overlay),
         ] {
             assert_eq!(settings.mode_of(Path::new(folder)), mode, "{folder}");
         }

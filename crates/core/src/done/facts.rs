@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DoneSettings, stated_complexity};
-use crate::tamper::{Alarm, Response, TamperSettings};
 
 /// Everything that the conditions are judged by. The default knows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +21,8 @@ pub struct Facts {
     pub lessons: Lessons,
     pub ci: CiFact,
     pub judge: JudgeFact,
-    pub tamper: TamperFact,
+    /// Why a person has to look at work that passes, a sentence each.
+    pub doubts: Vec<String>,
     /// Tasks of the session that are not finished, by their subjects.
     pub tasks: Vec<String>,
     /// What other tools wrote about the session.
@@ -186,11 +186,9 @@ impl Default for Lessons {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CiFact {
-    /// No command is configured.
+    /// CI was not asked.
     #[default]
     Off,
-    /// There is no commit yet that CI could know.
-    NotYet,
     Green {
         commit: String,
     },
@@ -201,33 +199,6 @@ pub enum CiFact {
         commit: String,
         said: String,
     },
-}
-
-/// What was done to tests, gates and their settings since the session's loop last verified something.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum TamperFact {
-    /// Nothing that is worth more than a report, or nobody compared.
-    #[default]
-    Nothing,
-    /// A human has to look at it.
-    Doubted {
-        why: String,
-    },
-    Refused {
-        why: String,
-    },
-}
-
-impl TamperFact {
-    /// What alarms mean by the settings.
-    pub fn of(settings: TamperSettings, alarms: &[Alarm]) -> Self {
-        let why = settings.refusal(alarms).unwrap_or_default();
-        match settings.gravest(alarms).0 {
-            Response::Report => Self::Nothing,
-            Response::Ask => Self::Doubted { why },
-            Response::Refuse => Self::Refused { why },
-        }
-    }
 }
 
 /// What a second agent said that was asked to refute the work.

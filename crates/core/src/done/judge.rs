@@ -3,7 +3,7 @@
 use super::{
     ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, DoneReport, DoneSettings, Facts, GateFact, GitFact, JudgeFact,
     JudgeSettings, Judged, Lessons, Memory, Outcome, OwnCondition, PlanFact, Profile, Prover, StateFile, TASKS_CLOSED,
-    TamperFact, UNKNOWN_COMPLEXITY,
+    UNKNOWN_COMPLEXITY,
 };
 
 /// How many names a sentence lists.
@@ -80,41 +80,50 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
             });
         }
     }
-    // A gate is worth no more than what it runs.
-    conditions.extend(untampered(&facts.tamper).map(|outcome| Judged {
-        name: "untampered".to_owned(),
-        required: true,
-        outcome,
-        prover: Prover::Git,
-    }));
+    // Checks that pass only because tests or settings were changed prove nothing yet.
+    if !facts.doubts.is_empty() {
+        let outcome = unknown(format!("a person has to look at it: {}", facts.doubts.join("; ")));
+        conditions.push(Judged { name: "no_review".to_owned(), required: true, outcome, prover: Prover::Git });
+    }
     conditions.push(Judged { name: TASKS_CLOSED.to_owned(), required: true, outcome: tasks(facts), prover: Prover::Record });
     conditions.push(Judged { name: "state_files".to_owned(), required: true, outcome: state(facts), prover: Prover::State });
     DoneReport { conditions }
 }
 
-/// What would be missing although an agent did everything that it can: a run that cannot end well need not begin. `plan` has the
-/// complexity of its hardest open story.
-pub fn out_of_reach<'s>(settings: &DoneSettings, plan: PlanFact, stages: impl Iterator<Item = &'s str>) -> Vec<String> {
+/// What is known before any work on a story.
+#[derive(Debug, Clone)]
+pub struct Prospect<'s> {
+    /// With the story's complexity and questions.
+    pub plan: PlanFact,
+    pub has_own_checks: bool,
+    /// Those that have a gate.
+    pub stages: &'s [String],
+}
+
+/// The report if the agent did everything that it can, every check passed, and CI and the judge found nothing. Work that is not done
+/// even then need not begin.
+pub fn best_case(settings: &DoneSettings, prospect: Prospect<'_>) -> DoneReport {
+    let Prospect { plan, has_own_checks, stages } = prospect;
     let green = || GateFact::Green { checks: vec!["all".to_owned()] };
     let claim = |name: &str| Claim { at: String::new(), name: name.to_owned(), note: "said".to_owned(), complexity: Some(1) };
     let mut facts = Facts {
         memory: Memory::Queried { by: String::new() },
         plan,
         git: GitFact::Seen { changed: 1, outside: Vec::new(), uncommitted: Vec::new() },
-        gates: stages.map(|stage| (stage.to_owned(), green())).collect(),
-        own_checks: green(),
+        gates: stages.iter().map(|stage| (stage.clone(), green())).collect(),
+        own_checks: if has_own_checks { green() } else { GateFact::NotConfigured },
         claims: settings.names().into_iter().map(claim).collect(),
         lessons: Lessons::New,
-        ci: CiFact::NotYet,
+        ci: if settings.ci.command.is_some() { CiFact::Green { commit: String::new() } } else { CiFact::Off },
         judge: JudgeFact::Off,
-        tamper: TamperFact::Nothing,
+        doubts: Vec::new(),
         tasks: Vec::new(),
         state_files: Vec::new(),
     };
     if settings.wants_judge(complexity(settings, &facts).value) {
         facts.judge = JudgeFact::Holds;
     }
-    judge(settings, &facts).open()
+    judge(settings, &facts)
 }
 
 fn built_in(condition: Condition, settings: &DoneSettings, facts: &Facts, complexity: Complexity) -> (Outcome, Prover) {
@@ -143,7 +152,7 @@ fn own_condition(own: &OwnCondition, settings: &DoneSettings, facts: &Facts, com
         Prover::Git => implemented(&facts.git, settings.profile),
         Prover::Plan => approved(&facts.plan),
         Prover::Claim => claimed(&own.name, facts),
-        Prover::Ci => ci(&facts.ci),
+        Prover::Ci => ci(settings, &facts.ci),
         Prover::Judge => judged(settings, &facts.judge, complexity.value),
         Prover::Record | Prover::Lessons | Prover::State => unknown("a config cannot name this prover"),
     };
@@ -304,9 +313,7 @@ fn adversarial(settings: &DoneSettings, facts: &Facts, complexity: u8) -> (Outco
 fn judged(settings: &DoneSettings, judge: &JudgeFact, complexity: u8) -> Outcome {
     let JudgeSettings { enabled, min_complexity, .. } = &settings.judge;
     match judge {
-        JudgeFact::Off if !enabled => {
-            unknown("the judge was not asked: set `enabled = true` in [done.judge], then run `verdone done --ask`")
-        }
+        JudgeFact::Off if !enabled => unknown("the judge cannot be asked: set `enabled = true` in [done.judge]"),
         JudgeFact::Off if u32::from(complexity) < *min_complexity => unknown(format!(
             "the judge is asked from complexity {min_complexity} on, and this counts as {complexity}: lower `min_complexity` in [done.judge]"
         )),
@@ -348,26 +355,15 @@ fn claimed(name: &str, facts: &Facts) -> Outcome {
     }
 }
 
-fn ci(ci: &CiFact) -> Outcome {
+fn ci(settings: &DoneSettings, ci: &CiFact) -> Outcome {
     match ci {
-        CiFact::Off => unknown("CI was not asked: set `command` in [done.ci], then run `verdone done --ask`"),
-        CiFact::NotYet => not_needed("CI knows commits, and there is none yet: `verdone done --ask` asks it later"),
+        CiFact::Off if settings.ci.command.is_none() => unknown("CI cannot be asked: set `command` in [done.ci]"),
+        CiFact::Off => unknown("CI was not asked: run `verdone done --ask`"),
         CiFact::Green { commit } => held(format!("CI is green for {commit}")),
         CiFact::Unknown { why } => unknown(why),
         CiFact::Red { commit, said } => {
             let said = if said.is_empty() { String::new() } else { format!(": {said}") };
             missing(format!("CI is red for {commit}{said}"), "Mend what fails there")
-        }
-    }
-}
-
-/// Nothing where there is nothing to tell.
-fn untampered(tamper: &TamperFact) -> Option<Outcome> {
-    match tamper {
-        TamperFact::Nothing => None,
-        TamperFact::Doubted { why } => Some(unknown(format!("unproven: {why}"))),
-        TamperFact::Refused { why } => {
-            Some(missing(why, "If it is meant, the user names it in the plan and starts the loop anew"))
         }
     }
 }

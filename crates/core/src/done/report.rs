@@ -91,6 +91,15 @@ impl DoneReport {
         self.required().filter_map(line).collect()
     }
 
+    /// Required conditions that nobody could tell anything about, a line each.
+    pub fn unknown(&self) -> Vec<String> {
+        let line = |judged: &Judged| match &judged.outcome {
+            Outcome::Unknown { why } => Some(format!("{}: {why}", judged.name)),
+            Outcome::Held { .. } | Outcome::NotNeeded { .. } | Outcome::Missing { .. } => None,
+        };
+        self.required().filter_map(line).collect()
+    }
+
     pub fn get(&self, name: &str) -> Option<&Judged> {
         self.conditions.iter().find(|judged| judged.name == name)
     }

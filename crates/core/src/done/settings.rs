@@ -8,11 +8,14 @@ use crate::agent::PromptVia;
 use crate::check::CommandSpec;
 use crate::money::Usd;
 use crate::span::Span;
+use crate::verify::Proof;
 
 /// What has to hold before work is done.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DoneSettings {
+    /// The weakest proof that counts as done: `untested`, `agent-tested` or `verified`. `Proof:` in a story overrides it.
+    pub minimum: Proof,
     /// Which conditions count.
     pub profile: Profile,
     /// The conditions that count, by name, instead of those of the profile. Empty means those of the profile and your own.
@@ -26,6 +29,21 @@ pub struct DoneSettings {
     pub condition: Vec<OwnCondition>,
     pub judge: JudgeSettings,
     pub ci: CiSettings,
+}
+
+impl Default for DoneSettings {
+    fn default() -> Self {
+        Self {
+            minimum: Proof::Untested,
+            profile: Profile::default(),
+            require: Vec::new(),
+            complexity: None,
+            ralph_state: RalphState::default(),
+            condition: Vec::new(),
+            judge: JudgeSettings::default(),
+            ci: CiSettings::default(),
+        }
+    }
 }
 
 /// A list of conditions.
@@ -124,7 +142,8 @@ pub enum JudgeAgent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CiSettings {
-    /// What is started: a string for `sh -c`, or a list of words.
+    /// What is started, with your rights and in the project's folder: a string for `sh -c`, or a list of words. A question that takes
+    /// longer than a minute is asked again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
     /// How long it is asked again and again.

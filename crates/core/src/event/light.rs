@@ -7,12 +7,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Event, Place, Recorded, SCHEMA_VERSION, TurnTests, VerifyOutcome};
+use super::{Event, Place, Recorded, SCHEMA_VERSION, TurnTests, Verified};
 use crate::agent::{TurnOutcome, Usage};
 use crate::done::JudgeRecord;
 use crate::id::Oid;
-use crate::tamper::Alarm;
-use crate::verdict::StoryVerdict;
+use crate::verify::{Outcome, Proof, ProtectedChange, Reason, Surface, TreeIds, VerifyReport};
 
 /// The name of a line's event, without reading the line. Nothing where it is not spelled as we write it, or in another version;
 /// nor where it does not say its active time, which only a look at its neighbours could tell.
@@ -67,27 +66,16 @@ pub fn light(line: &[u8]) -> Option<Light> {
                 claim: None,
             }
         })?,
-        b"verified" => read(line, |Verification { place, outcome, restored, alarms, judge }| {
-            let (tree, changed, runs, reason) = (None, 0, Vec::new(), None);
-            Event::Verified {
-                place,
-                outcome,
-                tree,
-                changed,
-                runs,
-                reason,
-                restored,
-                alarms,
-                agent_test: None,
-                as_before: None,
-                judge,
-            }
-        })?,
-        b"committed" => read(line, |Committed { place, commit, verdict }| Event::Committed {
+        b"verified" => match read(line, verified) {
+            Some(event) => event,
+            None => return whole(line),
+        },
+        b"committed" => read(line, |Committed { place, commit, proof, outcome }| Event::Committed {
             place,
             commit,
             tree: Oid(String::new()),
-            verdict,
+            proof,
+            outcome,
             base: None,
             files: 0,
             evidence: None,
@@ -96,7 +84,7 @@ pub fn light(line: &[u8]) -> Option<Light> {
         })?,
         // What is taken back has to be known in full.
         b"undone" => return None,
-        _ => return serde_json::from_slice(line).ok().map(|recorded| Light::Counted(Box::new(recorded))),
+        _ => return whole(line),
     };
     Some(Light::Counted(Box::new(Recorded { v: SCHEMA_VERSION, seq: 0, at: Timestamp::UNIX_EPOCH, active_ms: Some(0), event })))
 }
@@ -123,14 +111,27 @@ struct Turn {
 #[derive(Deserialize)]
 struct Verification {
     place: Place,
-    outcome: VerifyOutcome,
     #[serde(default)]
     restored: Vec<String>,
-    #[serde(default)]
-    alarms: Vec<Alarm>,
+    report: Report,
     /// It may have cost something.
     #[serde(default)]
-    judge: Option<Box<JudgeRecord>>,
+    judge: Option<JudgeRecord>,
+}
+
+#[derive(Deserialize)]
+struct Report {
+    outcome: Outcome,
+    reasons: Vec<Reason>,
+    #[serde(default)]
+    protected: Vec<ProtectedChange>,
+}
+
+fn verified(seen: Verification) -> Event {
+    let Verification { place, restored, report: Report { outcome, reasons, protected }, judge } = seen;
+    let empty = VerifyReport::empty(Surface::Run, Some(place.story.clone()), TreeIds::of_attempt(Oid(String::new())));
+    let report = VerifyReport { outcome, reasons, protected, ..empty };
+    Event::Verified(Box::new(Verified { place, changed: 0, restored, report, judge }))
 }
 
 #[derive(Deserialize)]
@@ -138,7 +139,14 @@ struct Committed {
     place: Place,
     /// It may have to be landed.
     commit: Oid,
-    verdict: StoryVerdict,
+    #[serde(alias = "verdict")]
+    proof: Proof,
+    #[serde(default = "super::done")]
+    outcome: Outcome,
+}
+
+fn whole(line: &[u8]) -> Option<Light> {
+    serde_json::from_slice(line).ok().map(|recorded| Light::Counted(Box::new(recorded)))
 }
 
 fn read<T: DeserializeOwned>(line: &[u8], event: impl FnOnce(T) -> Event) -> Option<Event> {

@@ -1,15 +1,13 @@
-//! Checks and alarms as a note keeps them.
+//! Checks and a person's word as a note keeps them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, TestCount};
-use crate::proof::AsBefore;
-use crate::tamper::Alarm;
 
 /// One check as evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Proof {
+pub struct NotedCheck {
     pub name: String,
     pub origin: CheckOrigin,
     pub command: CommandSpec,
@@ -29,47 +27,17 @@ pub struct Proof {
     pub tests: Option<TestCount>,
 }
 
-/// A sign of tampering, as the note keeps it.
+/// A person's word for a story that needed a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotedAlarm {
-    pub kind: String,
-    pub severity: String,
-    pub path: String,
-    pub text: String,
+pub struct Acceptance {
+    /// Who, as git knows them.
+    pub by: String,
+    pub at: String,
+    /// What they were shown.
+    pub reasons: Vec<String>,
 }
 
-/// A story's own checks as they were, as the note keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotedAsBefore {
-    /// What the attempt changed and the checks run.
-    pub files: Vec<String>,
-    /// The checks with these files as they were, on the work.
-    pub runs: Vec<Proof>,
-    /// Why that leaves the story unproven, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<String>,
-}
-
-impl From<&AsBefore> for NotedAsBefore {
-    fn from(seen: &AsBefore) -> Self {
-        Self { files: seen.files.clone(), runs: seen.runs.iter().map(Proof::from).collect(), doubt: seen.doubt() }
-    }
-}
-
-impl From<&Alarm> for NotedAlarm {
-    fn from(alarm: &Alarm) -> Self {
-        let (kind, severity) = (alarm.kind.words().to_owned(), alarm.severity.words().to_owned());
-        Self { kind, severity, path: alarm.path.clone(), text: alarm.text.clone() }
-    }
-}
-
-impl NotedAsBefore {
-    pub(super) fn holds(&self) -> bool {
-        self.doubt.is_none() && !self.runs.is_empty() && self.runs.iter().all(|run| run.outcome.passed())
-    }
-}
-
-impl From<&CheckRun> for Proof {
+impl From<&CheckRun> for NotedCheck {
     fn from(run: &CheckRun) -> Self {
         Self {
             name: run.name.clone(),

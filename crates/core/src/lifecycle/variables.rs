@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::Script;
 use crate::finish::Finish;
 use crate::machine::EndedIteration;
+use crate::verify::StoryResult;
 
 /// Every variable is set under both.
 pub const PREFIXES: [&str; 2] = ["VERDONE_", "FRESHER_"];
@@ -71,9 +72,9 @@ pub const VARIABLES: [Variable; 17] = [
     variable("STORY", "id of the story that is worked on, or was", AROUND, story),
     variable(
         "VERDICT",
-        "`verified`, `unproven`, `unverified` or `failed`; empty if the iteration does not count",
+        "`verified`, `agent-tested`, `untested`, `unchecked`, `needs-review` or `failed`; empty if the iteration does not count",
         POST,
-        |_, facts| facts.last.and_then(|last| last.verdict).map_or("", crate::verdict::StoryVerdict::words).into(),
+        |_, facts| facts.last.and_then(|last| last.result).map_or("", StoryResult::name).into(),
     ),
     variable("FINISH_TYPE", "how the run ended", FINISHED, |_, facts| facts.finish.map_or("", Finish::name).into()),
     variable("TOTAL_ITERATIONS", "iterations of the run, skipped ones included", FINISHED, |_, facts| number(facts.iteration)),
@@ -123,12 +124,12 @@ mod tests {
 
     use super::*;
     use crate::id::StoryId;
-    use crate::verdict::StoryVerdict;
+    use crate::verify::Proof;
 
     fn given(script: Script) -> BTreeMap<String, String> {
         let last = EndedIteration {
             story: StoryId("US-1\0".to_owned()),
-            verdict: Some(StoryVerdict::Unproven),
+            result: Some(StoryResult::done(Proof::Untested)),
             exit_code: 124,
             duration_ms: 2_999,
         };
@@ -166,7 +167,7 @@ mod tests {
         ("COMMITS_MADE", "2", "np"),
         ("STORY", "US-2", "n"),
         ("STORY", "US-1", "p"),
-        ("VERDICT", "unproven", "p"),
+        ("VERDICT", "untested", "p"),
         ("FINISH_TYPE", "max_iterations", "f"),
         ("TOTAL_ITERATIONS", "3", "f"),
         ("TOTAL_COMMITS", "2", "f"),

@@ -1,15 +1,15 @@
 //! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
 
-use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State};
+use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, failing_sentence};
 use crate::active::ActiveTime;
 use crate::agent::TurnOutcome;
 use crate::check::CheckRun;
 use crate::control::Request;
-use crate::event::{Event, Place, Recorded, Rejection, TurnTests, VerifyOutcome, WaitCause};
+use crate::event::{Event, Place, Recorded, Rejection, TurnTests, Verified, WaitCause};
 use crate::finish::Finish;
-use crate::id::{Oid, StoryId};
-use crate::tamper::{Alarm, Severity};
-use crate::verdict::StoryVerdict;
+use crate::id::StoryId;
+use crate::plan::{Progress, Waiting};
+use crate::verify::{Outcome, StoryResult, VerifyReport};
 
 /// The exit code of wrong usage or config: an agent that cannot be started is one.
 const EXIT_CONFIG: u8 = 2;
@@ -20,13 +20,25 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     // After its reset, nobody knows what is used.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
     match &recorded.event {
-        Event::RunStarted { run, gates, evidence, seal, .. } => {
+        Event::RunStarted { run, gates, evidence, seal, reviews, session, .. } => {
             let mut active = ActiveTime::default();
             active.advance(recorded, false);
             let started_at = Some(recorded.at);
             let (gates, evidence) = (gates.clone(), evidence.clone());
-            let (phase, seal) = (Phase::Preparing, seal.clone());
-            *state = State { run: Some(run.clone()), started_at, active, phase, seal, gates, evidence, ..State::default() };
+            let (phase, seal, session) = (Phase::Preparing, seal.clone(), session.clone());
+            let progress = Progress { review: reviews.clone(), ..Progress::default() };
+            *state = State {
+                run: Some(run.clone()),
+                session,
+                started_at,
+                active,
+                phase,
+                seal,
+                gates,
+                evidence,
+                progress,
+                ..State::default()
+            };
         }
         Event::BaselineChecked { green, runs } => {
             state.baseline = (!green).then(|| Feedback::from_runs(runs));
@@ -37,9 +49,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.attempt = Some(begin(place, title, state));
             state.phase = Phase::Beginning;
         }
-        Event::AttemptStarted { base, .. } => {
+        Event::AttemptStarted { base, tree, .. } => {
             state.skips = 0;
-            with_attempt(state, |attempt| attempt.base.clone_from(base));
+            with_attempt(state, |attempt| (attempt.base, attempt.tree) = (base.clone(), tree.clone()));
             state.phase = Phase::RedChecking;
         }
         Event::RedChecked { red, runs, .. } => {
@@ -85,50 +97,51 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             state.phase = Phase::Waiting { until: *until, turn: place.clone() };
         }
-        Event::Verified { outcome, tree, changed, runs, reason, alarms, agent_test, as_before, judge, .. } => {
-            let cost = judge.as_ref().and_then(|judge| judge.usage.cost_usd).filter(|cost| cost.is_finite());
-            state.cost_usd += cost.unwrap_or(0.0);
-            with_attempt(state, |attempt| {
-                attempt.alarms.clone_from(alarms);
-                attempt.changed |= *changed > 0;
-                (attempt.agent_test, attempt.as_before, attempt.judge) = (None, None, None);
-                if let Some(cost) = cost {
-                    attempt.cost_usd = Some(attempt.cost_usd.unwrap_or(0.0) + cost);
-                }
-                if *outcome == VerifyOutcome::Passed {
-                    attempt.proof.clone_from(runs);
-                    attempt.agent_test = agent_test.as_deref().cloned();
-                    attempt.as_before = as_before.as_deref().cloned();
-                    attempt.judge = judge.as_deref().cloned();
-                    attempt.feedback = None;
-                } else {
-                    attempt.proof.clear();
-                    let tests = attempt.failing.clone();
-                    let alarms = alarms.iter().filter(|alarm| alarm.severity > Severity::Low).map(Alarm::sentence).collect();
-                    attempt.feedback = Some(Feedback { tests, alarms, ..feedback_of(outcome, runs, reason.as_deref()) });
-                    count_failure(attempt, tree.clone(), outcome, runs, reason.as_deref());
-                }
-            });
+        Event::Verified(verified) => {
+            state.cost_usd += verified.cost_usd().unwrap_or(0.0);
+            with_attempt(state, |attempt| fold_verified(attempt, verified));
         }
-        Event::CommitStarted { tree, verdict, gates, previous, criteria, .. } => {
+        Event::CommitStarted { tree, proof, outcome, gates, previous, .. } => {
             with_attempt(state, |attempt| {
                 attempt.gates.clone_from(gates);
                 attempt.previous.clone_from(previous);
-                attempt.criteria.clone_from(criteria);
             });
-            state.phase = Phase::Committing { tree: tree.clone(), verdict: *verdict };
+            state.phase = Phase::Committing { tree: tree.clone(), proof: *proof, outcome: *outcome };
         }
-        Event::Committed { place, verdict, evidence, commit, base, .. } => {
+        Event::Committed { place, proof, outcome, evidence, commit, base, .. } => {
             let story = place.story.clone();
             state.committed.push(CommittedStory { story, commit: commit.clone(), base: base.clone() });
             state.evidence = evidence.clone().or_else(|| state.evidence.take());
-            state.verdicts.insert(place.story.clone(), *verdict);
-            state.lessons.remove(&place.story);
+            let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
+            if *outcome == Outcome::NeedsReview {
+                state.progress.review.insert(place.story.clone(), Waiting::Stacked);
+            }
             state.commits += 1;
-            state.since_regression += 1;
-            (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
-            end_iteration(state, Some(*verdict), 0);
-            state.phase = Phase::Selecting;
+            settle(state, &place.story, result);
+        }
+        Event::Marked { place, proof, .. } => settle(state, &place.story, StoryResult::done(*proof)),
+        Event::ReviewNeeded { place, work, proof, .. } => {
+            let is_stacked = state.committed.iter().any(|committed| committed.commit == *work);
+            let waiting = if is_stacked { Waiting::Stacked } else { Waiting::Aside };
+            state.progress.review.insert(place.story.clone(), waiting);
+            let result = StoryResult { outcome: Outcome::NeedsReview, proof: Some(*proof) };
+            state.results.insert(place.story.clone(), result);
+            if let Some(last) = state.last_iteration.as_mut().filter(|last| last.story == place.story) {
+                last.result = Some(result);
+            }
+            (state.consecutive_failures, state.unchanged_iterations) = (0, 0);
+        }
+        Event::Accepted { story, proof, evidence, .. } => {
+            // The evidence of work that others were stacked on is not the last one.
+            if state.progress.review.remove(story) != Some(Waiting::Stacked) {
+                state.evidence = Some(evidence.clone());
+            }
+            state.results.insert(story.clone(), StoryResult { outcome: Outcome::Accepted, proof: Some(*proof) });
+        }
+        Event::Refused { story, by } => {
+            state.progress.review.remove(story);
+            state.progress.failed.insert(story.clone(), format!("rejected by {by}"));
+            state.results.insert(story.clone(), StoryResult::FAILED);
         }
         Event::CommitRefused { tree, message, .. } => {
             with_attempt(state, |attempt| {
@@ -158,12 +171,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::LandingStarted { .. } if !matches!(state.phase, Phase::Stopped { .. }) => state.phase = Phase::Landing,
         Event::Landed { .. } | Event::LandingRefused { .. } if state.phase == Phase::Landing => state.phase = Phase::Selecting,
         Event::RegressionStarted { at_end } => state.phase = Phase::Regressing { at_end: *at_end },
-        Event::RegressionChecked { doubted, .. } => {
-            for doubted in doubted {
-                if let Some(verdict) = state.verdicts.get_mut(&doubted.story) {
-                    *verdict = (*verdict).min(StoryVerdict::Unproven);
-                }
-            }
+        Event::RegressionChecked { .. } => {
             state.since_regression = 0;
             state.phase = Phase::Selecting;
         }
@@ -193,17 +201,28 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     }
 }
 
+/// The story came to something: the attempt at it is over.
+fn settle(state: &mut State, story: &StoryId, result: StoryResult) {
+    state.results.insert(story.clone(), result);
+    state.lessons.remove(story);
+    state.since_regression += 1;
+    (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
+    end_iteration(state, Some(result), 0);
+    state.phase = Phase::Selecting;
+}
+
 /// Whether an attempt was given up for a reason that lies outside of it.
 fn spends_nothing(rejection: &Rejection) -> bool {
     match rejection {
-        Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError => true,
+        Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::NeedsReview => {
+            true
+        }
         Rejection::ChecksFailed
         | Rejection::NothingChanged
         | Rejection::NoProgress
         | Rejection::TurnFailed
         | Rejection::TestsFailed
         | Rejection::CommitRefused
-        | Rejection::NeedsHuman
         | Rejection::AlreadyGreen => false,
     }
 }
@@ -220,37 +239,14 @@ fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
         | Rejection::TestsFailed
         | Rejection::CommitRefused
         | Rejection::AlreadyGreen
-        | Rejection::NeedsHuman
+        | Rejection::NeedsReview
         | Rejection::Stopped => None,
     }
 }
 
 fn begin(place: &Place, title: &str, state: &State) -> Attempt {
-    Attempt {
-        place: place.clone(),
-        title: title.to_owned(),
-        base: None,
-        red: None,
-        red_runs: Vec::new(),
-        proof: Vec::new(),
-        alarms: Vec::new(),
-        agent_test: None,
-        as_before: None,
-        judge: None,
-        criteria: Vec::new(),
-        since_ms: state.active.ms(),
-        changed: false,
-        failing: Vec::new(),
-        feedback: state.lessons.get(&place.story).cloned(),
-        notes: Vec::new(),
-        same_failure: (None, 0),
-        refused: None,
-        claim: None,
-        cost_usd: None,
-        sessions: Vec::new(),
-        gates: None,
-        previous: None,
-    }
+    let feedback = state.lessons.get(&place.story).cloned();
+    Attempt { since_ms: state.active.ms(), feedback, ..Attempt::new(place.clone(), title) }
 }
 
 fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
@@ -310,22 +306,25 @@ fn fatal(finish: Finish, outcome: &TurnOutcome, exit_code: u8) -> Fatal {
     Fatal { finish, reason: format!("the agent {}", outcome.words()), exit_code }
 }
 
-fn feedback_of(outcome: &VerifyOutcome, runs: &[CheckRun], reason: Option<&str>) -> Feedback {
-    let mut feedback = Feedback::from_runs(runs);
-    if let Some(reason) = reason {
-        reason.clone_into(&mut feedback.reason);
-    } else if *outcome == VerifyOutcome::NothingChanged {
-        "no file was changed, so nothing can be done".clone_into(&mut feedback.reason);
+fn fold_verified(attempt: &mut Attempt, verified: &Verified) {
+    let report = &verified.report;
+    attempt.changed |= verified.changed > 0;
+    attempt.judge.clone_from(&verified.judge);
+    if let Some(cost) = verified.cost_usd() {
+        attempt.cost_usd = Some(attempt.cost_usd.unwrap_or(0.0) + cost);
     }
-    feedback
+    if report.outcome == Outcome::Failed {
+        attempt.doubt_told |= report.is_doubted();
+        attempt.feedback = Some(Feedback { tests: attempt.failing.clone(), ..Feedback::from_report(report) });
+        count_failure(attempt, report);
+    } else {
+        attempt.feedback = None;
+    }
+    attempt.report = Some(Box::new(report.clone()));
 }
 
-fn count_failure(attempt: &mut Attempt, tree: Option<Oid>, outcome: &VerifyOutcome, runs: &[CheckRun], reason: Option<&str>) {
-    // What stands in the way of a commit can change while the tree does not: a condition that was met since.
-    let reason = reason.filter(|_| *outcome == VerifyOutcome::Refused).unwrap_or_default();
-    let names: Vec<String> =
-        runs.iter().filter(|run| run.blocks()).map(|run| format!("{}={:?}", run.name, run.outcome)).collect();
-    let failure = (tree, format!("{outcome:?} {}{reason}", names.join(" ")));
+fn count_failure(attempt: &mut Attempt, report: &VerifyReport) {
+    let failure = (Some(report.trees.attempt.clone()), report.problems().join("\n"));
     let count = if attempt.same_failure.0.as_ref() == Some(&failure) { attempt.same_failure.1 + 1 } else { 1 };
     attempt.same_failure = (Some(failure), count);
 }
@@ -350,7 +349,7 @@ fn was_kept(state: &mut State, place: &Place, files: u32) {
         state.fatal = Some(Fatal { finish: Finish::Blocked, reason, exit_code: Finish::Blocked.exit_code() });
     }
     let out_of_time = rejection == Rejection::TurnFailed && state.crashes == 0;
-    end_iteration(state, counts.then_some(StoryVerdict::Failed), if out_of_time { 124 } else { 1 });
+    end_iteration(state, counts.then_some(StoryResult::FAILED), if out_of_time { 124 } else { 1 });
     state.phase = Phase::Selecting;
 }
 
@@ -359,13 +358,15 @@ fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool)
     let mut lesson = Feedback::from_runs(runs);
     lesson.regressed = true;
     if again && state.fatal.is_none() {
-        let reason = format!("{story} was fixed once and is broken again: {}", Feedback::from_runs(runs).reason);
+        let reason = format!("{story} was fixed once and is broken again: {}", failing_sentence(runs));
         state.fatal = Some(Fatal { finish: Finish::Stalled, reason, exit_code: Finish::Stalled.exit_code() });
     }
     state.lessons.insert(story.clone(), lesson);
     state.reopened.insert(story.clone());
-    state.verdicts.remove(story);
+    state.results.remove(story);
     state.progress.failed.remove(story);
+    // There is nothing to review about work that no longer passes.
+    state.progress.review.remove(story);
     // The attempt that was committed counts, so that the next one has a number of its own.
     *state.progress.attempts.entry(story.clone()).or_insert(0) += 1;
     match &mut state.phase {
@@ -374,10 +375,10 @@ fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool)
     }
 }
 
-fn end_iteration(state: &mut State, verdict: Option<StoryVerdict>, exit_code: u8) {
+fn end_iteration(state: &mut State, result: Option<StoryResult>, exit_code: u8) {
     let Some(attempt) = state.attempt.take() else { return };
     let duration_ms = state.active.ms().saturating_sub(attempt.since_ms);
-    state.last_iteration = Some(EndedIteration { story: attempt.place.story, verdict, exit_code, duration_ms });
+    state.last_iteration = Some(EndedIteration { story: attempt.place.story, result, exit_code, duration_ms });
 }
 
 fn ask(state: &mut State, request: &Request) {

@@ -12,6 +12,7 @@ use self::regression::{all_done, is_due, look_again, looked, reopened};
 use self::script::{end_iteration, finished, iteration_ended, started};
 use super::{Choice, Decision, Effect, GuardFailures, Input, Phase, Rules, State};
 use crate::check::CheckRun;
+use crate::config::OnReview;
 use crate::control::Request;
 use crate::event::{Event, Place, Rejection};
 use crate::finish::{Finish, StopSignal};
@@ -96,7 +97,7 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
         return stop(events, Finish::Manual, stopped_by(signal));
     }
     if !green && !rules.red_baseline {
-        let reason = super::Feedback::from_runs(baseline).reason;
+        let reason = super::failing_sentence(baseline);
         return stop(
             events,
             Finish::Blocked,
@@ -173,12 +174,7 @@ fn over_budget(state: &State, rules: &Rules, spent: f64) -> Option<String> {
 }
 
 fn stopped_by(signal: StopSignal) -> String {
-    let name = match signal {
-        StopSignal::Sigint => "SIGINT",
-        StopSignal::Sigterm => "SIGTERM",
-        StopSignal::Sighup => "SIGHUP",
-    };
-    format!("stopped by {name}")
+    format!("stopped by {}", signal.name())
 }
 
 fn next_story(state: &State, rules: &Rules, events: Vec<Event>) -> Decision {
@@ -188,9 +184,12 @@ fn next_story(state: &State, rules: &Rules, events: Vec<Event>) -> Decision {
     if rules.limits.crashes > 0 && state.crashes >= rules.limits.crashes {
         return stop(events, Finish::Error, format!("the agent crashed {} times in a row", state.crashes));
     }
-    match state.stop {
-        Some(signal) => stop(events, Finish::Manual, stopped_by(signal)),
-        None => then(events, Effect::Select),
+    match (state.stop, state.progress.review.keys().next()) {
+        (Some(signal), _) => stop(events, Finish::Manual, stopped_by(signal)),
+        (None, Some(story)) if rules.on_review == OnReview::Stop => {
+            stop(events, Finish::Blocked, format!("{story} needs a review"))
+        }
+        (None, _) => then(events, Effect::Select),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What went wrong, in a form that fits a prompt and a report.
 
 use crate::check::CheckRun;
+use crate::verify::VerifyReport;
 
 /// A failure as the next prompt tells it.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,26 +12,40 @@ pub struct Feedback {
     pub failed: Vec<CheckRun>,
     /// What the agent's own test runs showed, newest last.
     pub tests: Vec<String>,
-    /// Tamper alarms that are more than worth knowing, a line each.
-    pub alarms: Vec<String>,
+    /// What to do about it, a line each.
+    pub advice: Vec<String>,
     /// The story was done, and later work broke it: nothing was thrown away.
     pub regressed: bool,
 }
 
 impl Feedback {
     pub fn plain(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), failed: Vec::new(), tests: Vec::new(), alarms: Vec::new(), regressed: false }
+        Self { reason: reason.into(), failed: Vec::new(), tests: Vec::new(), advice: Vec::new(), regressed: false }
+    }
+
+    /// What a verification says to the agent. Of a hidden check that is its name and that it did not pass.
+    pub fn from_report(report: &VerifyReport) -> Self {
+        let Some(told) = &report.feedback else { return Self::plain(report.problems_for_agent().join("\n")) };
+        let failed = told.checks.iter().filter_map(|check| {
+            let run = report.runs_on(check.tree).iter().find(|run| run.name == check.name)?;
+            let hidden = run.hidden || report.is_hidden(&check.name);
+            Some(CheckRun { tail: check.tail.clone(), hidden, ..run.clone() }.for_agent())
+        });
+        let (reason, advice) = (told.problems.join("\n"), told.advice.clone());
+        Self { failed: failed.collect(), advice, ..Self::plain(reason) }
     }
 
     /// The failing runs among these, with a sentence that names them.
     pub fn from_runs(runs: &[CheckRun]) -> Self {
-        let failed: Vec<CheckRun> = runs.iter().filter(|run| run.blocks()).cloned().collect();
-        Self { reason: sentence(&failed), failed, tests: Vec::new(), alarms: Vec::new(), regressed: false }
+        let failed: Vec<CheckRun> = runs.iter().filter(|run| run.blocks()).map(CheckRun::for_agent).collect();
+        Self { failed: failed.clone(), ..Self::plain(failing_sentence(&failed)) }
     }
 }
 
-fn sentence(failed: &[CheckRun]) -> String {
-    match failed {
+/// Which of these runs fail, for people: hidden checks are named like others.
+pub fn failing_sentence(runs: &[CheckRun]) -> String {
+    let failed: Vec<&CheckRun> = runs.iter().filter(|run| run.blocks()).collect();
+    match failed.as_slice() {
         [] => "no check failed".to_owned(),
         [one] => format!("{}: {}", one.name, one.outcome.words()),
         [first, rest @ ..] => format!("{}: {} (and {} more)", first.name, first.outcome.words(), rest.len()),

@@ -1,7 +1,7 @@
 //! The loop's laws, over generated worlds: a world answers each effect in some way, and the laws hold whatever it answers.
 
-mod alarms;
 mod landing;
+mod review;
 mod service;
 mod world;
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::check::tests::ran;
 use crate::check::{CheckOrigin, CheckOutcome, Stage};
 use crate::event::Recorded;
-use crate::tamper::{AlarmKind, Severity};
+use crate::verify::{Doubt, Failure, FeedbackTurn, Note, Reason, Surface, Tree, TreeIds};
 use world::*;
 
 proptest! {
@@ -38,24 +38,29 @@ proptest! {
     }
 
     #[test]
-    fn only_what_passed_is_committed(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
+    fn only_what_was_judged_done_or_is_stacked_for_review_is_committed(
+        rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)
+    ) {
         let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
+        let mut begun = None;
         for (n, recorded) in journal.iter().enumerate() {
-            let Event::CommitStarted { place, tree, verdict, .. } = &recorded.event else { continue };
-            let Event::Verified { place: checked, outcome, tree: checked_tree, changed, runs, alarms, agent_test, .. } = &journal[n - 1].event else {
-                panic!("a commit without a verification before it");
-            };
-            prop_assert_eq!(place, checked);
-            prop_assert_eq!(outcome, &VerifyOutcome::Passed);
-            prop_assert_eq!(Some(tree), checked_tree.as_ref());
-            prop_assert!(runs.iter().all(|run| run.advisory || run.outcome.passed()));
-            let tested = rules.own_check == OwnCheck::AgentTest && agent_test.as_ref().is_some_and(|test| test.proves());
-            prop_assert!(
-                runs.iter().any(|run| !run.advisory) || tested || rules.unverified && *verdict == StoryVerdict::Unverified,
-                "what is advisory proves nothing"
-            );
-            prop_assert!(*changed > 0 || place.turn == 0);
-            prop_assert!(alarms.iter().all(|alarm| alarm.severity == Severity::Low));
+            match &recorded.event {
+                Event::CommitStarted { place, tree, proof, outcome, .. } => {
+                    let Event::Verified(verified) = &journal[n - 1].event else {
+                        panic!("a commit without a verification before it");
+                    };
+                    let report = &verified.report;
+                    prop_assert_eq!((place, tree, Some(*proof)), (&verified.place, &report.trees.attempt, report.proof));
+                    let is_stacked = rules.on_review == OnReview::Stack && *outcome == Outcome::NeedsReview;
+                    prop_assert!(*outcome == Outcome::Done || is_stacked, "{outcome}");
+                    prop_assert_eq!(*outcome, report.outcome);
+                    begun = Some((place.clone(), *proof, *outcome));
+                }
+                Event::Committed { place, proof, outcome, .. } => {
+                    prop_assert_eq!(begun.take(), Some((place.clone(), *proof, *outcome)));
+                }
+                _ => {}
+            }
         }
     }
 
@@ -76,28 +81,8 @@ proptest! {
     }
 
     #[test]
-    fn verified_needs_a_red_check_of_its_own(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
-        let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
-        let (mut last_red, mut tested, mut same) = (Red::Absent, false, true);
-        for recorded in &journal {
-            match &recorded.event {
-                Event::RedChecked { red, .. } => last_red = *red,
-                Event::Verified { agent_test, as_before, .. } => {
-                    tested = agent_test.as_ref().is_some_and(|test| test.proves());
-                    same = as_before.as_ref().is_none_or(|seen| seen.holds());
-                }
-                Event::Committed { verdict: StoryVerdict::Verified, .. } => {
-                    let differs = rules.own_check == OwnCheck::AgentTest && last_red == Red::Absent && tested;
-                    prop_assert!(last_red == Red::Red && same || differs, "{:?}", last_red);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    #[test]
     fn after_a_stop_request_no_new_work_begins(choices in prop::collection::vec(any::<u8>(), 1..64), at in 1_usize..60) {
-        let (state, journal) = play(&rules(RedPolicy::Flag, false), World::new(choices, 4), 5_000, Some(at));
+        let (state, journal) = play(&rules(), World::new(choices, 4), 5_000, Some(at));
         let asked = journal.iter().position(|r| matches!(r.event, Event::StopRequested { .. }));
         if let Some(asked) = asked {
             let begun = journal[asked..].iter().any(|r| matches!(r.event, Event::StorySelected { .. } | Event::TurnStarted { .. }));
@@ -111,7 +96,7 @@ proptest! {
     fn complete_is_said_only_after_a_look_at_what_was_proven_and_no_story_is_opened_again_twice(
         choices in prop::collection::vec(any::<u8>(), 1..64), every in 0_u32..3
     ) {
-        let rules = Rules { regression: Regression { every, ..Regression::default() }, ..rules(RedPolicy::Flag, false) };
+        let rules = Rules { regression: Regression { every, ..Regression::default() }, ..rules() };
         let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
         let (mut since, mut opened) = (0, BTreeSet::new());
         for recorded in &journal {
@@ -135,7 +120,7 @@ proptest! {
 
     #[test]
     fn any_input_in_any_phase_is_answered(choices in prop::collection::vec(any::<u8>(), 1..64), steps in 0_usize..60, kind in 0_u8..12, land_each in any::<bool>()) {
-        let rules = Rules { land_each, ..rules(RedPolicy::Flag, false) };
+        let rules = Rules { land_each, ..rules() };
         let (state, _) = play(&rules, World::new(choices.clone(), 4), steps, None);
         let effects = [Effect::Prepare, Effect::Select, Effect::Reset, Effect::RedCheck, Effect::Turn, Effect::Verify,
             Effect::Commit, Effect::Keep, Effect::Land, Effect::Finish, Effect::Regression, Effect::Reopen];
@@ -149,11 +134,12 @@ proptest! {
 
 #[test]
 fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
-    let rules = rules(RedPolicy::Flag, false);
+    let rules = rules();
     let mut state = State::default();
     let mut journal = Vec::new();
     let now = Duration::ZERO;
-    let failing = || Input::Verified(Verification { changed: 0, ..verified(VerifyOutcome::NothingChanged, Vec::new()) });
+    let unchanged = || Verification { changed: 0, ..verification(failed(vec![Failure::NothingChanged])) };
+    let failing = || Input::Verified(Box::new(unchanged()));
     let ended = || Input::TurnEnded(turn_report(TurnOutcome::Ended));
     let story = Choice::Story { story: StoryId::from("A"), title: "a".to_owned(), number: 1, of: 1, open: 1 };
     let inputs = [
@@ -178,7 +164,7 @@ fn the_same_tree_failing_the_same_way_twice_ends_the_attempt() {
 
 #[test]
 fn a_run_is_out_of_time_by_its_active_time_alone() {
-    let mut rules = rules(RedPolicy::Flag, false);
+    let mut rules = rules();
     rules.limits.total_time = crate::span::Span::from_secs(10);
     let story = Choice::Story { story: StoryId::from("A"), title: "a".to_owned(), number: 1, of: 1, open: 1 };
     for (active, in_time) in [(9, true), (10, false)] {

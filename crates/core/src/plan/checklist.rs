@@ -72,6 +72,7 @@ pub(super) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings:
             checks: details.checks.into(),
             maybe_checks: details.maybe_checks.into(),
             scope: details.scope.into(),
+            proof: details.proof,
             complexity: details.complexity,
             line: 0,
             explicit_id,

@@ -9,6 +9,7 @@ use super::position::{Fault, quote};
 use crate::check::CommandSpec;
 use crate::done::read_complexity;
 use crate::scope::{self, Named};
+use crate::verify::Proof;
 
 #[derive(Debug, Default)]
 pub(super) struct Details {
@@ -18,6 +19,7 @@ pub(super) struct Details {
     pub(super) dependencies: Vec<(usize, String)>,
     pub(super) priority: Option<u32>,
     pub(super) scope: Vec<String>,
+    pub(super) proof: Option<Proof>,
     pub(super) complexity: Option<u8>,
     /// Boxes at the story's own level: where each is, and its criterion.
     pub(super) tasks: Vec<(usize, Option<usize>)>,
@@ -85,7 +87,8 @@ impl Details {
             Some(Label::Dependencies) if ticked.is_none() => self.depends(text, block.content.start),
             Some(Label::Acceptance) => self.criteria.push(Criterion { text: text.to_owned(), ticked }),
             Some(Label::Scope) if ticked.is_none() => self.read_scope(text, block.content.start),
-            Some(Label::Prose | Label::Priority | Label::Complexity | Label::Dependencies | Label::Scope) | None => {
+            Some(Label::Prose | Label::Priority | Label::Complexity | Label::Proof | Label::Dependencies | Label::Scope)
+            | None => {
                 if ticked.is_some() {
                     self.criteria.push(Criterion { text: text.to_owned(), ticked });
                 }
@@ -117,7 +120,7 @@ impl Details {
                     }
                     None => self.criteria.push(Criterion { text: line.to_owned(), ticked: None }),
                 },
-                (None, Some(Label::Dependencies | Label::Priority | Label::Complexity | Label::Prose) | None) => {}
+                (None, Some(Label::Dependencies | Label::Priority | Label::Complexity | Label::Proof | Label::Prose) | None) => {}
             }
         }
     }
@@ -153,7 +156,21 @@ impl Details {
                 self.priority = digits.parse().ok().or(self.priority);
             }
             Label::Complexity => self.complexity = read_complexity(value).or(self.complexity),
+            Label::Proof => self.read_proof(value, at),
             Label::Command | Label::Prose => {}
+        }
+    }
+
+    /// The weakest proof that makes the story done.
+    pub(super) fn read_proof(&mut self, text: &str, at: usize) {
+        match text.trim_matches(['`', '*', '_', ' ', '.']).parse() {
+            // The command line alone permits that.
+            Ok(Proof::Unchecked) => {
+                let text = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum counts";
+                self.warnings.push(Fault::new(at, text.to_owned()));
+            }
+            Ok(proof) => self.proof = Some(proof),
+            Err(unknown) => self.warnings.push(Fault::new(at, format!("{unknown}; the project's minimum counts"))),
         }
     }
 
@@ -351,6 +368,36 @@ mod tests {
         ] {
             let document = crate::plan::Document::parse(name, text.as_bytes()).unwrap();
             assert_eq!(document.plan().stories[0].complexity, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_story_names_its_weakest_proof_in_every_format() {
+        let json = |value: &str| format!(r#"{{"userStories":[{{"id":"US-001","title":"One","passes":false,"proof":{value}}}]}}"#);
+        let item = |value: &str| format!("- [ ] US-001: One\n  - Proof: {value}\n");
+        let unknown = "unknown proof \"green\": use verified, agent-tested, untested or unchecked; the project's minimum counts";
+        let unchecked = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum counts";
+        for (name, text, expected, warning) in [
+            ("plan.md", item("verified"), Some(Proof::Verified), None),
+            ("plan.md", item("`Agent-tested`."), Some(Proof::AgentTested), None),
+            ("plan.md", "### US-001: One\n\nProof: untested\n\n- [ ] Do it\n".to_owned(), Some(Proof::Untested), None),
+            (
+                "IMPLEMENTATION_PLAN.md",
+                "## Priority 1\n\n- [ ] One\n  - **Proof:** verified\n".to_owned(),
+                Some(Proof::Verified),
+                None,
+            ),
+            ("plan.md", "- [ ] US-001: One\n".to_owned(), None, None),
+            ("plan.md", item("green"), None, Some(unknown)),
+            ("plan.md", item("unchecked"), None, Some(unchecked)),
+            ("prd.json", json("\"verified\""), Some(Proof::Verified), None),
+            ("prd.json", json("\"green\""), None, Some(unknown)),
+            ("prd.json", json("\"unchecked\""), None, Some(unchecked)),
+        ] {
+            let document = crate::plan::Document::parse(name, text.as_bytes()).unwrap();
+            assert_eq!(document.plan().stories[0].proof, expected, "{text}");
+            let warnings: Vec<&str> = document.plan().warnings.iter().map(|warning| warning.message.as_str()).collect();
+            assert_eq!(warnings, warning.into_iter().collect::<Vec<_>>(), "{text}");
         }
     }
 

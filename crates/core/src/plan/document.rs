@@ -178,7 +178,7 @@ impl Document {
             column: 1,
             message: format!("{} has no check of its own", quote(story.id.as_str())),
             hint: Some(
-                "gates alone can make it at best *unproven*; add a `Verification:` with a command in backticks".to_owned(),
+                "without a check, it can be agent-tested at best; add a `Verification:` with a command in backticks".to_owned(),
             ),
         }));
         problems.sort_by_key(|problem| (problem.line, problem.column));

@@ -81,6 +81,9 @@ impl StoryReader<'_> {
             details.read_check(&line, at);
         }
         self.scope(&mut details);
+        if let Some((at, text)) = self.texts("proof").into_iter().next() {
+            details.read_proof(&text, at);
+        }
         self.warnings.append(&mut details.warnings);
         let dependencies =
             ["dependsOn", "depends_on", "dependencies"].iter().flat_map(|key| self.texts(key)).collect::<Vec<_>>().into();
@@ -101,6 +104,7 @@ impl StoryReader<'_> {
                 checks: details.checks.into(),
                 maybe_checks: details.maybe_checks.into(),
                 scope: details.scope.into(),
+                proof: details.proof,
                 complexity: self.complexity(),
                 line: 0,
             },

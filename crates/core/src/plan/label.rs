@@ -13,6 +13,7 @@ pub(super) enum Label {
     Scope,
     /// How hard it is.
     Complexity,
+    Proof,
     /// A known word whose text is for the reader.
     Prose,
 }
@@ -45,7 +46,7 @@ fn word(text: &str) -> Option<Label> {
     WORDS.iter().find(|(words, _)| words.iter().any(|word| word.eq_ignore_ascii_case(text))).map(|(_, label)| *label)
 }
 
-const WORDS: [(&[&str], Label); 8] = [
+const WORDS: [(&[&str], Label); 9] = [
     (&["acceptance", "acceptance criteria", "acceptance criterion", "criteria"], Label::Acceptance),
     (
         &["verification", "verification commands", "verify", "validation", "validation commands", "checks", "check"],
@@ -56,6 +57,7 @@ const WORDS: [(&[&str], Label); 8] = [
     (&["priority"], Label::Priority),
     (&["scope"], Label::Scope),
     (&["complexity"], Label::Complexity),
+    (&["proof"], Label::Proof),
     (
         &[
             "notes",

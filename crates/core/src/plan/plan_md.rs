@@ -127,6 +127,7 @@ pub(super) fn section_draft(
             checks: details.checks.into(),
             maybe_checks: details.maybe_checks.into(),
             scope: details.scope.into(),
+            proof: details.proof,
             complexity: details.complexity,
             line: 0,
             explicit_id,

@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{Plan, Status, Story};
 use crate::id::StoryId;
 
@@ -14,6 +17,18 @@ pub struct Progress {
     pub attempts: BTreeMap<StoryId, u32>,
     /// Stories that get no further attempt in this run.
     pub failed: BTreeMap<StoryId, String>,
+    /// Stories that wait for a person. Where later stories build on them, they count as done for those.
+    pub review: BTreeMap<StoryId, Waiting>,
+}
+
+/// How the work of a story waits for a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waiting {
+    /// Kept aside.
+    Aside,
+    /// Committed on the run's branch: later stories build on it.
+    Stacked,
 }
 
 /// The outcome of a selection.
@@ -45,11 +60,11 @@ pub fn select(plan: &Plan, progress: &Progress, only: Option<&StoryId>) -> Selec
         open += 1;
         let rank = Rank { attempts: 0, waits: story.status != Status::InProgress, priority: story.priority.unwrap_or(u32::MAX) };
         // Looking up attempts and dependencies costs more than this, and most stories are not better than the best.
-        if best.as_ref().is_some_and(|(known, _)| *known <= rank) || progress.failed.contains_key(&story.id) {
+        if best.as_ref().is_some_and(|(known, _)| *known <= rank) || progress.is_settled(&story.id) {
             continue;
         }
         let rank = Rank { attempts: progress.attempts.get(&story.id).copied().unwrap_or(0), ..rank };
-        if best.as_ref().is_none_or(|(known, _)| rank < *known) && dependencies_done(plan, story) {
+        if best.as_ref().is_none_or(|(known, _)| rank < *known) && dependencies_done(plan, progress, story) {
             best = Some((rank, index));
         }
     }
@@ -69,15 +84,27 @@ struct Rank {
     priority: u32,
 }
 
-fn dependencies_done(plan: &Plan, story: &Story) -> bool {
-    story.depends_on.iter().all(|id| plan.story(id).is_some_and(|on| on.status == Status::Done))
+impl Progress {
+    /// Whether the story gets no attempt now.
+    fn is_settled(&self, story: &StoryId) -> bool {
+        self.failed.contains_key(story) || self.review.contains_key(story)
+    }
+}
+
+fn dependencies_done(plan: &Plan, progress: &Progress, story: &Story) -> bool {
+    let is_stacked = |id: &StoryId| progress.review.get(id) == Some(&Waiting::Stacked);
+    story.depends_on.iter().all(|id| is_stacked(id) || plan.story(id).is_some_and(|on| on.status == Status::Done))
 }
 
 fn why_nothing(plan: &Plan, progress: &Progress, candidates: Range<usize>) -> String {
-    let open = plan.stories[candidates].iter().filter(|story| story.status != Status::Done);
-    let (failed, waiting): (Vec<&Story>, Vec<&Story>) = open.partition(|story| progress.failed.contains_key(&story.id));
-    match waiting.len() {
-        0 => format!("{} failed", failed.len()),
-        waiting => format!("{} failed, {waiting} waiting for a story that is not done", failed.len()),
-    }
+    let open = || plan.stories[candidates.clone()].iter().filter(|story| story.status != Status::Done);
+    let failed = open().filter(|story| progress.failed.contains_key(&story.id)).count();
+    let review = open().filter(|story| progress.review.contains_key(&story.id)).count();
+    let waiting = open().count() - failed - review;
+    let parts = [
+        (failed, format!("{failed} failed")),
+        (review, format!("{review} for you to review")),
+        (waiting, format!("{waiting} waiting for a story that is not done")),
+    ];
+    parts.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text).collect::<Vec<_>>().join(", ")
 }

@@ -17,8 +17,8 @@ pub struct Refute<'a> {
     /// The checks that ran, each with how it ended.
     pub checks: &'a [String],
     pub changed: &'a [String],
-    /// What looked like tampering.
-    pub alarms: &'a [String],
+    /// Changed tests, test data and configuration.
+    pub protected: &'a [String],
     /// What was changed, as git shows it.
     pub diff: &'a str,
 }
@@ -41,7 +41,8 @@ impl Refute<'_> {
     /// Everything that those who are judged had a hand in.
     fn work(&self) -> String {
         let mut text = String::new();
-        let lists = [("Changed files:", self.changed), ("Signs of tampering that Verdone saw:", self.alarms)];
+        let lists =
+            [("Changed files:", self.changed), ("Of these, tests and configuration that judge the work:", self.protected)];
         for (title, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
             text.push_str(&format!("{title}\n- {}\n\n", items(list).join("\n- ")));
         }
@@ -69,7 +70,7 @@ mod tests {
 
     fn refute(diff: &str) -> String {
         let list = |text: &str| vec![text.to_owned()];
-        let (changed, checks, alarms) = (list("src/a.rs"), list("cargo test: passed"), list("tests/a.rs: a test is gone"));
+        let (changed, checks, protected) = (list("src/a.rs"), list("cargo test: passed"), list("tests/a.rs"));
         let refute = Refute {
             title: "Say {{ hello }}",
             body: "Print {% raw %} things.",
@@ -77,7 +78,7 @@ mod tests {
             base: "0123456789",
             checks: &checks,
             changed: &changed,
-            alarms: &alarms,
+            protected: &protected,
             diff,
         };
         refute.render("built-in", REFUTE).unwrap()
@@ -101,7 +102,7 @@ mod tests {
             "git diff 0123456789",
             "cargo test: passed",
             "- src/a.rs",
-            "a test is gone",
+            "Of these, tests and configuration that judge the work:\n- tests/a.rs",
             "+new line",
             "\"refuted\"",
             "\"reasons\"",

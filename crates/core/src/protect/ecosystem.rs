@@ -140,6 +140,9 @@ pub(super) const CI: &[&str] = &[
 /// program itself from the user's own configuration, and refuses commands in `.gitmodules`. They are protected, like all files
 /// that change what git and other tools see.
 pub const AUTORUN: &[&str] = &[
+    "/.verdone/**",
+    "/.fresher/hooks/**",
+    "/.fresher/config.toml",
     ".claude/**",
     ".mcp.json",
     ".cursor/**",
@@ -181,7 +184,7 @@ const ANY: Defaults = Defaults {
     markers: &[],
     tests: &[
         "{test,tests,__tests__,testdata,test_data,test-data,testutils}/**",
-        "{acceptance,e2e,e2e_tests}/**",
+        "{acceptance,accept,e2e,e2e_tests,qa,smoke,integration}/**",
         "{test,tests}[-_]*/**",
         "*[-_]{test,tests}/**",
         "{fixtures,__fixtures__,golden,goldens,snapshots,__snapshots__,cassettes}/**",
@@ -236,6 +239,9 @@ const PYTHON: Defaults = Defaults {
         ".{pyre_configuration,pytype.cfg,importlinter}",
         "{sitecustomize,usercustomize}.py",
         "*.{pth,egg-link}",
+        // Compiled code is believed without a look at its source.
+        "__pycache__/**",
+        "*.{pyc,pyo}",
         "hatch.toml",
     ],
     work: &[
@@ -310,6 +316,7 @@ const GO: Defaults = Defaults {
         ".golangci*",
         "{staticcheck.conf,.golangci-lint-version,.testcoverage.yml,magefile.go,.air.toml,.mockery.yaml}",
         "magefiles/**",
+        "vendor/{github.com/stretchr/testify,github.com/onsi/ginkgo,github.com/onsi/gomega,github.com/google/go-cmp,gotest.tools}/**",
     ],
     work: &["go.{mod,sum,work,work.sum}", "*.go", "vendor/**"],
 };
@@ -394,7 +401,7 @@ const PHP: Defaults = Defaults {
 
 const DOTNET: Defaults = Defaults {
     markers: &["*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.cs", "*.fs"],
-    tests: &["*{Test,Tests,Specs}.{cs,fs,vb}", "*.{Tests,Test,UnitTests,IntegrationTests,Specs}/**"],
+    tests: &["{Test,Tests}/**", "*{Test,Tests,Specs}.{cs,fs,vb}", "*.{Tests,Test,UnitTests,IntegrationTests,Specs}/**"],
     configuration: &[
         "*.{Tests,Test,UnitTests,IntegrationTests,Specs}.{csproj,fsproj,vbproj}",
         "*.{runsettings,testsettings,playlist,ruleset,globalconfig,editorconfig}",
@@ -415,15 +422,52 @@ const ELIXIR: Defaults = Defaults {
 };
 
 const PERL: Defaults = Defaults {
-    markers: &["*.pm", "*.pl", "Makefile.PL", "cpanfile", "dist.ini"],
+    markers: &["*.pm", "*.pl", "*.t", "Makefile.PL", "cpanfile", "dist.ini"],
     tests: &["{t,xt}/**", "*.t"],
     configuration: &["{Makefile.PL,Build.PL,dist.ini,.proverc,.perlcriticrc,.perltidyrc,minil.toml}"],
     work: &["{cpanfile,cpanfile.snapshot,MANIFEST}", "*.{pl,pm}"],
 };
 
-/// Modules that Python and its test tools import by name. A new file with such a name in a folder that Python searches first takes
-/// the module's place.
-pub(super) const PYTHON_MODULES: &str = "\
+/// Modules that a language and its test tools load by name. A new file that is found first takes such a module's place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Modules {
+    /// What the path of a module ends with.
+    endings: &'static [&'static str],
+    /// Separated by commas. One with a slash at its end names everything below it.
+    names: &'static str,
+}
+
+/// Folders of a project that languages search before their own, or that tests are usually run with (`-Ilib`).
+const MODULE_FOLDERS: [&str; 3] = ["src/", "lib/", ""];
+
+impl Modules {
+    /// The module whose place a file of the project takes.
+    pub(super) fn replaced_by(self, path: &str) -> Option<&'static str> {
+        let inside = MODULE_FOLDERS.iter().find_map(|folder| path.strip_prefix(folder))?;
+        let name = self.endings.iter().find_map(|ending| inside.strip_suffix(ending))?;
+        self.names.split(',').find(|module| *module == name || module.ends_with('/') && name.starts_with(module))
+    }
+}
+
+/// Programs that checks start by name. A new file with such a name that comes first on the path takes the program's place.
+pub(super) const PROGRAMS: &str = "\
+python,python2,python3,py,pip,pytest,tox,nox,uv,poetry,ruff,mypy,coverage,node,npm,npx,pnpm,yarn,bun,deno,tsc,jest,vitest,mocha,eslint,\
+cargo,rustc,rustdoc,go,gofmt,java,javac,mvn,gradle,ruby,bundle,rake,rspec,perl,prove,php,composer,phpunit,dotnet,mix,elixir,\
+make,gmake,ninja,cmake,ctest,cc,gcc,clang,g++,clang++,ld,sh,bash,dash,zsh,env,git,xargs,find,grep,sed,awk,diff,cmp,true,false,test,[,timeout,\
+sudo,nice,time,which,bats,shellcheck,just";
+
+impl Ecosystem {
+    pub(super) fn modules(self) -> Option<Modules> {
+        match self {
+            Self::Python => Some(Modules { endings: &["/__init__.py", ".py"], names: PYTHON_MODULES }),
+            Self::Perl => Some(Modules { endings: &[".pm"], names: PERL_MODULES }),
+            Self::Ruby => Some(Modules { endings: &[".rb"], names: RUBY_MODULES }),
+            _ => None,
+        }
+    }
+}
+
+const PYTHON_MODULES: &str = "\
 pytest,_pytest,pluggy,iniconfig,packaging,exceptiongroup,pygments,py,tomli,coverage,xdist,execnet,hypothesis,nose,nose2,mock,tox,nox,\
 mypy,mypy_extensions,mypyc,ruff,flake8,pyflakes,pycodestyle,pylint,astroid,black,isort,bandit,attr,attrs,typing_extensions,pip,\
 setuptools,pkg_resources,wheel,_virtualenv,sitecustomize,usercustomize,\
@@ -438,3 +482,21 @@ shutil,signal,site,smtplib,socket,socketserver,sqlite3,sre_compile,sre_constants
 struct,subprocess,symtable,sys,sysconfig,syslog,tarfile,tempfile,termios,textwrap,threading,time,timeit,token,tokenize,tomllib,trace,\
 traceback,tracemalloc,tty,types,typing,unicodedata,unittest,urllib,uuid,venv,warnings,weakref,webbrowser,xml,zipapp,zipfile,zipimport,\
 zlib,zoneinfo";
+
+const PERL_MODULES: &str = "\
+Test,Test/,Test2,Test2/,TAP/,App/Prove,App/Prove/,ok,\
+autodie,autouse,base,bigint,bignum,bigrat,blib,builtin,bytes,charnames,constant,diagnostics,experimental,feature,fields,if,integer,lib,\
+locale,mro,open,overload,overloading,parent,re,sigtrap,sort,strict,subs,threads,utf8,vars,version,warnings,\
+AutoLoader,Benchmark,Carp,Carp/Heavy,Config,Cwd,Data/Dumper,Digest/MD5,Digest/SHA,DynaLoader,Encode,English,Env,Errno,Exporter,\
+Exporter/Heavy,Fcntl,File/Basename,File/Compare,File/Copy,File/Find,File/Path,File/Spec,File/Spec/Functions,File/Spec/Unix,File/Temp,\
+FindBin,Getopt/Long,Getopt/Std,Hash/Util,IO,IO/File,IO/Handle,IO/Select,IPC/Open2,IPC/Open3,JSON/PP,List/Util,MIME/Base64,\
+Math/BigFloat,Math/BigInt,Module/Load,POSIX,PerlIO,Scalar/Util,SelectSaver,Socket,Storable,Symbol,Sys/Hostname,Term/ANSIColor,\
+Text/Balanced,Text/ParseWords,Text/Wrap,Tie/Array,Tie/Hash,Tie/Scalar,Time/HiRes,Time/Local,Time/Piece,UNIVERSAL,Unicode/Normalize,\
+XSLoader";
+
+const RUBY_MODULES: &str = "\
+minitest,minitest/,test/unit,test/unit/,test-unit,rspec,rspec/,rake,rake/,bundler,bundler/,rubygems,rubocop,rubocop/,simplecov,mocha,mocha/,\
+abbrev,base64,benchmark,bigdecimal,cgi,coverage,csv,date,delegate,digest,English,erb,etc,fcntl,fiddle,fileutils,find,forwardable,io/console,\
+ipaddr,json,logger,matrix,monitor,net/http,observer,open-uri,open3,openssl,optparse,ostruct,pathname,pp,prettyprint,prime,pstore,psych,\
+rbconfig,reline,ripper,securerandom,set,shellwords,singleton,socket,stringio,strscan,tempfile,time,timeout,tmpdir,tsort,uri,weakref,yaml,\
+zlib";

@@ -122,16 +122,6 @@ impl<'a> InlineTests<'a> {
     }
 }
 
-/// The attempt's file with the base's test items.
-pub fn for_pristine(base: &[u8], attempt: &[u8]) -> Result<String, Unreadable> {
-    InlineTests::read(attempt)?.with_tests_of(&InlineTests::read(base)?)
-}
-
-/// The base's file with the attempt's test items.
-pub fn for_proof(base: &[u8], attempt: &[u8]) -> Result<String, Unreadable> {
-    InlineTests::read(base)?.with_tests_of(&InlineTests::read(attempt)?)
-}
-
 /// Whether a Rust file has test code. A file that cannot be read has, if it looks like it.
 pub fn has_inline_tests(source: &[u8]) -> bool {
     match InlineTests::read(source) {

@@ -1,15 +1,16 @@
 //! Which files are protected, and why: the settings first, then the conventions of the project's ecosystems, then two rules for new
 //! files of unknown purpose.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, PYTHON_MODULES};
+use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, Modules, PROGRAMS};
 use super::manifest::{KeyPath, Manifest};
+use crate::config::ProtectSettings;
 use crate::pattern::{PathPatterns, PatternError, is_plain};
-use crate::protect::ProtectSettings;
 use crate::scope::{self, Covered};
 
 /// What one file is to the verification.
@@ -44,6 +45,10 @@ pub enum Group {
 pub enum Why {
     /// A pattern of `[protect] files` or `[protect] work`.
     Setting { list: String, pattern: String },
+    /// A check runs it.
+    CheckScript,
+    /// A script that a check runs, or configuration, names it.
+    NamedIn { file: String },
     /// A convention of an ecosystem.
     Convention { ecosystem: String, group: Group, pattern: String },
     /// A convention says that it is work.
@@ -52,8 +57,10 @@ pub enum Why {
     Autorun { pattern: String },
     /// A manifest: split by key.
     Manifest,
-    /// A new file that takes the place of a module that Python or its test tools import.
+    /// A new file that takes the place of a program, or of a module of the language or of its test tools.
     Shadows { module: String },
+    /// The story's own check looks at it.
+    Subject,
     /// A new file of unknown purpose at the root of the project.
     NewAtRoot,
     /// A new file of unknown purpose in a folder that a pattern calls a test folder.
@@ -74,6 +81,8 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setting { list, pattern } => write!(f, "`{pattern}` in [protect] {list}"),
+            Self::CheckScript => f.write_str("a check runs it"),
+            Self::NamedIn { file } => write!(f, "named in {file}, which is protected"),
             Self::Convention { ecosystem, group, pattern } => {
                 let group = match group {
                     Group::Tests => "tests",
@@ -85,16 +94,17 @@ impl fmt::Display for Why {
             Self::WorkConvention { ecosystem, pattern } => write!(f, "`{pattern}` (work, {ecosystem})"),
             Self::Autorun { pattern } => write!(f, "`{pattern}` (runs outside of the workspace later)"),
             Self::Manifest => f.write_str("a manifest: some of its keys are protected"),
-            Self::Shadows { module } => write!(f, "a new file that replaces Python's module `{module}`"),
+            Self::Shadows { module } => write!(f, "a new file that takes the place of `{module}`"),
+            Self::Subject => f.write_str("the story's check looks at it"),
             Self::NewAtRoot => f.write_str("a new file at the project's root that no pattern calls work"),
             Self::NewInTestFolder { pattern } => write!(f, "a new file in a test folder (`{pattern}`)"),
             Self::Keys { keys } => {
                 let keys: Vec<String> = keys.iter().map(KeyPath::to_string).collect();
                 write!(f, "protected keys: {}", keys.join(", "))
             }
-            Self::InlineTests => f.write_str("tests in the file"),
+            Self::InlineTests => f.write_str("contains tests"),
             Self::Unreadable { reason } => write!(f, "protected as a whole: {reason}"),
-            Self::InTheWay { path } => write!(f, "in the way of the protected {path}"),
+            Self::InTheWay { path } => write!(f, "takes the place of {path}, which is protected"),
             Self::Unlisted => f.write_str("no pattern matches"),
         }
     }
@@ -121,10 +131,18 @@ pub struct Protection {
     autorun: List,
     protected: List,
     work_conventions: List,
-    python: bool,
+    modules: Vec<Modules>,
     /// Folders that a pattern of `files` spells out before a wildcard, each with that pattern.
     test_folders: Vec<(String, String)>,
     scope: Vec<(String, Arc<Covered>)>,
+    /// Scripts that checks run.
+    check_scripts: BTreeSet<String>,
+    /// Files that the story's own checks look at.
+    subjects: BTreeSet<String>,
+    /// Files that protected scripts and configuration name, each with the one that does.
+    named: BTreeMap<String, String>,
+    /// Files that earlier stories of the same run added.
+    added: BTreeSet<String>,
 }
 
 /// A pattern as it is written. One of the settings has no ecosystem.
@@ -188,9 +206,13 @@ impl Protection {
             autorun: list(&[&given(&settings.autorun), &autorun, &ci])?,
             protected: list(&[&tests, &configuration, &ci])?,
             work_conventions: list(&[&of_all(|defaults| defaults.work, Group::Configuration)])?,
-            python: ecosystems.contains(&Ecosystem::Python),
+            modules: ecosystems.iter().filter_map(|one| one.modules()).collect(),
             test_folders: test_folders.collect(),
             scope: Vec::new(),
+            check_scripts: BTreeSet::new(),
+            subjects: BTreeSet::new(),
+            named: BTreeMap::new(),
+            added: BTreeSet::new(),
             project,
         })
     }
@@ -201,6 +223,32 @@ impl Protection {
         let placed = scope::below(paths, &self.project);
         let readable = |path: String| Some((path.clone(), Arc::new(Covered::new(&[path], false).ok()?)));
         Self { scope: placed.into_iter().filter_map(readable).collect(), ..self.clone() }
+    }
+
+    /// The same for checks that run these scripts, which are relative to the project.
+    #[must_use]
+    pub fn with_check_scripts(&self, scripts: &BTreeSet<String>) -> Self {
+        let check_scripts = scripts.iter().map(|script| format!("{}{script}", self.project)).collect();
+        Self { check_scripts, ..self.clone() }
+    }
+
+    /// The same for a story whose own checks look at these files, which are relative to the project.
+    #[must_use]
+    pub fn with_subjects(&self, subjects: &BTreeSet<String>) -> Self {
+        let subjects = subjects.iter().map(|subject| format!("{}{subject}", self.project)).collect();
+        Self { subjects, ..self.clone() }
+    }
+
+    /// The same where protected scripts and configuration name these files, each with the one that does.
+    #[must_use]
+    pub fn with_named(self, named: BTreeMap<String, String>) -> Self {
+        Self { named, ..self }
+    }
+
+    /// The same for a run whose earlier stories added these files.
+    #[must_use]
+    pub fn with_added(&self, added: &BTreeSet<String>) -> Self {
+        Self { added: added.clone(), ..self.clone() }
     }
 
     /// What a file is. `is_new`: the base does not have it.
@@ -214,12 +262,15 @@ impl Protection {
         if let Some(decided) = self.by_pattern(path, autorun) {
             return decided;
         }
-        if let Some(module) = self.shadowed_module(path).filter(|_| is_new) {
+        if let Some(module) = self.replaced_by(path).filter(|_| is_new || self.added.contains(path)) {
             return (Role::Protected, Why::Shadows { module });
         }
         if let Some((pattern, of)) = self.work_conventions.find(path) {
             let ecosystem = of.map_or("", |(one, _)| one.name()).to_owned();
             return (Role::Work, Why::WorkConvention { ecosystem, pattern: pattern.clone() });
+        }
+        if is_new && self.subjects.contains(path) {
+            return (Role::Work, Why::Subject);
         }
         let (folder, _) = path.rsplit_once('/').unwrap_or(("", path));
         if is_new && (folder.is_empty() || folder == self.project.trim_end_matches('/')) {
@@ -239,6 +290,12 @@ impl Protection {
         if let Some(pattern) = self.work.pattern(path) {
             return Some((Role::Work, Why::Setting { list: "work".to_owned(), pattern }));
         }
+        if self.check_scripts.contains(path) {
+            return Some((Role::Protected, Why::CheckScript));
+        }
+        if let Some(file) = self.named.get(path) {
+            return Some((Role::Protected, Why::NamedIn { file: file.clone() }));
+        }
         if let Some((pattern, Some((ecosystem, group)))) = self.protected.find(path) {
             let ecosystem = ecosystem.name().to_owned();
             return Some((Role::Protected, Why::Convention { ecosystem, group: *group, pattern: pattern.clone() }));
@@ -249,16 +306,14 @@ impl Protection {
         autorun.map(|pattern| (Role::Protected, Why::Autorun { pattern: pattern.clone() }))
     }
 
-    /// The Python module that a file with this path replaces: at the project's root, in `src` or in `lib`.
-    fn shadowed_module(&self, path: &str) -> Option<String> {
-        let inside = path.strip_prefix(self.project.as_str()).filter(|_| self.python)?;
-        let inside = inside.strip_prefix("src/").or_else(|| inside.strip_prefix("lib/")).unwrap_or(inside);
-        let name = match inside.split_once('/') {
-            Some((name, "__init__.py")) => name,
-            Some(_) => return None,
-            None => inside.strip_suffix(".py")?,
-        };
-        PYTHON_MODULES.split(',').find(|module| *module == name).map(str::to_owned)
+    /// The program or module whose place a file with this path takes.
+    fn replaced_by(&self, path: &str) -> Option<String> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if PROGRAMS.split(',').any(|program| program == name) {
+            return Some(name.to_owned());
+        }
+        let inside = path.strip_prefix(self.project.as_str())?;
+        self.modules.iter().find_map(|modules| modules.replaced_by(inside)).map(str::to_owned)
     }
 
     /// What permits the story to change this protected file.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inline_tests::{InlineTests, Unreadable, has_inline_tests};
 use super::manifest::{Manifest, Merged, runs_on_install};
-use super::patterns::{Group, Protection, Release, Role, Why, is_pre_commit, is_rust};
+use super::patterns::{Protection, Release, Role, Why, is_pre_commit, is_rust};
 
 /// A file in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,44 +82,6 @@ pub struct TreePlan {
     /// Base with only the attempt's protected files.
     pub proof: BTreeMap<String, Take>,
     pub protected_changes: Vec<ProtectedChange>,
-}
-
-impl TreePlan {
-    /// Whether the pristine tree differs from the attempt.
-    pub fn needs_pristine(&self) -> bool {
-        self.pristine.values().any(|take| *take != Take::Attempt)
-    }
-
-    /// Whether the proof tree differs from the base.
-    pub fn needs_proof(&self) -> bool {
-        self.proof.values().any(|take| *take != Take::Base)
-    }
-
-    /// Changed files that run outside of the workspace later, and that nothing releases.
-    pub fn unreleased_autorun(&self) -> impl Iterator<Item = &ProtectedChange> {
-        self.protected_changes.iter().filter(|change| change.autorun && change.released.is_none())
-    }
-
-    /// One line for readers: `changed: 2 test files, pytest.ini`. Empty if no protected file changed.
-    pub fn label(&self) -> String {
-        const MOST_NAMES: usize = 3;
-        let is_test = |change: &&ProtectedChange| matches!(change.why, Why::Convention { group: Group::Tests, .. });
-        let (tests, others): (Vec<_>, Vec<_>) = self.protected_changes.iter().partition(is_test);
-        let mut parts = match tests.as_slice() {
-            [] => Vec::new(),
-            [test] => vec![test.path.clone()],
-            tests => vec![format!("{} test files", tests.len())],
-        };
-        parts.extend(others.iter().take(MOST_NAMES).map(|change| match &change.why {
-            Why::InlineTests => format!("tests in {}", change.path),
-            Why::Keys { keys } if keys.len() == 1 => format!("{} ({})", change.path, keys[0]),
-            _ => change.path.clone(),
-        }));
-        if others.len() > MOST_NAMES {
-            parts.push(format!("{} more", others.len() - MOST_NAMES));
-        }
-        if parts.is_empty() { String::new() } else { format!("changed: {}", parts.join(", ")) }
-    }
 }
 
 /// Plans both trees.

@@ -12,6 +12,7 @@ use crate::policy::PolicyConfig;
 /// Settings of a loop's start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FrozenSettings {
+    /// All of them: the judge of `[done]` is one of the agents.
     pub config: Box<Config>,
     /// A digest of each part of the file: settings may come from elsewhere, too, and only the file is read at a Stop.
     parts: BTreeMap<String, String>,
@@ -20,7 +21,7 @@ pub struct FrozenSettings {
 impl FrozenSettings {
     /// `file` is the config file alone.
     pub fn of(config: &Config, file: &Config) -> Self {
-        Self { config: Box::new(judging(config)), parts: parts(file) }
+        Self { config: Box::new(config.clone()), parts: parts(file) }
     }
 
     /// What to tell where the file is not what it was, given as it is now or with why it cannot be read.
@@ -31,7 +32,7 @@ impl FrozenSettings {
             Ok(now) => now,
             Err(why) => return Some(format!("the settings cannot be read ({why}), {TODO}.")),
         };
-        if judging(now) == *self.config {
+        if judging(now) == judging(&self.config) {
             return None;
         }
         let now = parts(now);
@@ -43,14 +44,14 @@ impl FrozenSettings {
     }
 }
 
-/// The settings without what says how agents work.
-pub fn judging(config: &Config) -> Config {
+/// The settings without what says how agents work. What a scope is worth judges, too.
+fn judging(config: &Config) -> Config {
     Config {
         agent: Agents::default(),
         run: RunSettings::default(),
         prompt: Prompt::default(),
         hooks: Hooks::default(),
-        policy: PolicyConfig::default(),
+        policy: PolicyConfig { scope: config.policy.on_scope(), ..PolicyConfig::default() },
         after_tool: Vec::new(),
         ..config.clone()
     }

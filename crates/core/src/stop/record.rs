@@ -36,8 +36,6 @@ pub struct StopRecord {
     pub verdict: Option<String>,
     /// What else the agent was told.
     pub notes: Vec<String>,
-    /// Tamper alarms of the work that was judged, one line each.
-    pub alarms: Vec<String>,
     /// The subagent that wanted to stop, where it was one.
     pub agent_type: Option<String>,
     pub ms: u64,
@@ -51,7 +49,7 @@ impl StopRecord {
         };
         let open = match &facts.work {
             Work::Open(open) => Some(open),
-            Work::Unknown | Work::Complete { .. } | Work::Nothing { .. } | Work::Verifying { .. } => None,
+            Work::Unknown | Work::Complete { .. } | Work::Blocked { .. } | Work::Nothing { .. } | Work::Verifying { .. } => None,
         };
         let (blocks, same) = match &facts.holder {
             super::Holder::Loop(held) => (held.blocks, held.same),

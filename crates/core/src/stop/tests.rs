@@ -1,9 +1,12 @@
 use super::*;
 use crate::check::tests::ran;
 use crate::check::{CheckOutcome, CheckRun};
-use crate::done::Outcome;
-use crate::plan::Document;
-use crate::verdict::Red;
+use crate::config::Config;
+use crate::finish::Finish;
+use crate::id::Oid;
+use crate::machine::State;
+use crate::plan::{Document, Progress, Selection, select};
+use crate::verify::{Doubt, Failure, Note, Outcome, Reason, Surface, TreeIds, VerifyReport};
 
 fn run(name: &str, tail: &str) -> CheckRun {
     CheckRun { name: name.to_owned(), tail: tail.to_owned(), ..ran("make test", CheckOutcome::Failed { code: 2 }) }
@@ -62,10 +65,11 @@ fn every_reason_to_hold_and_to_let_go_is_decided() {
     let small = Some(ContextUse { tokens: 85_000, window: Some(100_000) });
     let missing = |cause| Work::Open(Open { missing: vec![(cause, "x".to_owned())], story: Some(story()), ..Open::default() });
     let verifying = |waits| Work::Verifying { checks: vec!["tests".to_owned()], seconds: 3, waits };
-    let complete = Work::Complete { verified: 5, unproven: 2 };
+    let complete = Work::Complete { proofs: vec![Proof::Verified, Proof::Untested] };
+    let blocked = Work::Blocked { status: LoopStatus::Stalled, why: "broken again".to_owned() };
     let table = vec![
         (StopFacts { holder: Holder::Nobody, ..red() }, usual.clone(), "foreign"),
-        (StopFacts { holder: Holder::Ended(LoopStatusName::Complete), ..red() }, usual.clone(), "ended"),
+        (StopFacts { holder: Holder::Ended(LoopStatus::Complete), ..red() }, usual.clone(), "ended"),
         (red(), mode(StopMode::Off), "off"),
         (red(), usual.clone(), "check_failed"),
         (StopFacts { active: true, ..red() }, usual.clone(), "check_failed"),
@@ -85,6 +89,7 @@ fn every_reason_to_hold_and_to_let_go_is_decided() {
         (StopFacts { context: full, ..red() }, StopSettings { context_tokens: 0, ..usual.clone() }, "check_failed"),
         (StopFacts { context: full, ..facts(complete.clone()) }, usual.clone(), "complete"),
         (facts(complete), usual.clone(), "complete"),
+        (StopFacts { context: full, ..facts(blocked) }, usual.clone(), "blocked"),
         (loops(Held { same: 2, ..held() }), usual.clone(), "check_failed"),
         (loops(Held { same: 3, ..held() }), usual.clone(), "same"),
         (loops(Held { same: 300, ..held() }), StopSettings { same_limit: 0, ..usual.clone() }, "check_failed"),
@@ -109,7 +114,7 @@ fn every_reason_to_hold_and_to_let_go_is_decided() {
 #[test]
 fn a_block_names_the_check_its_lines_the_place_and_then_what_is_pending() {
     let work = Open {
-        marked: Some(("F1".into(), StoryVerdict::Unproven)),
+        settled: vec![("F1".into(), StoryResult::done(Proof::Untested))],
         stories: vec![("F3".into(), "Log out".to_owned())],
         tasks: vec!["Write docs".to_owned()],
         ..open()
@@ -119,7 +124,7 @@ fn a_block_names_the_check_its_lines_the_place_and_then_what_is_pending() {
     let order = [
         "CONTINUATION: Verdone loop, iteration 3 of 25.",
         "The task: Do it",
-        "story F1 is unproven",
+        "story F1 is done (untested)",
         "The check `tests` failed with exit code 2 (`make test`).",
         "src/a.rs:42: no",
         "At: src/a.rs:42",
@@ -164,128 +169,86 @@ fn hostile_text_is_cut_at_letters_and_cannot_leave_its_line() {
     }
 }
 
-fn state(text: &str) -> LoopState {
-    let document = Document::parse("plan.md", text.as_bytes()).unwrap();
-    let frozen =
-        document.plan().open().map(|story| (story.id.clone(), Frozen { title: story.title.clone(), ..Frozen::default() }));
-    LoopState {
-        version: 1,
-        status: LoopStatusName::Active,
-        task: String::new(),
-        plan: None,
-        started_at: String::new(),
-        max_blocks: 25,
-        blocks: 0,
-        base: Base::default(),
-        settings: None,
-        tree: None,
-        start: None,
-        git: None,
-        checkpoint: None,
-        open: frozen.collect(),
-        done_before: None,
-        marked: Vec::new(),
-        reopened: Vec::new(),
-        at_most: std::collections::BTreeMap::new(),
-        alarms: Vec::new(),
-        current: None,
-        gates_were_red: false,
-        same: Same::default(),
-        waits: 0,
-        let_go: None,
-        incomplete: None,
-        red: std::collections::BTreeMap::new(),
-    }
-}
-
 #[test]
 fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
     let before = "- [x] US-001: a\n- [ ] US-002: b\n- [ ] US-003: c\n";
-    let mut state = state(before);
-    let look = |text: &str, state: &LoopState| {
+    let document = Document::parse("plan.md", before.as_bytes()).unwrap();
+    let stories = document.plan().open().map(|story| (story.id.clone(), Frozen::default())).collect();
+    let mut state = State::default();
+    let look = |text: &str, state: &State| {
         let mut plan = Document::parse("plan.md", text.as_bytes()).unwrap().plan().clone();
-        let found = survey(&mut plan, state);
-        let current = found.current.map(|index| plan.stories[index].id.to_string());
-        (current, found.claimed.len(), found.gone.len())
+        let found = survey(&mut plan, &stories, state);
+        let next = match select(&plan, &Progress::default(), None) {
+            Selection::Story { index } => Some(plan.stories[index].id.to_string()),
+            Selection::AllDone | Selection::NothingRunnable { .. } => None,
+        };
+        (next, found.claimed.len(), found.gone.len())
     };
     assert_eq!(look(before, &state), (Some("US-002".to_owned()), 0, 0));
     let ticked = "- [x] US-001: a\n- [x] US-002: b\n- [x] US-003: c\n";
     assert_eq!(look(ticked, &state), (Some("US-002".to_owned()), 2, 0));
     assert_eq!(look("- [x] US-001: a\n- [x] US-002: b\n", &state), (Some("US-002".to_owned()), 1, 1));
-    state.marked.push(marked("US-002"));
+    state.results.insert("US-002".into(), StoryResult::done(Proof::Untested));
     assert_eq!(look(ticked, &state), (Some("US-003".to_owned()), 1, 0));
-    state.current = Some(Current { story: "US-003".into(), base: Base::default(), was_red: false });
-    assert_eq!(look("- [ ] US-000: new\n- [x] US-002: b\n- [ ] US-003: c\n", &state).0.as_deref(), Some("US-003"));
-    state.marked.push(marked("US-003"));
+    // Work that waits for a person is not done.
+    state.results.insert("US-003".into(), StoryResult { outcome: Outcome::NeedsReview, proof: Some(Proof::Untested) });
+    assert_eq!(look(ticked, &state).1, 1);
+    state.results.insert("US-003".into(), StoryResult::done(Proof::Verified));
     assert_eq!(look(ticked, &state), (None, 0, 0));
 }
 
 #[test]
-fn a_story_is_worth_no_more_than_it_was_whoever_opens_it_again() {
-    let mut state = state("- [ ] US-001: a\n- [ ] US-002: b\n- [ ] US-003: c\n");
-    let verdicts = |state: &LoopState| ["US-001", "US-002", "US-003"].map(|id| state.at_most(&id.into()));
-    state.marked = vec![Marked { verdict: StoryVerdict::Unproven, ..marked("US-001") }, marked("US-002")];
-    state.saw_before(&"US-002".into(), Red::Red);
-    state.saw_before(&"US-003".into(), Red::Green);
-    assert_eq!(verdicts(&state), [StoryVerdict::Unproven, StoryVerdict::Verified, StoryVerdict::Unproven]);
-}
-
-fn marked(id: &str) -> Marked {
-    Marked {
-        story: id.into(),
-        verdict: StoryVerdict::Verified,
-        tree: String::new(),
-        work: None,
-        at: String::new(),
-        commit: None,
-        told: None,
-    }
-}
-
-#[test]
 fn the_same_tree_and_reasons_are_counted_in_a_row() {
-    let mut state = state("- [ ] US-001: a\n");
+    let mut count = GateCount::default();
     let (red, other) = (reasons_of(&open()), reasons_of(&Open::default()));
     assert_ne!(red, other);
     let counts = [("t1", &red), ("t1", &red), ("t2", &red), ("t2", &other), ("t2", &other), ("t2", &other)]
-        .map(|(tree, why)| state.count_same(tree, why));
+        .map(|(tree, why)| count.count_same(tree, why));
     assert_eq!(counts, [1, 2, 1, 1, 2, 3]);
 }
 
-fn missing(name: &str, prover: Prover) -> Judged {
-    let outcome = Outcome::Missing { why: "it is not so".to_owned(), todo: "Do it".to_owned() };
-    Judged { name: name.to_owned(), required: true, outcome, prover }
+#[test]
+fn the_machine_of_a_loop_has_no_limit_but_the_gates_own() {
+    let rules = rules(&Config::default());
+    let limits = &rules.limits;
+    assert_eq!((limits.attempts, limits.turns, limits.max_iterations, limits.no_progress, limits.no_changes), (0, 0, 0, 0, 0));
+    assert!(limits.total_time.limit().is_none() && limits.cost_usd.limit().is_none());
+    assert!(rules.red_baseline && !rules.land_each && rules.regression.at_end);
 }
 
 #[test]
-fn conditions_that_do_not_hold_are_told_after_failing_checks_and_nothing_twice() {
-    let report = DoneReport {
-        conditions: vec![
-            missing("plan_approved", Prover::Plan),
-            missing("tasks_closed", Prover::Record),
-            missing("state_files", Prover::State),
-            Judged { required: false, ..missing("memory_search", Prover::Record) },
-        ],
-    };
-    let mut alone = Open::default();
-    alone.add_conditions(&report);
-    let names: Vec<&str> = alone.missing.iter().map(|(_, words)| words.split(':').next().unwrap()).collect();
-    assert_eq!(names, ["plan_approved", "tasks_closed", "state_files"]);
-    assert_eq!(name(&facts(Work::Open(alone.clone())), &StopSettings::default()), "condition");
-    let mut known = Open { tasks: vec!["Write docs".to_owned()], ..open() };
-    known.missing.push((BlockCause::OtherTool, "loop.json says no".to_owned()));
-    known.add_conditions(&report);
-    assert_eq!(known.missing.len(), 2, "{:?}", known.missing);
-    let StopDecision::Block { cause, reason } = decide(&facts(Work::Open(known)), &StopSettings::default()) else { panic!() };
-    assert_eq!(cause, BlockCause::CheckFailed);
-    let at = |part: &str| reason.find(part).unwrap_or_else(|| panic!("no {part:?} in {reason}"));
-    assert!(at("The check `tests`") < at("plan_approved:") && at("plan_approved:") < at("THE STORY"), "{reason}");
-    // The caps of a loop stay what they are.
-    let mut tired = facts(Work::Open(alone));
-    tired.holder = Holder::Loop(Held { blocks: 25, ..held() });
-    assert_eq!(name(&tired, &StopSettings::default()), "reached_limit");
-    tired.holder = Holder::Loop(Held { same: 3, ..held() });
-    assert_eq!(name(&tired, &StopSettings::default()), "same");
+fn every_way_a_loop_ends_has_its_word_in_the_journal_and_back() {
+    for status in [LoopStatus::Complete, LoopStatus::ReachedLimit, LoopStatus::Stopped, LoopStatus::Blocked, LoopStatus::Stalled]
+    {
+        assert_eq!(LoopStatus::of(status.finish()), status);
+    }
+    assert_eq!(LoopStatus::HandedOver.finish(), Finish::Manual);
+}
+
+fn reported(reasons: Vec<Reason>) -> VerifyReport {
+    let empty = VerifyReport::empty(Surface::Loop, Some("F2".into()), TreeIds::of_attempt(Oid::from("t")));
+    VerifyReport { reasons, ..empty }
+}
+
+#[test]
+fn every_reason_has_its_cause_and_only_what_files_decide_stands() {
+    let condition = Failure::ConditionMissing { name: "seen".to_owned(), why: "no".to_owned(), todo: "Look".to_owned() };
+    let below = Doubt::BelowMinimum { proof: Proof::Untested, minimum: Proof::Verified };
+    let files = || vec!["x".to_owned()];
+    let table = [
+        (Reason::Failure(Failure::NothingChanged), BlockCause::NothingChanged, true),
+        (Reason::Failure(Failure::OutOfScope { files: files() }), BlockCause::OutOfScope, true),
+        (Reason::Failure(condition), BlockCause::Condition, false),
+        (Reason::Failure(Failure::CannotCommit { why: "too large".to_owned() }), BlockCause::CheckFailed, true),
+        (Reason::Doubt(below), BlockCause::Doubt, false),
+        (Reason::Doubt(Doubt::AutorunChanged { files: files() }), BlockCause::Doubt, false),
+    ];
+    for (reason, cause, stays) in table {
+        let report = reported(vec![reason, Reason::Note(Note::NoOwnCheck)]);
+        let mut open = Open::default();
+        open.add_report(&report);
+        assert_eq!((open.missing.len(), cause_of(&open), stands(&report)), (1, cause, stays), "{report:?}");
+    }
 }
 
 #[test]
@@ -298,20 +261,18 @@ fn a_check_that_nobody_can_tell_anything_from_is_told_in_a_sentence() {
 }
 
 #[test]
-fn work_that_a_human_should_look_at_is_never_told_as_if_it_were_verified() {
-    for (verified, unproven, told) in [
-        (0, 0, "COMPLETE: every gate is green"),
-        (0, 1, "COMPLETE, BUT UNPROVEN: every gate is green, and a human has to look"),
-        (1, 0, "COMPLETE: the one story of the loop was verified"),
+fn proofs_are_counted_apart_when_a_loop_is_complete() {
+    let (verified, tested, untested) = (Proof::Verified, Proof::AgentTested, Proof::Untested);
+    for (proofs, told) in [
+        (vec![], "COMPLETE: every gate is green"),
+        (vec![verified], "COMPLETE: the one story of the loop is done (verified)"),
+        (vec![untested], "COMPLETE: the one story of the loop is done (untested)"),
+        (vec![verified, verified], "COMPLETE: all 2 stories of the loop are done (2 verified)"),
         (
-            1,
-            1,
-            "COMPLETE: the one story of the loop passed, but is unproven (no check of its own was red before, a check of its own was changed, or",
+            vec![untested, verified, tested],
+            "COMPLETE: all 3 stories of the loop are done (1 verified, 1 agent-tested, 1 untested)",
         ),
-        (2, 0, "COMPLETE: all 2 stories of the loop were verified"),
-        (2, 1, "COMPLETE: all 2 stories of the loop passed, 1 of them unproven"),
     ] {
-        let words = Yield::Complete { verified, unproven }.words();
-        assert!(words.starts_with(told), "{words}");
+        assert_eq!(Yield::Complete { proofs }.words(), told);
     }
 }

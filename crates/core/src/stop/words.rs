@@ -2,9 +2,11 @@
 //! has at most [`LONGEST`] characters.
 
 use super::output::{meaningful, places};
-use super::{Held, Incomplete, Litter, LoopState, Open, StoryToDo, Yield};
+use super::{Held, HeldLoop, Incomplete, Litter, Open, StoryToDo, Yield};
 use crate::check::{CheckOutcome, CheckRun};
+use crate::id::StoryId;
 use crate::sanitise::sanitise_line;
+use crate::verify::{Outcome, Proof, StoryResult};
 
 /// Characters of one block.
 pub const LONGEST: usize = 4_000;
@@ -13,17 +15,12 @@ const LONGEST_OUTPUT: usize = 1_600;
 const LONGEST_LINE: usize = 400;
 const MOST_STEPS: usize = 12;
 const MOST_LISTED: usize = 8;
-/// A story has one reason or several.
-const UNPROVEN: &str = "no check of its own was red before, a check of its own was changed, or an alarm asks for a human; see \
-                        `verdone loop status`";
 
 /// A block: the failing check, its last lines, the places, then what is pending.
 pub(super) fn block(held: &Held, open: &Open, notes: &[String]) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.push(head(held));
-    if let Some((story, verdict)) = &open.marked {
-        parts.push(format!("Verified: story {} is {} and marked as done.", line(story.as_str()), verdict.words()));
-    }
+    parts.extend(open.settled.iter().map(|(story, result)| settled(story, *result)));
     let mut room = LONGEST_OUTPUT;
     for (n, run) in open.failed.iter().enumerate() {
         if n == 3 {
@@ -34,9 +31,10 @@ pub(super) fn block(held: &Held, open: &Open, notes: &[String]) -> String {
         room = left;
         parts.push(text);
     }
-    parts.extend(open.missing.iter().map(|(_, words)| line(words)));
+    parts.extend(open.missing.iter().map(|(_, words)| sentence(words)));
+    parts.extend(open.advice.iter().map(|words| line(words)));
     parts.extend(notes.iter().map(|note| format!("Note: {}", line(note))));
-    parts.extend(open.story.as_ref().map(|story| story_words(story, open.marked.is_some(), held)));
+    parts.extend(open.story.as_ref().map(|story| story_words(story, !open.settled.is_empty(), held)));
     parts.extend(pending(open));
     cut(&parts.join("\n\n"), LONGEST)
 }
@@ -57,6 +55,32 @@ fn head(held: &Held) -> String {
         first.push_str(&format!("\nThe task: {}", line(&held.task)));
     }
     first
+}
+
+fn settled(story: &StoryId, result: StoryResult) -> String {
+    let story = line(story.as_str());
+    match (result.outcome, result.proof) {
+        (Outcome::NeedsReview, _) => {
+            format!("Story {story} needs a review by the user. Leave it as it is, and continue with the next story.")
+        }
+        (Outcome::Failed, _) => format!("Story {story} failed. Leave it as it is, and continue with the next story."),
+        (Outcome::Done | Outcome::Accepted, proof) => {
+            format!("Checked: story {story} is done ({}) and marked.", proof.unwrap_or(Proof::Unchecked))
+        }
+    }
+}
+
+/// With a capital letter and a full stop, as an agent reads it.
+fn sentence(words: &str) -> String {
+    let words = line(words);
+    let end = if words.ends_with(['.', '!', '?', ':']) { "" } else { "." };
+    // A name of a file or a command stays as it is spelled.
+    if words.split_whitespace().next().is_some_and(|first| first.contains(['.', '/', '_', '`'])) {
+        return format!("{words}{end}");
+    }
+    let mut chars = words.chars();
+    let first: String = chars.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    format!("{first}{}{end}", chars.as_str())
 }
 
 fn failed(run: &CheckRun, room: usize) -> (String, usize) {
@@ -87,8 +111,9 @@ fn failed(run: &CheckRun, room: usize) -> (String, usize) {
 fn said_by(run: &CheckRun) -> String {
     let words = line(&run.outcome.words());
     match run.outcome {
-        CheckOutcome::Unknown { .. } => format!("proves nothing: {words}"),
+        CheckOutcome::Unknown { .. } if !run.hidden => format!("proves nothing: {words}"),
         CheckOutcome::Passed
+        | CheckOutcome::Unknown { .. }
         | CheckOutcome::Failed { .. }
         | CheckOutcome::Signalled { .. }
         | CheckOutcome::TimedOut { .. }
@@ -132,7 +157,7 @@ fn pending(open: &Open) -> Option<String> {
     }
     if !open.tasks.is_empty() {
         let gap = if text.is_empty() { "" } else { "\n" };
-        text.push_str(&format!("{gap}Tasks of your list that are not completed:\n"));
+        text.push_str(&format!("{gap}Tasks on your list that are not completed:\n"));
         text.push_str(&listed(&open.tasks, MOST_LISTED, |task| format!("- {}", line(task))));
     }
     (!text.is_empty()).then_some(text)
@@ -150,8 +175,8 @@ fn listed<T>(items: &[T], most: usize, words: impl Fn(&T) -> String) -> String {
 pub(super) fn verifying(checks: &[String], seconds: u64) -> String {
     let names = checks.iter().take(MOST_LISTED).map(|name| format!("`{}`", line(name))).collect::<Vec<_>>().join(", ");
     let text = format!(
-        "Verdone is still verifying your work ({seconds} s so far): {names}. Change no file until it is done: a change begins the \
-         verification anew. Say in one short sentence that you wait, and stop again."
+        "Verdone is still verifying your work ({seconds} s so far): {names}. Change no file until it is done: a change restarts the \
+         verification. Say in one short sentence that you are waiting, and stop again."
     );
     cut(&text, LONGEST)
 }
@@ -172,15 +197,15 @@ pub(super) fn yields(why: &Yield) -> String {
         Yield::NothingToVerify { why } => format!("nothing to verify: {}", line(why)),
         Yield::Background { tasks } => format!("tasks run in the background: {}", line(&tasks.join(", "))),
         Yield::ApiFailure { error } => format!("the model's service failed: {}", line(error)),
-        Yield::Paused => "the loop is paused: remove .verdone/pause to go on".to_owned(),
+        Yield::Paused => "the loop is paused: remove .verdone/pause to continue".to_owned(),
         Yield::HeldOnce => "the turn was held once already (mode `once`)".to_owned(),
         Yield::Context { tokens, most, goes_on, spawn } => {
-            let next = if *spawn { "starts in the background" } else { "goes on in a fresh session" };
+            let next = if *spawn { "starts in the background" } else { "continues in a fresh session" };
             format!("the context holds {tokens} tokens, and the limit is {most}; `{}` {next}", line(goes_on))
         }
         Yield::Same { times, reason } => {
             format!(
-                "nothing has changed in {times} turns in a row, and {reason}. The loop stays armed; a new prompt goes on with it"
+                "nothing has changed in {times} turns in a row, and {reason}. The loop stays armed; a new prompt continues it"
             )
         }
         Yield::Limit { blocks, remaining } => {
@@ -189,18 +214,8 @@ pub(super) fn yields(why: &Yield) -> String {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("REACHED_LIMIT: {blocks} iterations were used; {} remain: {}{more}", remaining.len(), list.join(", "))
         }
-        Yield::Complete { verified: 0, unproven: 0 } => "COMPLETE: every gate is green".to_owned(),
-        Yield::Complete { verified: 0, .. } => {
-            "COMPLETE, BUT UNPROVEN: every gate is green, and a human has to look at what was changed with the work".to_owned()
-        }
-        Yield::Complete { verified: 1, unproven: 0 } => "COMPLETE: the one story of the loop was verified".to_owned(),
-        Yield::Complete { verified, unproven: 0 } => format!("COMPLETE: all {verified} stories of the loop were verified"),
-        Yield::Complete { verified: 1, .. } => {
-            format!("COMPLETE: the one story of the loop passed, but is unproven ({UNPROVEN})")
-        }
-        Yield::Complete { verified, unproven } => {
-            format!("COMPLETE: all {verified} stories of the loop passed, {unproven} of them unproven ({UNPROVEN})")
-        }
+        Yield::Complete { proofs } => complete(proofs),
+        Yield::Blocked { why, .. } => format!("the loop is over: {}", line(why)),
         Yield::NothingLeft { gates } => {
             let green = match gates {
                 0 => String::new(),
@@ -209,11 +224,25 @@ pub(super) fn yields(why: &Yield) -> String {
             };
             format!("it leaves no task and no unfinished line open{green}; stories are verified when the turn ends")
         }
-        Yield::StillVerifying { waits } => format!("the verification has not ended; it was waited for {waits} times"),
+        Yield::StillVerifying { waits } => format!("the verification has not finished after {waits} waits"),
         Yield::Fault { times, cause } => {
-            format!("the Stop gate itself failed {times} times in a row ({}), so the session is let go UNVERIFIED", line(cause))
+            format!("the Stop gate itself failed {times} times in a row ({}), so the session is released UNVERIFIED", line(cause))
         }
-        Yield::NotOurs => "this end is not ours to hold".to_owned(),
+        Yield::NotOurs => "Verdone does not hold this kind of stop".to_owned(),
+    }
+}
+
+fn complete(proofs: &[Proof]) -> String {
+    let count = |proof: Proof| match proofs.iter().filter(|other| **other == proof).count() {
+        0 => None,
+        many => Some(format!("{many} {proof}")),
+    };
+    let kinds = [Proof::Verified, Proof::AgentTested, Proof::Untested, Proof::Unchecked];
+    let list = kinds.into_iter().filter_map(count).collect::<Vec<_>>().join(", ");
+    match proofs {
+        [] => "COMPLETE: every gate is green".to_owned(),
+        [proof] => format!("COMPLETE: the one story of the loop is done ({proof})"),
+        several => format!("COMPLETE: all {} stories of the loop are done ({list})", several.len()),
     }
 }
 
@@ -232,7 +261,7 @@ pub fn fault_words(cause: &str, times: u32) -> String {
 
 /// Debris, for who added it.
 pub fn debris_words(found: &[Litter]) -> String {
-    let mut text = "Lines that you added are not finished work. Take them out or finish them first:\n".to_owned();
+    let mut text = "Lines that you added are not finished work. Remove or finish them first:\n".to_owned();
     text.push_str(&listed(found, 20, |Litter { path, debris }| {
         format!("- {}:{} {}: {}", line(path), debris.line, debris.kind.words(), line(&debris.text))
     }));
@@ -240,16 +269,15 @@ pub fn debris_words(found: &[Litter]) -> String {
 }
 
 /// The loop of a session, told when the session begins.
-pub fn loop_words(state: &LoopState) -> String {
+pub fn loop_words(held: &HeldLoop, story: Option<&StoryToDo>) -> String {
     let mut text =
-        "A Verdone loop holds this session: when you stop, Verdone runs the checks itself, and the turn goes on until they pass."
+        "A Verdone loop holds this session: when you stop, Verdone runs the checks itself, and the turn continues until they pass."
             .to_owned();
-    if !state.task.trim().is_empty() {
-        text.push_str(&format!(" The task: {}", line(&state.task)));
+    if !held.task.trim().is_empty() {
+        text.push_str(&format!(" The task: {}", line(&held.task)));
     }
-    if let Some(current) = &state.current {
-        let title = state.open.get(&current.story).map(|story| line(&story.title)).unwrap_or_default();
-        text.push_str(&format!("\nThe story at work is {}: {title}", line(current.story.as_str())));
+    if let Some(story) = story.filter(|_| held.plan.is_some()) {
+        text.push_str(&format!("\nThe story at work is {}: {}", line(&story.id), line(&story.title)));
     }
     cut(&text, LONGEST)
 }

@@ -57,7 +57,6 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
         None => without_reading(ran, exit_code, &lines),
         // Nothing may be concluded from single lines of a command that may not have run tests at all.
         Some(reading) if ran.only_loose() && (reading.concluded.is_none() || scripts_test_nothing(&lines)) => None,
-        Some(_) if ran.unknown && (passed || exit_code.is_none()) => None,
         Some(reading) => match reading.says {
             // The framework answered 0 itself: what looks like a failure is what a test printed.
             Says::Failed | Says::Broken if passed && own && is_direct(ran) => Some(TestOutcome {

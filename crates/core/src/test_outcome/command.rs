@@ -1,11 +1,14 @@
 //! Whether a command runs tests, told by its words alone: never by what it printed.
 
+mod package;
 mod unwrap;
+mod wrapper;
 
-use self::unwrap::after_options;
+use self::package::package_script;
 use super::Framework;
 
 pub(super) use self::unwrap::unwrap;
+pub(super) use self::wrapper::{only_shows_text, wraps};
 
 /// What a list of simple commands says about tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,8 +16,6 @@ pub(super) struct Ran {
     pub(super) kinds: Vec<Kind>,
     /// The exit code is that of the one test command: nothing comes after it.
     pub(super) exit_is_its_own: bool,
-    /// The command is not known at all.
-    pub(super) unknown: bool,
     /// The files, directories and names that the commands were told to test.
     pub(super) targets: Vec<String>,
 }
@@ -31,10 +32,6 @@ pub(super) enum Kind {
 }
 
 impl Ran {
-    pub(super) fn unknown() -> Self {
-        Self { kinds: vec![Kind::Loose], exit_is_its_own: false, unknown: true, targets: Vec::new() }
-    }
-
     /// Nothing if no command of the list runs tests.
     pub(super) fn of(commands: &[Vec<&str>]) -> Option<Self> {
         let commands = without_wrapped(commands);
@@ -46,7 +43,7 @@ impl Ran {
         let direct = commands.iter().zip(&kinds).filter(|(_, kind)| matches!(kind, Some(Kind::Direct(_))));
         let targets = direct.flat_map(|(words, _)| targets(words)).collect();
         let kinds: Vec<Kind> = kinds.into_iter().flatten().collect();
-        (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, unknown: false, targets })
+        (!kinds.is_empty()).then_some(Self { kinds, exit_is_its_own, targets })
     }
 
     pub(super) fn only_loose(&self) -> bool {
@@ -62,29 +59,6 @@ impl Ran {
             })
             .collect()
     }
-}
-
-/// Whether reports of tests in the output may be of what these commands started: none of them is a framework alone.
-pub(super) fn wraps(commands: &[Vec<&str>]) -> bool {
-    let commands = without_wrapped(commands);
-    let kinds: Vec<Kind> = commands.iter().filter_map(|words| classify(words)).collect();
-    match kinds.as_slice() {
-        [] => commands.iter().any(|words| is_own_script(words)),
-        [Kind::Direct(_)] => false,
-        [..] => true,
-    }
-}
-
-/// A program of the project, whatever its name says: `./ci`, `sh scripts/all.sh`, `python3 tools/run.py`.
-fn is_own_script(words: &[&str]) -> bool {
-    let words = unwrap(words);
-    let Some((program, args)) = words.split_first() else { return false };
-    let of_the_system = ["/bin/", "/usr/", "/opt/", "/sbin/"].iter().any(|folder| program.starts_with(folder));
-    let interprets =
-        matches!(base_name(program), "sh" | "bash" | "zsh" | "dash" | "ksh" | "python3" | "python" | "node" | "ruby");
-    let file = args.first().is_some_and(|arg| !arg.starts_with('-'));
-    let asks = args.iter().any(|arg| ASKS.contains(arg));
-    !asks && (program.contains('/') && !of_the_system || interprets && file)
 }
 
 /// Programs whose exit code is an answer: `test -d web && npm test` may end without a test run.
@@ -388,45 +362,6 @@ fn rails(args: &[&str]) -> Option<Kind> {
     }
 }
 
-/// `npm`, `pnpm`, `yarn`, `bun`: the script's name tells.
-fn package_script(tool: &str, args: &[&str]) -> Option<Kind> {
-    let valued =
-        ["-w", "--workspace", "--prefix", "-C", "--cwd", "--filter", "-F", "--dir", "--loglevel", "--include", "--exclude"];
-    let mut at = 0;
-    while let Some(arg) = args.get(at) {
-        match *arg {
-            option if valued.contains(&option) => at += 2,
-            option if option.starts_with('-') => at += 1,
-            "run" | "run-script" | "rum" | "urn" => {
-                at += 1;
-                while let Some(option) = args.get(at).filter(|arg| arg.starts_with('-')) {
-                    at += if valued.contains(option) { 2 } else { 1 };
-                }
-                let script = args.get(at)?;
-                return by_task(script)
-                    .or_else(|| by_program(base_name(script), &args[at + 1..]).filter(|kind| matches!(kind, Kind::Direct(_))));
-            }
-            "exec" | "x" | "dlx" => return classify(after_options(&args[at + 1..])),
-            "workspace" => at += 2,
-            "workspaces" | "foreach" | "recursive" | "m" | "multi" => at += 1,
-            "test" | "t" | "tst" | "it" | "install-test" | "cit" => {
-                let own = tool == "bun" && *arg == "test";
-                return Some(if own { Kind::Direct(Framework::Bun) } else { Kind::Runner });
-            }
-            "install" | "i" | "ci" | "add" | "remove" | "rm" | "uninstall" | "update" | "up" | "upgrade" | "link" | "publish"
-            | "pack" | "audit" | "outdated" | "ls" | "list" | "why" | "view" | "info" | "show" | "init" | "create" | "cache"
-            | "config" | "explain" => {
-                return None;
-            }
-            script => {
-                // `yarn jest`, `pnpm test:unit`: npm has no such short form.
-                return if tool == "npm" { None } else { classify(&args[at..]).or_else(|| by_task(script)) };
-            }
-        }
-    }
-    None
-}
-
 /// Tools whose target or subcommand tells.
 fn build_tool(name: &str, args: &[&str]) -> Option<Kind> {
     if name == "make" || name == "gmake" || name == "ninja" {
@@ -510,7 +445,7 @@ fn shell(args: &[&str]) -> Option<Kind> {
     by_task(base_name(text))
 }
 
-fn base_name(program: &str) -> &str {
+pub(super) fn base_name(program: &str) -> &str {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     let name =
         name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).or_else(|| name.strip_suffix(".bat")).unwrap_or(name);
@@ -523,7 +458,7 @@ fn base_name(program: &str) -> &str {
 }
 
 /// A file or module that is there to test: `test_cart.py`, `tests/run.js`, `cart.test.mjs`, `spec/cart_spec.rb`.
-fn names_tests(path: &str) -> bool {
+pub(super) fn names_tests(path: &str) -> bool {
     let name = base_name(path);
     let own = name.split(['.', '_', '-']).any(|word| matches!(word, "test" | "tests" | "spec" | "specs" | "runtests"));
     own || path.split('/').rev().skip(1).any(|dir| matches!(dir, "test" | "tests" | "__tests__" | "spec" | "t"))

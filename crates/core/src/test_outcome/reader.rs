@@ -24,6 +24,7 @@ mod vitest;
 
 use super::failures::Failures;
 use super::lines::Lines;
+use super::names::{End, Listed};
 use super::{Framework, TestCounts, TestOutcome, TestState};
 
 /// What a reader saw of its framework.
@@ -38,6 +39,16 @@ pub(super) struct Reading {
     pub(super) concluded: Option<usize>,
     /// The line of a summary before the last: another run's, or what a test printed.
     pub(super) before: Option<usize>,
+    /// What summaries count that are no part of `counts`, because a later one took their place.
+    pub(super) earlier: TestCounts,
+    /// Only a part of a summary was seen. Others print such lines too.
+    pub(super) is_partial: bool,
+    /// It is for programs to read. The same run may have one for people.
+    pub(super) is_report: bool,
+    /// The tests that it lists, if it does.
+    pub(super) names: Listed,
+    /// What the runner was told to run and could not find. Each of them may be counted as failed.
+    pub(super) missing: u64,
 }
 
 /// What the output says. Ordered from best to worst.
@@ -123,7 +134,7 @@ pub(super) fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Rea
         Framework::Dotnet => &[DOTNET, JUNIT],
         Framework::JunitXml => &[JUNIT],
     };
-    let mut readings = run(readers, lines, text);
+    let mut readings = without_inner(run(readers, lines, text));
     for reading in &mut readings {
         reading.framework = framework;
     }
@@ -136,8 +147,11 @@ pub(super) fn all(lines: &Lines<'_>, text: &str) -> Vec<Reading> {
         JEST, VITEST, MOCHA, AVA, NODE, BUN, BATS, PYTEST, UNITTEST, GO, CARGO, NEXTEST, RSPEC, MINITEST, PHPUNIT, SUREFIRE,
         GRADLE, DOTNET, JSON, TAP, JUNIT,
     ];
-    let mut readings = run(&ALL, lines, text);
-    // nextest shows the inner harness of each test: that is no cargo test.
+    without_inner(run(&ALL, lines, text))
+}
+
+/// nextest shows the inner harness of each test: that is no cargo test.
+fn without_inner(mut readings: Vec<Reading>) -> Vec<Reading> {
     if readings.iter().any(|reading| reading.framework == Framework::Nextest && reading.concluded.is_some()) {
         readings.retain(|reading| reading.framework != Framework::CargoTest);
     }
@@ -162,6 +176,11 @@ impl Reading {
             reason: None,
             concluded: None,
             before: None,
+            earlier: TestCounts::default(),
+            is_partial: false,
+            is_report: false,
+            names: Listed::default(),
+            missing: 0,
         }
     }
 
@@ -178,10 +197,14 @@ impl Reading {
     }
 
     fn count(&mut self, passed: u64, failed: u64, skipped: u64) {
-        let add = |sum: &mut Option<u64>, more: u64| *sum = Some(sum.unwrap_or(0).saturating_add(more));
-        add(&mut self.counts.passed, passed);
-        add(&mut self.counts.failed, failed);
-        add(&mut self.counts.skipped, skipped);
+        let more = TestCounts { passed: Some(passed), failed: Some(failed), skipped: Some(skipped) };
+        self.counts = self.counts.plus(more);
+    }
+
+    /// The last summary is the real one, for a test may print the like.
+    fn count_instead(&mut self, passed: u64, failed: u64, skipped: u64) {
+        self.earlier = self.earlier.plus(std::mem::take(&mut self.counts));
+        self.count(passed, failed, skipped);
     }
 
     /// From the counts: failures fail, and nothing is not a pass.

@@ -4,7 +4,7 @@
 //! Tags are matched and no entity is expanded, so that nothing can grow; a document type is refused, because no report needs one.
 
 use super::reader::junit::{attribute, scan, tag_end};
-use super::{TestCounts, TestFailure};
+use super::{TestCounts, TestFailure, TestNames};
 
 /// Reports nest suites a few levels deep.
 const DEEPEST: usize = 100;
@@ -15,6 +15,8 @@ pub struct Report {
     pub counts: TestCounts,
     /// The first ones, when there are very many. A report that only counts names none.
     pub failures: Vec<TestFailure>,
+    /// Of all tests; absent where it does not list them, or not by names that differ.
+    pub names: Option<TestNames>,
 }
 
 /// Why a text is no report.
@@ -46,7 +48,8 @@ pub fn report(text: &str) -> Result<Report, ReportFault> {
     } else {
         reading.counts = summed;
     }
-    Ok(Report { counts: reading.counts, failures: reading.failures.into_list() })
+    let names = reading.names.complete(reading.counts);
+    Ok(Report { counts: reading.counts, failures: reading.failures.into_list(), names })
 }
 
 /// Goes through all of it, and sums up what the outermost suites say of themselves: those inside are part of them.

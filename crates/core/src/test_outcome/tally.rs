@@ -1,127 +1,174 @@
-//! How many tests an output speaks of, whatever the command was: the summaries of all frameworks that are known, together.
+//! How many tests an output speaks of: the summaries of all runs in it, together.
+//!
+//! A failure that any of them counts is counted. Work that ends the runner's process may print a good summary after a bad one, and an
+//! exit code may be lost on the way. A test of a test tool that prints failing reports needs a report in a file.
 
-use super::TestCounts;
+use std::collections::HashSet;
+
+use super::command::{self, Ran};
 use super::lines::{self, Lines};
+use super::plain;
 use super::reader::{self, Reading, Says};
+use super::{Framework, TestCounts, TestNames, borrowed};
 
 /// What an output says of how many tests ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tally {
-    /// There is no summary in it.
-    Silent,
-    /// Every summary says that no test ran.
-    Zero,
-    /// At least one test ran. The counts are those of the last summary that has some.
-    Ran(TestCounts),
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub some: SomeRan,
+    /// Absent where no summary has a number.
+    pub counts: Option<TestCounts>,
+    pub names: Option<TestNames>,
+    /// What the command was to run and its runner could not find, where that counts as a failure. It is no part of `counts`.
+    pub missing: u64,
+    /// A summary says that a run failed outside of its tests.
+    pub is_bad: bool,
 }
 
-/// Reads all summaries. Only where each of them is about no test, none ran.
-pub fn tally(output: &str) -> Tally {
+/// Whether any test ran to an end. Ordered from nothing to most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SomeRan {
+    /// There is no summary.
+    #[default]
+    Unsaid,
+    /// Every summary says that none did.
+    No,
+    Yes,
+}
+
+/// Reads all summaries that can be of what these commands ran; `commands` as for [`super::read`].
+pub fn tally<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Tally {
+    let words = borrowed(commands);
     let lines = lines::split(output);
-    let mut readings = concluded(&lines);
-    if let Some(stripped) = lines::without_prefixes(&lines) {
-        readings.extend(concluded(&stripped));
-    }
-    readings.sort_by_key(|reading| reading.concluded);
-    let ran = |reading: &&Reading| {
-        let TestCounts { passed, failed, .. } = reading.counts;
-        passed.unwrap_or(0) > 0 || failed.unwrap_or(0) > 0
+    let of_frameworks = |frameworks: &[Framework]| {
+        sum(both(&lines, |lines, text| frameworks.iter().flat_map(|one| of(*one, lines, text)).collect()))
     };
-    if let Some(last) = readings.iter().rev().find(ran) {
-        return Tally::Ran(last.counts);
-    }
-    // Frameworks that pass without a number: each says so only of tests that ran.
-    if readings.iter().any(|reading| reading.says == Says::Passed) {
-        return Tally::Ran(TestCounts::default());
-    }
-    match (readings.iter().any(|reading| reading.says == Says::NothingRan), plain(&lines)) {
-        (_, Some(number)) if number > 0 => Tally::Ran(TestCounts { passed: Some(number), ..TestCounts::default() }),
-        (true, _) | (false, Some(_)) => Tally::Zero,
-        (false, None) => Tally::Silent,
-    }
-}
-
-fn concluded(lines: &Lines<'_>) -> Vec<Reading> {
-    let readings = reader::all(lines, &lines.join("\n"));
-    readings.into_iter().filter(|reading| reading.concluded.is_some()).collect()
-}
-
-/// The sum of what tools of no known framework print: `12 tests passed`, `3 passing`, `# PASS:  4`, `0 tests failed out of 7`.
-fn plain(lines: &Lines<'_>) -> Option<u64> {
-    lines
-        .iter()
-        .filter_map(|line| plain_line(line.trim()))
-        .fold(None, |sum, number| Some(sum.unwrap_or(0_u64).saturating_add(number)))
-}
-
-fn plain_line(line: &str) -> Option<u64> {
-    let words: Vec<&str> = line
-        .split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')'))
-        .filter(|word| !word.is_empty())
-        .take(20)
-        .collect();
-    let number = |at: usize| words.get(at).and_then(|word| word.trim_end_matches(['.', '!', ':']).parse::<u64>().ok());
-    let word = |at: usize| words.get(at).map(|word| word.trim_end_matches(['.', '!', ':']).to_ascii_lowercase());
-    let is = |at: usize, any: &[&str]| word(at).is_some_and(|word| any.contains(&word.as_str()));
-    // ctest: the first number is that of the failed ones.
-    if let Some(at) =
-        (0..words.len()).find(|at| is(*at, &["out"]) && is(at + 1, &["of"])).filter(|_| line.contains("tests failed"))
-    {
-        return number(at + 2);
-    }
-    let things = ["test", "tests", "spec", "specs", "example", "examples", "case", "cases", "scenario", "scenarios"];
-    for at in 0..words.len() {
-        let Some(found) = number(at) else { continue };
-        let done = ["passed", "passing", "ok", "run", "succeeded"];
-        if is(at + 1, &["passed", "passing"]) || is(at + 1, &things) && is(at + 2, &done) {
-            return Some(found);
+    match source(&words) {
+        // A reporter may write what only others can read.
+        Source::Frameworks(frameworks) => of_frameworks(&frameworks).or_some(&lines),
+        Source::Anything => {
+            let tally = sum(both(&lines, any));
+            if tally.some == SomeRan::Yes || tally.is_bad { tally } else { of_script(&lines).unwrap_or(tally) }
         }
+        // What a program prints that runs no tests as far as is known counts only against it.
+        Source::Unknown => {
+            let tally = sum(both(&lines, any));
+            let fails = tally.counts.is_some_and(|counts| counts.failed > Some(0));
+            if fails { tally } else { Tally::default().or_some(&lines) }
+        }
+        Source::Text => Tally::default().or_some(&lines),
     }
-    // Automake and its kin: a label, then the number.
-    let label = words.iter().position(|word| *word != "#")?;
-    let labelled = words.get(label).is_some_and(|word| word.ends_with(':')) && is(label, &["pass", "passed"]);
-    number(label + 1).filter(|_| labelled && words.len() == label + 2)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ran(output: &str) -> Option<u64> {
-        match tally(output) {
-            Tally::Silent => None,
-            Tally::Zero => Some(0),
-            Tally::Ran(counts) => Some(counts.passed.unwrap_or(0) + counts.failed.unwrap_or(0)),
+impl Tally {
+    /// Where nothing is said, whether a summary of any kind says that tests ran.
+    fn or_some(mut self, lines: &Lines<'_>) -> Self {
+        let said = |tally: Tally| tally.some == SomeRan::Yes;
+        if self.some == SomeRan::Unsaid && !self.is_bad && (said(sum(both(lines, any))) || of_script(lines).is_some_and(said)) {
+            self.some = SomeRan::Yes;
         }
+        self
     }
+}
 
-    #[test]
-    fn summaries_of_any_tool_are_read_and_only_all_zero_is_zero() {
-        let empty = "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n";
-        let full = empty.replace("0 passed", "3 passed");
-        let jest_none = "No tests found, exiting with code 0\n";
-        let pytest_none = "===== test session starts =====\ncollected 0 items\n\n===== no tests ran in 0.01s =====\n";
-        let pytest = "===== test session starts =====\ncollected 2 items\n\n===== 2 passed in 0.01s =====\n";
-        for (output, expected) in [
-            (empty.repeat(3), Some(0)),
-            ([empty, &full, empty].concat(), Some(3)),
-            (jest_none.to_owned(), Some(0)),
-            (pytest_none.to_owned(), Some(0)),
-            ([&full, pytest_none].concat(), Some(3)),
-            ([pytest, empty].concat(), Some(2)),
-            ([pytest_none, empty, jest_none].concat(), Some(0)),
-            ("Test Suites: 0 total\nTests:       0 total\nTime: 1 s\n".to_owned(), Some(0)),
-            ("100% tests passed, 0 tests failed out of 7\n".to_owned(), Some(7)),
-            ("# TOTAL: 4\n# PASS:  4\n# SKIP:  0\n".to_owned(), Some(4)),
-            ("# TOTAL: 0\n# PASS:  0\n".to_owned(), Some(0)),
-            ("all good: 12 tests passed\n".to_owned(), Some(12)),
-            ("0 tests passed\n5 tests passed\n".to_owned(), Some(5)),
-            ("0 tests run, 0 failed\n".to_owned(), Some(0)),
-            ("everything is fine\n".to_owned(), None),
-            ("linted 12 files\n12 tests skipped\nPASS: nothing\n".to_owned(), None),
-            (String::new(), None),
-        ] {
-            assert_eq!(ran(&output), expected, "{output}");
-        }
+/// Whether an output has no summary of any kind.
+pub(super) fn is_silent(output: &str) -> bool {
+    let lines = lines::split(output);
+    both(&lines, any).is_empty() && of_script(&lines).is_none()
+}
+
+fn of_script(lines: &Lines<'_>) -> Option<Tally> {
+    let counts = plain::counts(lines)?;
+    let ran = counts.passed.unwrap_or(0) > 0 || counts.failed.unwrap_or(0) > 0;
+    Some(Tally { some: if ran { SomeRan::Yes } else { SomeRan::No }, counts: Some(counts), ..Tally::default() })
+}
+
+/// Where the summaries in an output may come from.
+enum Source {
+    /// These and nothing else: what other summaries there are was printed by a test.
+    Frameworks(Vec<Framework>),
+    Anything,
+    Unknown,
+    /// Programs that show what somebody wrote.
+    Text,
+}
+
+fn source(commands: &[Vec<&str>]) -> Source {
+    if command::wraps(commands) {
+        return Source::Anything;
     }
+    let mut frameworks = Ran::of(commands).map(|ran| ran.frameworks()).unwrap_or_default();
+    // All runs of one are read at once.
+    let mut known = HashSet::new();
+    frameworks.retain(|framework| known.insert(*framework));
+    match frameworks.as_slice() {
+        [] if commands.iter().all(|words| command::only_shows_text(words)) => Source::Text,
+        [] => Source::Unknown,
+        [_, ..] => Source::Frameworks(frameworks),
+    }
+}
+
+/// Readings of the lines without what other tools put before them, if that shows more.
+fn both(lines: &Lines<'_>, read: impl Fn(&Lines<'_>, &str) -> Vec<Reading>) -> Vec<Reading> {
+    let stripped = lines::without_prefixes(lines).map(|lines| read(&lines, &lines.join("\n"))).unwrap_or_default();
+    if stripped.is_empty() { read(lines, &lines.join("\n")) } else { stripped }
+}
+
+/// What a framework says, in whichever form. A part of a summary is better than none.
+fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Reading> {
+    let mut readings = reader::of(framework, lines, text);
+    readings.retain(|reading| reading.concluded.is_some());
+    if readings.iter().any(|reading| !reading.is_partial) {
+        readings.retain(|reading| !reading.is_partial);
+    }
+    without_repetition(readings)
+}
+
+/// The whole summaries of every framework.
+fn any(lines: &Lines<'_>, text: &str) -> Vec<Reading> {
+    let mut readings = reader::all(lines, text);
+    readings.retain(|reading| reading.concluded.is_some() && !reading.is_partial);
+    without_repetition(readings)
+}
+
+/// Two readers may read the same line; the more particular one comes first. And a report is of a run that was summed up already, unless
+/// it alone counts a failure.
+fn without_repetition(mut readings: Vec<Reading>) -> Vec<Reading> {
+    let mut ends = HashSet::new();
+    readings.retain(|reading| ends.insert(reading.concluded));
+    let failed = |reading: &Reading| reading.counts.plus(reading.earlier).failed.unwrap_or(0);
+    let told: Vec<u64> = readings.iter().filter(|reading| !reading.is_report).map(failed).collect();
+    let is_good = told.iter().all(|failed| *failed == 0);
+    readings.retain(|reading| !reading.is_report || told.is_empty() || is_good && failed(reading) > 0);
+    readings
+}
+
+fn sum(readings: Vec<Reading>) -> Tally {
+    let mut all = Tally::default();
+    let is_one = readings.len() == 1;
+    for reading in readings {
+        let mut counts = reading.counts.plus(reading.earlier);
+        counts.failed = counts.failed.map(|failed| failed.saturating_sub(reading.missing));
+        let ran = counts.passed.unwrap_or(0) > 0 || counts.failed.unwrap_or(0) > 0;
+        all.some = match reading.says {
+            // Frameworks that pass without a number say so only of tests that ran.
+            Says::Passed => SomeRan::Yes,
+            _ if ran => SomeRan::Yes,
+            Says::NothingRan => all.some.max(SomeRan::No),
+            Says::Failed | Says::Broken if reading.missing > 0 => all.some.max(SomeRan::No),
+            Says::Failed | Says::Broken | Says::Unfinished => {
+                all.is_bad = true;
+                all.some
+            }
+        };
+        if is_one && reading.earlier == TestCounts::default() && reading.missing == 0 {
+            all.names = reading.names.complete(counts);
+        }
+        let has_number = counts.passed.or(counts.failed).or(counts.skipped).is_some();
+        all.counts = if has_number { Some(all.counts.unwrap_or_default().plus(counts)) } else { all.counts };
+        all.missing += reading.missing;
+    }
+    if all.is_bad && all.some == SomeRan::No {
+        all.some = SomeRan::Unsaid;
+    }
+    all
 }

@@ -7,8 +7,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::borrowed;
 use super::command::{Kind, Ran, classify, unwrap};
-use super::tally::{Tally, tally};
+use super::tally::is_silent;
 use crate::shell::{RedirectKind, Simple, Variables, parse};
 
 /// What a run that answered 0 left out.
@@ -24,17 +25,17 @@ pub enum Unsaid {
 
 /// What the output of these commands lacks; `commands` as for [`super::read`].
 pub fn unsaid<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Unsaid {
-    let words: Vec<Vec<&str>> = commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect();
+    let words = borrowed(commands);
     let Some(ran) = Ran::of(&words).filter(|ran| ran.exit_is_its_own) else { return Unsaid::Nothing };
     let (Some(last), [kind]) = (words.last(), ran.kinds.as_slice()) else { return Unsaid::Nothing };
     let last = unwrap(last);
     let missing = match kind {
-        Kind::Direct(_) if is_unittest(last) => tally(output) == Tally::Silent,
-        Kind::Direct(_) if is_plain_pytest(last) => tally(output) == Tally::Silent && is_cut_short(output),
+        Kind::Direct(_) if is_unittest(last) => is_silent(output),
+        Kind::Direct(_) if is_plain_pytest(last) => is_silent(output) && is_cut_short(output),
         Kind::Direct(_) if is_cargo_test(last) => stops_in_the_middle(output),
         Kind::Direct(_) => false,
         Kind::Runner | Kind::Loose => {
-            let idle = up_to_date(last, output) && tally(output) == Tally::Silent;
+            let idle = up_to_date(last, output) && is_silent(output);
             return if idle { Unsaid::Tests } else { Unsaid::Nothing };
         }
     };

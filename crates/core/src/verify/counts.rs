@@ -1,6 +1,5 @@
 //! What one result says, and whether a check still runs the tests that it ran on the base.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -9,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::job::{Baseline, Tree};
 use super::observed::CheckResult;
 use crate::check::{CheckOutcome, CheckRun, TestCount};
+
+pub use crate::test_outcome::TestNames;
 
 /// Names that one sentence lists, and that a report keeps.
 const NAMED: usize = 3;
@@ -40,6 +41,14 @@ impl CheckState {
         }
     }
 
+    /// How a check ended, in words that agree with its state.
+    pub fn words(run: &CheckRun) -> String {
+        match counted_failures(run) {
+            failed if failed > 0 && run.outcome.passed() => format!("ended with exit code 0, but counts {failed} failed"),
+            _ => run.outcome.words(),
+        }
+    }
+
     /// The same for the red check, where a pass without any test is unknown too.
     pub fn before_the_work(run: &CheckRun) -> Self {
         match Self::of(run) {
@@ -49,16 +58,8 @@ impl CheckState {
     }
 }
 
-pub(super) fn counted_failures(run: &CheckRun) -> u64 {
+fn counted_failures(run: &CheckRun) -> u64 {
     run.tests.map_or(0, |tests| tests.failed)
-}
-
-/// Names of tests by how they ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TestNames {
-    pub passed: BTreeSet<String>,
-    pub failed: BTreeSet<String>,
-    pub skipped: BTreeSet<String>,
 }
 
 /// The tests of one check on the base and on another tree.
@@ -104,7 +105,9 @@ impl fmt::Display for CountFall {
         match self {
             Self::FewerPassed { before, after } => write!(f, "{} passed before the work, now {after}", tests(*before)),
             Self::Vanished { before } => write!(f, "{} ran before the work, and its output counts none now", tests(*before)),
-            Self::NotFixed { failed } => write!(f, "{} failed before the work, and no more tests pass now", tests(*failed)),
+            Self::NotFixed { failed } => {
+                write!(f, "{} failed before the work, and no additional test passes now", tests(*failed))
+            }
             Self::NowSkipped { tests } => write!(f, "tests that passed before the work are skipped now: {}", list(tests)),
         }
     }

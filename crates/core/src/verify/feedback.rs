@@ -33,9 +33,10 @@ pub(super) fn feedback(seen: &Seen<'_>, reasons: &[Reason]) -> Feedback {
     let is_hidden = |name: &str| seen.checks.iter().any(|check| check.hidden && check.check.name == name);
     let (mut problems, mut advice): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for reason in reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_))) {
-        let (problem, todo) = match reason.failing_check().filter(|name| is_hidden(name)) {
-            Some(name) => (format!("the hidden check `{name}` did not pass"), Some("Make the check pass.".to_owned())),
-            None => (reason.to_string(), reason.advice()),
+        let problem = reason.for_agent(is_hidden);
+        let todo = match reason.failing_check().filter(|name| is_hidden(name)) {
+            Some(_) => Some("Make the check pass.".to_owned()),
+            None => reason.advice(),
         };
         if !problems.contains(&problem) {
             problems.push(problem);

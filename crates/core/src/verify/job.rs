@@ -1,6 +1,7 @@
 //! What is to be judged, as data: one job for every surface.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,10 +27,16 @@ pub struct VerifyJob {
     pub attempt: Oid,
     /// Files that differ from the base, without those that Verdone itself writes (plan marks). Absent where they are not known.
     pub changed: Option<Vec<String>>,
+    /// Why this tree cannot be committed, whatever the checks say: a changed submodule, a file that is too large.
+    #[serde(default)]
+    pub obstacle: Option<String>,
     /// Changed protected files.
     pub protected: Vec<ProtectedChange>,
     /// Changed files that run outside of the workspace later.
     pub autorun: Vec<AutorunChange>,
+    /// Changed files that checks of other open stories name.
+    #[serde(default)]
+    pub others: Vec<OtherCheck>,
     /// `[done] minimum`: a weaker proof is not done. `--unchecked` sets it to the weakest.
     pub minimum: Proof,
     /// No better proof than this, whatever is seen. `accept` passes the proof with which the attempt went to review.
@@ -107,6 +114,12 @@ pub struct JobGate {
     pub baseline: Option<Baseline>,
 }
 
+impl From<Check> for JobGate {
+    fn from(check: Check) -> Self {
+        Self { hidden: check.terms.hidden.is_some(), check, baseline: None }
+    }
+}
+
 /// What a gate said on the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
@@ -167,12 +180,18 @@ pub struct ProtectedChange {
 #[serde(rename_all = "kebab-case")]
 pub enum ProtectedKind {
     Test,
-    /// Test data: fixtures, snapshots, golden files.
-    TestData,
+    /// Tests in a file that is work otherwise.
+    InlineTest,
     /// Configuration of tests, linters and builds.
     Config,
     Ci,
     CheckScript,
+}
+
+impl ProtectedKind {
+    pub fn is_test(self) -> bool {
+        matches!(self, Self::Test | Self::InlineTest)
+    }
 }
 
 /// A rename is a deletion and an addition.
@@ -190,6 +209,13 @@ pub struct AutorunChange {
     pub path: String,
     /// The story's scope names it.
     pub released: bool,
+}
+
+/// A changed file that judges another story, which is not done yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherCheck {
+    pub path: String,
+    pub story: StoryId,
 }
 
 /// The one turn of feedback that comes before a review.
@@ -231,6 +257,7 @@ fn command_digest(check: &Check, hidden: bool) -> String {
     struct Asked<'a> {
         command: &'a CommandSpec,
         hidden: bool,
+        folder: Option<&'a Path>,
         env: &'a BTreeMap<String, String>,
         inputs: &'a [String],
         zero_tests: Option<ZeroTests>,
@@ -240,6 +267,7 @@ fn command_digest(check: &Check, hidden: bool) -> String {
     let asked = Asked {
         command: &check.command,
         hidden,
+        folder: terms.hidden.as_deref(),
         env: &terms.env,
         inputs: &terms.inputs,
         zero_tests: terms.zero_tests,
@@ -248,7 +276,39 @@ fn command_digest(check: &Check, hidden: bool) -> String {
     digest(&serde_json::to_vec(&asked).expect("a command is always valid JSON"))
 }
 
+impl JobStory {
+    /// A story of which nothing is known but its checks.
+    pub fn of_checks(id: StoryId, checks: Vec<Check>) -> Self {
+        let complexity = u32::from(crate::done::UNKNOWN_COMPLEXITY);
+        Self { id, checks, criteria: Vec::new(), scope: Vec::new(), minimum: None, complexity }
+    }
+}
+
 impl VerifyJob {
+    /// Gates on one tree, without anything to compare it with.
+    pub fn of_gates(surface: Surface, gates: Vec<Check>, attempt: Oid) -> Self {
+        Self {
+            surface,
+            story: None,
+            gates: gates.into_iter().map(JobGate::from).collect(),
+            base: None,
+            attempt,
+            changed: None,
+            obstacle: None,
+            protected: Vec::new(),
+            autorun: Vec::new(),
+            others: Vec::new(),
+            minimum: Proof::Untested,
+            at_most: None,
+            enforce_scope: false,
+            allow_unchanged: true,
+            stop_at_failing_stage: false,
+            feedback: FeedbackTurn::NoneLeft,
+            judge: false,
+            conditions: Vec::new(),
+        }
+    }
+
     /// The checks that are due, the story's own first.
     pub fn checks(&self) -> Vec<PlannedCheck> {
         let own = self.story.iter().flat_map(|story| &story.checks).map(|check| PlannedCheck::new(check, false));
@@ -284,16 +344,18 @@ impl VerifyJob {
 
     /// Test files that the attempt added or changed.
     pub(super) fn brought_tests(&self) -> Vec<String> {
-        self.protected_files(|change| change.kind == ProtectedKind::Test && change.change != ChangeKind::Deleted)
+        self.protected_files(|change| change.kind.is_test() && change.change != ChangeKind::Deleted)
     }
 
     fn protected_files(&self, wanted: impl Fn(&ProtectedChange) -> bool) -> Vec<String> {
         self.protected.iter().filter(|change| wanted(change)).map(|change| change.path.clone()).collect()
     }
 
-    /// Whether the scope names test files that the attempt changed: only then may it lower counts.
+    /// Whether test files that the attempt changed are released, and it changed no others: only then may it lower counts.
     pub(super) fn may_lower_counts(&self) -> bool {
-        self.protected.iter().any(|change| change.released && change.kind == ProtectedKind::Test)
+        let is_changed_test = |change: &&ProtectedChange| change.kind.is_test() && change.change != ChangeKind::Added;
+        let mut tests = self.protected.iter().filter(|change| change.kind.is_test());
+        tests.any(|change| change.released) && self.protected.iter().filter(is_changed_test).all(|change| change.released)
     }
 
     pub(super) fn nothing_changed(&self) -> bool {

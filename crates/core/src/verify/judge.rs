@@ -85,6 +85,9 @@ pub(super) fn failures(seen: &Seen<'_>) -> Vec<Failure> {
     if seen.was_interrupted() {
         return vec![Failure::Interrupted];
     }
+    if let Some(why) = &job.obstacle {
+        return vec![Failure::CannotCommit { why: why.clone() }];
+    }
     if job.nothing_changed() {
         return vec![Failure::NothingChanged];
     }
@@ -163,6 +166,11 @@ fn doubts(seen: &Seen<'_>, proof: Proof) -> Vec<Doubt> {
     if proof < minimum && doubts.is_empty() {
         doubts.push(Doubt::BelowMinimum { proof, minimum });
     }
+    if !job.others.is_empty() {
+        let files = job.others.iter().map(|other| other.path.clone()).collect();
+        let stories = job.others.iter().map(|other| other.story.clone()).collect();
+        doubts.push(Doubt::OtherCheckChanged { files, stories });
+    }
     let files: Vec<String> = job.autorun.iter().filter(|change| !change.released).map(|change| change.path.clone()).collect();
     if !files.is_empty() {
         doubts.push(Doubt::AutorunChanged { files });
@@ -237,7 +245,8 @@ fn shown(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
         notes.insert(0, Note::TestsProveWork { check: check.check.name.clone(), files: job.brought_tests() });
         return (Proof::AgentTested, notes);
     }
-    notes.push(seen.not_shown_because());
+    // Without a base there is no attempt that could have brought tests.
+    notes.extend(job.base.is_some().then(|| seen.not_shown_because()));
     (Proof::Untested, notes)
 }
 
@@ -253,7 +262,7 @@ fn limits(seen: &Seen<'_>) -> Vec<Note> {
 fn own_checks(seen: &Seen<'_>) -> Vec<Note> {
     let notes: Vec<Note> =
         seen.own().map(|own| Note::OwnCheck { check: own.check.name.clone(), before: seen.before(own) }).collect();
-    if notes.is_empty() { vec![Note::NoOwnCheck] } else { notes }
+    if notes.is_empty() && seen.job.story.is_some() { vec![Note::NoOwnCheck] } else { notes }
 }
 
 fn flaky(seen: &Seen<'_>) -> Vec<Note> {

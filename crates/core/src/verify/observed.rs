@@ -12,6 +12,8 @@ use crate::id::Oid;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {
+    /// Whoever asked does not wait for the answer any more.
+    pub interrupted: bool,
     /// The pristine tree, once it was asked for.
     pub pristine: Option<BuiltTree>,
     /// The proof tree, once it was asked for.
@@ -32,14 +34,14 @@ pub enum BuiltTree {
 }
 
 /// One question: this command on this tree.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ResultId {
     pub tree: Oid,
     /// See [`super::PlannedCheck::digest`].
     pub command: String,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
     pub run: CheckRun,
     /// The names of its tests, where a report gives them.

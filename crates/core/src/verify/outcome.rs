@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::proof::Proof;
+
 /// Ordered from worst to best: the order is the meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -33,5 +35,53 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// What a story came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoryResult {
+    pub outcome: Outcome,
+    /// Absent where nothing was proven.
+    pub proof: Option<Proof>,
+}
+
+impl StoryResult {
+    /// One for each name, the best first: how stories are listed and counted.
+    pub const KINDS: [Self; 7] = [
+        Self::done(Proof::Verified),
+        Self::done(Proof::AgentTested),
+        Self::done(Proof::Untested),
+        Self::done(Proof::Unchecked),
+        Self { outcome: Outcome::Accepted, proof: None },
+        Self { outcome: Outcome::NeedsReview, proof: None },
+        Self::FAILED,
+    ];
+
+    pub const FAILED: Self = Self { outcome: Outcome::Failed, proof: None };
+
+    pub const fn done(proof: Proof) -> Self {
+        Self { outcome: Outcome::Done, proof: Some(proof) }
+    }
+
+    /// Whether the story's work is taken: by its proof, or by a person.
+    pub fn is_taken(self) -> bool {
+        match self.outcome {
+            Outcome::Done | Outcome::Accepted => true,
+            Outcome::Failed | Outcome::NeedsReview => false,
+        }
+    }
+
+    /// Whether checks speak for it.
+    pub fn is_checked(self) -> bool {
+        self.is_taken() && self.proof.is_some_and(|proof| proof > Proof::Unchecked)
+    }
+
+    /// The word for it: of work that is done, how well it is proven.
+    pub fn name(self) -> &'static str {
+        match (self.outcome, self.proof) {
+            (Outcome::Done, Some(proof)) => proof.name(),
+            (outcome, _) => outcome.name(),
+        }
     }
 }

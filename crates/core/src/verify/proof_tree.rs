@@ -13,7 +13,7 @@ impl Seen<'_> {
     pub(super) fn needs_proof_tree(&self) -> bool {
         let is_open = |own: &PlannedCheck| match self.before(own) {
             OwnBefore::Red | OwnBefore::Unknown { .. } | OwnBefore::Missing { .. } => true,
-            OwnBefore::Green | OwnBefore::NotRun => false,
+            OwnBefore::Green | OwnBefore::RunsWork { .. } | OwnBefore::NotRun => false,
         };
         let has_question = !self.job.brought_tests().is_empty() || self.own().any(is_open);
         !self.job.protected.is_empty() && has_question && !self.is_limited_to_untested()
@@ -44,7 +44,7 @@ impl Seen<'_> {
             match self.before(check) {
                 // Nothing but the work lies between red and green.
                 OwnBefore::Red | OwnBefore::Unknown { .. } | OwnBefore::Missing { .. } => return true,
-                OwnBefore::Green | OwnBefore::NotRun => {}
+                OwnBefore::Green | OwnBefore::RunsWork { .. } | OwnBefore::NotRun => {}
             }
         }
         !self.job.brought_tests().is_empty() && self.shows_more_than_the_base(check)

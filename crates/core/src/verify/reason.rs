@@ -9,6 +9,7 @@ use super::counts::{CountFall, list};
 use super::job::Tree;
 use super::proof::Proof;
 use super::seen::OwnBefore;
+use crate::id::StoryId;
 
 /// The kind decides the outcome: a failure fails, a doubt needs a person, a note only explains the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +29,7 @@ pub enum Failure {
     CheckNotRun { check: String },
     Interrupted,
     NothingChanged,
+    CannotCommit { why: String },
     OutOfScope { files: Vec<String> },
     ConditionMissing { name: String, why: String, todo: String },
 }
@@ -49,6 +51,11 @@ pub enum Doubt {
         check: String,
         tree: Tree,
         change: CountFall,
+    },
+    /// What judges a later story is not this story's to change.
+    OtherCheckChanged {
+        files: Vec<String>,
+        stories: Vec<StoryId>,
     },
     AutorunChanged {
         files: Vec<String>,
@@ -98,6 +105,14 @@ impl Reason {
         }
     }
 
+    /// As an agent may see it: of a hidden check, its name and that it did not pass.
+    pub fn for_agent(&self, is_hidden: impl Fn(&str) -> bool) -> String {
+        match self.failing_check().filter(|name| is_hidden(name)) {
+            Some(name) => format!("the hidden check `{name}` did not pass"),
+            None => self.to_string(),
+        }
+    }
+
     /// The check that stands in the way, by name.
     pub fn failing_check(&self) -> Option<&str> {
         match self {
@@ -112,7 +127,11 @@ impl Failure {
     fn check(&self) -> Option<&str> {
         match self {
             Self::CheckFailed { check, .. } | Self::CheckUnknown { check, .. } | Self::CheckNotRun { check } => Some(check),
-            Self::Interrupted | Self::NothingChanged | Self::OutOfScope { .. } | Self::ConditionMissing { .. } => None,
+            Self::Interrupted
+            | Self::NothingChanged
+            | Self::CannotCommit { .. }
+            | Self::OutOfScope { .. }
+            | Self::ConditionMissing { .. } => None,
         }
     }
 
@@ -121,6 +140,7 @@ impl Failure {
             Self::CheckFailed { .. } | Self::CheckUnknown { .. } => Some("Make the check pass.".to_owned()),
             Self::CheckNotRun { .. } | Self::Interrupted => None,
             Self::NothingChanged => Some("Do the work that the story asks for.".to_owned()),
+            Self::CannotCommit { .. } => Some("Undo the change that stands in the way.".to_owned()),
             Self::OutOfScope { files } => Some(format!("Undo the changes to {}.", list(files))),
             Self::ConditionMissing { todo, .. } => Some(format!("{}.", todo.trim_end_matches('.'))),
         }
@@ -132,6 +152,7 @@ impl Doubt {
         match self {
             Self::PristineFailed { check, .. } | Self::CountsFell { check, .. } => Some(check),
             Self::PristineNotBuilt { .. }
+            | Self::OtherCheckChanged { .. }
             | Self::AutorunChanged { .. }
             | Self::BelowMinimum { .. }
             | Self::ConditionUnknown { .. }
@@ -149,9 +170,11 @@ impl Doubt {
             Self::CountsFell { .. } => {
                 Some("Restore the tests that no longer pass, or change the code so that they do.".to_owned())
             }
-            Self::AutorunChanged { files } => Some(format!("Undo the changes to {}.", list(files))),
-            Self::BelowMinimum { .. } => Some("Bring a test that fails without your change.".to_owned()),
-            Self::JudgeRefuted { .. } => Some("Correct what the reviewer found.".to_owned()),
+            Self::OtherCheckChanged { files, .. } | Self::AutorunChanged { files } => {
+                Some(format!("Undo the changes to {}.", list(files)))
+            }
+            Self::BelowMinimum { .. } => Some("Add a test that fails without your change.".to_owned()),
+            Self::JudgeRefuted { .. } => Some("Fix what the judge found.".to_owned()),
             Self::ConditionUnknown { .. } | Self::JudgeUnknown { .. } => None,
         }
     }
@@ -175,6 +198,7 @@ impl fmt::Display for Failure {
             Self::CheckNotRun { check } => write!(f, "`{check}` was not run"),
             Self::Interrupted => f.write_str("the verification was interrupted"),
             Self::NothingChanged => f.write_str("no file was changed"),
+            Self::CannotCommit { why } => f.write_str(why),
             Self::OutOfScope { files } => write!(f, "files outside of the story's scope were changed: {}", list(files)),
             Self::ConditionMissing { name, why, .. } => write!(f, "the condition {name} is not met: {why}"),
         }
@@ -196,14 +220,18 @@ impl fmt::Display for Doubt {
             Self::CountsFell { check, tree: Tree::Base | Tree::Attempt | Tree::Proof, change } => {
                 write!(f, "`{check}`: {change}")
             }
+            Self::OtherCheckChanged { files, stories } => {
+                let stories: Vec<String> = stories.iter().map(ToString::to_string).collect();
+                write!(f, "the checks of {} use {}, which this story's scope does not name", list(&stories), list(files))
+            }
             Self::AutorunChanged { files } => {
-                write!(f, "{} will run outside of the workspace, and the story's scope does not name it", list(files))
+                write!(f, "the story's scope does not name {}, which will run outside of the workspace", list(files))
             }
             Self::BelowMinimum { proof, minimum } => write!(f, "the story is {proof}, but at least {minimum} is required"),
             Self::ConditionUnknown { name, why } => write!(f, "the condition {name} could not be determined: {why}"),
-            Self::JudgeRefuted { findings } if findings.is_empty() => f.write_str("a second agent refuted the work"),
-            Self::JudgeRefuted { findings } => write!(f, "a second agent refuted the work: {}", findings.join("; ")),
-            Self::JudgeUnknown { why } => write!(f, "a second agent gave no clear answer: {why}"),
+            Self::JudgeRefuted { findings } if findings.is_empty() => f.write_str("the judge refuted the work"),
+            Self::JudgeRefuted { findings } => write!(f, "the judge refuted the work: {}", findings.join("; ")),
+            Self::JudgeUnknown { why } => write!(f, "the judge gave no clear answer: {why}"),
         }
     }
 }
@@ -218,17 +246,17 @@ impl fmt::Display for Note {
                 write!(f, "`{check}` fails without the work and passes with it")
             }
             Self::TestsProveWork { check, files } => {
-                write!(f, "`{check}` fails with {} but without the work, and passes with both", list(files))
+                write!(f, "`{check}` with {} fails without the work and passes with it", list(files))
             }
             Self::NoTests => f.write_str("the attempt added or changed no test"),
             Self::TestsPassWithoutWork { files } => {
                 write!(f, "the attempt's tests pass without its work, so they prove nothing: {}", list(files))
             }
             Self::TestsUnclear { check, said } => {
-                write!(f, "without the work `{check}` {said}, but no test is known to fail there and to pass with the work")
+                write!(f, "`{check}` {said} without the work, but no test is known to fail without it and pass with it")
             }
             Self::TestsNotRun { files } => write!(f, "no check is known to run the attempt's tests: {}", list(files)),
-            Self::ProofTreeNotBuilt { why } => write!(f, "the attempt's tests could not be tried without its work: {why}"),
+            Self::ProofTreeNotBuilt { why } => write!(f, "the attempt's tests could not be run without its work: {why}"),
             Self::ScopeNamesProtected { files } => {
                 write!(f, "the story may change {}, so it is agent-tested at best", list(files))
             }
@@ -236,7 +264,7 @@ impl fmt::Display for Note {
                 write!(f, "`{check}`: {change}, which the story's scope allows")
             }
             Self::PristineSkipped { files } => write!(f, "a person accepted the changes to {}", list(files)),
-            Self::ProofLimited { at_most } => write!(f, "it was {at_most} when it went to review"),
+            Self::ProofLimited { at_most } => write!(f, "the proof is {at_most} at best"),
             Self::Flaky { check } => write!(f, "`{check}` failed and passed on the same files"),
         }
     }

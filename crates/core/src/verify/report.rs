@@ -64,7 +64,73 @@ pub struct TreeIds {
     pub proof: Option<Oid>,
 }
 
+impl TreeIds {
+    pub fn of_attempt(attempt: Oid) -> Self {
+        Self { base: None, attempt, pristine: None, proof: None }
+    }
+}
+
 impl VerifyReport {
+    /// A report that knows nothing yet: failed, without a reason.
+    pub fn empty(surface: Surface, story: Option<StoryId>, trees: TreeIds) -> Self {
+        Self {
+            surface,
+            story,
+            outcome: Outcome::Failed,
+            proof: None,
+            reasons: Vec::new(),
+            feedback: None,
+            trees,
+            runs: BTreeMap::new(),
+            hidden: Vec::new(),
+            counts: Vec::new(),
+            protected: Vec::new(),
+            autorun: Vec::new(),
+            criteria: Vec::new(),
+            conditions: Vec::new(),
+            judge: None,
+        }
+    }
+
+    /// The checks that ran on a tree.
+    pub fn runs_on(&self, tree: Tree) -> &[CheckRun] {
+        self.runs.get(&tree).map_or(&[], Vec::as_slice)
+    }
+
+    /// All checks that ran, with the tree on which each did.
+    pub fn all_runs(&self) -> impl Iterator<Item = (Tree, &CheckRun)> {
+        self.runs.iter().flat_map(|(tree, runs)| runs.iter().map(move |run| (*tree, run)))
+    }
+
+    /// Why it is not done, a sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        self.reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_))).map(Reason::to_string).collect()
+    }
+
+    /// The same as an agent may see it.
+    pub fn problems_for_agent(&self) -> Vec<String> {
+        let problems = self.reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_)));
+        problems.map(|reason| reason.for_agent(|name| self.is_hidden(name))).collect()
+    }
+
+    pub fn is_hidden(&self, check: &str) -> bool {
+        self.hidden.iter().any(|hidden| hidden == check)
+    }
+
+    /// The problems in one sentence.
+    pub fn sentence(&self) -> String {
+        in_one_sentence(&self.problems())
+    }
+
+    /// Why another tree than the one that was verified is not as good as that one, as an agent may see it.
+    pub fn falls_short_of(&self, proof: Proof, outcome: Outcome) -> Option<String> {
+        if self.outcome < outcome {
+            return Some(in_one_sentence(&self.problems_for_agent()));
+        }
+        let weaker = self.proof.filter(|now| *now < proof);
+        weaker.map(|now| format!("it is {now}, and was {proof} before"))
+    }
+
     /// The first reason why it is not done.
     pub fn problem(&self) -> Option<&Reason> {
         self.reasons.iter().find(|reason| !matches!(reason, Reason::Note(_)))
@@ -83,5 +149,13 @@ impl VerifyReport {
     /// Whether ending the attempt here counts against the story. A review never does.
     pub fn spends_attempt(&self) -> bool {
         self.outcome == Outcome::Failed && !self.is_doubted() && !self.was_interrupted()
+    }
+}
+
+fn in_one_sentence(problems: &[String]) -> String {
+    match problems {
+        [] => "nothing is missing".to_owned(),
+        [only] => only.clone(),
+        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
     }
 }

@@ -9,8 +9,9 @@ use super::counts::{self, CheckState, CountChange, TestNames};
 use super::job::{Baseline, ChangeKind, JobGate, PlannedCheck, ProtectedChange, ProtectedKind, Tree, VerifyJob};
 use super::observed::{BuiltTree, CheckResult, Observed, ResultId};
 use super::proof::Proof;
-use crate::check::{CommandSpec, TestCount};
+use crate::check::{CheckOutcome, CommandSpec, TestCount};
 use crate::id::Oid;
+use crate::protect::{check_scripts, deciding_programs};
 use crate::test_outcome::simple_commands;
 
 #[derive(Debug)]
@@ -34,6 +35,10 @@ pub enum OwnBefore {
     Missing {
         file: String,
     },
+    /// It failed, and it runs a file that the attempt changed: what decides is the agent's word.
+    RunsWork {
+        file: String,
+    },
     NotRun,
 }
 
@@ -41,9 +46,10 @@ impl fmt::Display for OwnBefore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Red => f.write_str("failed before the work and passes now"),
-            Self::Green => f.write_str("passed before the work already, so it proves nothing"),
+            Self::Green => f.write_str("already passed before the work, so it proves nothing"),
             Self::Unknown { why } => write!(f, "gave no answer before the work: {why}"),
-            Self::Missing { file } => write!(f, "needs {file}, which the attempt added"),
+            Self::Missing { file } => write!(f, "needs {file}, which the attempt added, so it counts as the agent's test"),
+            Self::RunsWork { file } => write!(f, "is decided by {file}, which the attempt changed, so it proves nothing"),
             Self::NotRun => f.write_str("was not run before the work"),
         }
     }
@@ -82,18 +88,12 @@ impl<'a> Seen<'a> {
 
     /// How a check ended on a tree, in words.
     pub(super) fn words(&self, tree: Tree, check: &PlannedCheck) -> String {
-        let Some(result) = self.result(tree, check) else { return "was not run".to_owned() };
-        match (CheckState::of(&result.run), counts::counted_failures(&result.run)) {
-            (CheckState::Red, failed) if result.run.outcome.passed() => {
-                format!("ended with exit code 0, but counts {failed} failed")
-            }
-            _ => result.run.outcome.words(),
-        }
+        self.result(tree, check).map_or_else(|| "was not run".to_owned(), |result| CheckState::words(&result.run))
     }
 
     pub(super) fn was_interrupted(&self) -> bool {
         let is_cut = |tree: Tree| self.checks.iter().any(|check| self.state(tree, check) == CheckState::Interrupted);
-        Tree::ALL.into_iter().any(is_cut)
+        self.observed.interrupted || Tree::ALL.into_iter().any(is_cut)
     }
 
     pub(super) fn before(&self, own: &PlannedCheck) -> OwnBefore {
@@ -103,7 +103,7 @@ impl<'a> Seen<'a> {
             CheckState::Red => match self.added_test_named_by(&own.check.command) {
                 // Where tests pass, the check exists on the base.
                 Some(file) if result.run.tests.is_none_or(|tests| tests.passed == 0) => OwnBefore::Missing { file },
-                Some(_) | None => OwnBefore::Red,
+                Some(_) | None => self.changed_program_of(own).map_or(OwnBefore::Red, |file| OwnBefore::RunsWork { file }),
             },
             CheckState::Unknown if result.run.outcome.passed() => OwnBefore::Unknown { why: "ran no tests".to_owned() },
             CheckState::Unknown => OwnBefore::Unknown { why: result.run.outcome.words() },
@@ -113,19 +113,30 @@ impl<'a> Seen<'a> {
 
     /// Whether the base cannot answer this check: a test that was written first belongs to the attempt.
     pub(super) fn exists_only_in_attempt(&self, check: &PlannedCheck) -> bool {
-        check.is_own() && matches!(self.before(check), OwnBefore::Unknown { .. } | OwnBefore::Missing { .. })
+        let is_absent = matches!(self.before(check), OwnBefore::Unknown { .. } | OwnBefore::Missing { .. });
+        check.is_own() && is_absent && !self.ran_out_of_time(Tree::Base, check)
+    }
+
+    /// Such a check was there to be run, and gave no answer.
+    fn ran_out_of_time(&self, tree: Tree, check: &PlannedCheck) -> bool {
+        self.result(tree, check).is_some_and(|result| matches!(result.run.outcome, CheckOutcome::TimedOut { .. }))
+    }
+
+    /// The file of the work whose exit code decides the check.
+    fn changed_program_of(&self, own: &PlannedCheck) -> Option<String> {
+        let changed = self.job.changed.as_ref()?;
+        deciding_programs(&own.check.command).find(|file| changed.contains(file))
     }
 
     fn added_test_named_by(&self, command: &CommandSpec) -> Option<String> {
-        let commands = match command {
-            CommandSpec::Shell(line) => simple_commands(line),
-            CommandSpec::Argv(words) => vec![words.clone()],
+        let scripts = check_scripts([command]);
+        let is_named = |change: &&ProtectedChange| match change.kind {
+            ProtectedKind::Test => endings(&change.path).any(|path| command_names(command, path)),
+            ProtectedKind::CheckScript => endings(&change.path).any(|path| scripts.contains(path)),
+            ProtectedKind::InlineTest | ProtectedKind::Config | ProtectedKind::Ci => false,
         };
-        let is_new_test = |change: &&ProtectedChange| {
-            change.change == ChangeKind::Added && matches!(change.kind, ProtectedKind::Test | ProtectedKind::CheckScript)
-        };
-        let mut added = self.job.protected.iter().filter(is_new_test);
-        added.find(|change| commands.iter().any(|words| names_file(words, &change.path))).map(|change| change.path.clone())
+        let mut added = self.job.protected.iter().filter(|change| change.change == ChangeKind::Added);
+        added.find(is_named).map(|change| change.path.clone())
     }
 
     pub(super) fn needs_pristine(&self) -> bool {
@@ -142,6 +153,7 @@ impl<'a> Seen<'a> {
     pub(super) fn fails_on_pristine(&self, check: &PlannedCheck) -> bool {
         match self.state(Tree::Pristine, check) {
             CheckState::Green => false,
+            CheckState::Unknown if self.ran_out_of_time(Tree::Pristine, check) => true,
             CheckState::Unknown => self.baseline(check).is_none_or(|base| base.state != CheckState::Unknown),
             CheckState::Red | CheckState::Interrupted | CheckState::NotRun => true,
         }
@@ -197,6 +209,20 @@ fn built(tree: Option<&BuiltTree>) -> Option<&Oid> {
         Some(BuiltTree::Built(id)) => Some(id),
         Some(BuiltTree::Failed { .. }) | None => None,
     }
+}
+
+/// A path as it may be seen from any of the folders above it: a project need not be the top of its repository.
+fn endings(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::once(path).chain(path.match_indices('/').map(|(at, _)| &path[at + 1..]))
+}
+
+/// Whether a command names a file: as a script that it runs, or as one of its words.
+pub fn command_names(command: &CommandSpec, path: &str) -> bool {
+    let commands = match command {
+        CommandSpec::Shell(line) => simple_commands(line),
+        CommandSpec::Argv(words) => vec![words.clone()],
+    };
+    commands.iter().any(|words| names_file(words, path))
 }
 
 /// Whether a command names a file itself: by its path, as a test of it (`path::test`), as a module of unittest, or as `cargo test --test`.

@@ -30,7 +30,7 @@ pub enum Step {
 /// The first thing that is still to be done.
 pub fn next_step(job: &VerifyJob, observed: &Observed) -> Step {
     let seen = Seen::new(job, observed);
-    if seen.was_interrupted() {
+    if seen.was_interrupted() || job.obstacle.is_some() {
         return Step::Done;
     }
     let own: Vec<PlannedCheck> = seen.own().cloned().collect();

@@ -2,7 +2,7 @@
 
 mod attempt;
 mod place;
-mod verdict;
+mod result;
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use crate::check::CheckRun;
 use crate::control::Request;
 use crate::event::{Event, Recorded};
 use crate::id::{Oid, StoryId};
-use crate::verdict::StoryVerdict;
+use crate::verify::StoryResult;
 
 impl RunView {
     pub fn apply(&mut self, recorded: &Recorded) {
@@ -27,7 +27,7 @@ impl RunView {
                 self.enter(Phase::Selecting, at);
             }
             Event::StorySelected { .. } => self.select(at, &recorded.event),
-            Event::AttemptStarted { place, base } => {
+            Event::AttemptStarted { place, base, .. } => {
                 self.attempt(place, at).base.clone_from(base);
                 self.enter(Phase::RedChecking, at);
             }
@@ -47,7 +47,7 @@ impl RunView {
                 self.enter(Phase::Waiting, at);
             }
             Event::WaitEnded { .. } => self.waiting = None,
-            Event::Verified { .. } => self.verify(at, &recorded.event),
+            Event::Verified(verified) => self.verify(at, verified),
             Event::CommitStarted { place, gates, previous, .. } => {
                 let attempt = self.attempt(place, at);
                 attempt.gates.clone_from(gates);
@@ -55,6 +55,7 @@ impl RunView {
                 self.enter(Phase::Committing, at);
             }
             Event::Committed { .. } => self.commit(at, &recorded.event),
+            Event::Marked { .. } => self.mark(at, &recorded.event),
             Event::CommitRefused { place, message, .. } => {
                 self.attempt(place, at).refused = Some(message.clone());
                 self.enter(Phase::Prompting, at);
@@ -71,10 +72,9 @@ impl RunView {
                 self.end_attempt(at, place, Some(kept), *files);
             }
             Event::LandingStarted { .. } if self.ended.is_none() => self.enter(Phase::Landing, at),
-            Event::Landed { branch, to, .. } => {
+            Event::Landed { branch, to, left, .. } => {
                 self.landing = Some(LandingView { landed: Some(to.clone()), branch: Some(branch.clone()), refused: None });
-                // A landing brings the whole of the run's branch, with commits after the last story's.
-                self.unlanded = 0;
+                self.unlanded = self.unlanded.min(*left);
                 self.end_landing(at);
             }
             Event::LandingRefused { reason } => {
@@ -88,14 +88,14 @@ impl RunView {
                 failed.reason = Some(reason.clone());
                 failed.attempts.iter_mut().for_each(|attempt| attempt.end(at, active_ms));
                 self.current = self.current.take().filter(|current| current.story != *story);
-                self.decide(story, Some(StoryVerdict::Failed));
+                self.decide(story, Some(StoryResult::FAILED));
             }
             Event::RegressionStarted { .. } => self.enter(Phase::Regressing, at),
-            Event::RegressionChecked { not_checked, doubted, .. } => {
+            Event::ReviewNeeded { place, work, proof, reasons, .. } => self.review(place, work, *proof, reasons),
+            Event::Accepted { .. } => self.accept(&recorded.event),
+            Event::Refused { story, by } => self.refuse(story, by),
+            Event::RegressionChecked { not_checked, .. } => {
                 self.not_checked_again.clone_from(not_checked);
-                for doubted in doubted {
-                    self.doubt(doubted);
-                }
                 self.enter(Phase::Selecting, at);
             }
             Event::Regressed { story, runs, .. } => self.regress(story, runs),
@@ -162,10 +162,12 @@ impl RunView {
             target,
             seal,
             max_iterations,
-            unverified,
+            unchecked,
             frozen: _,
             gates: _,
+            reviews: _,
             evidence: _,
+            session,
         } = event
         else {
             return;
@@ -177,6 +179,7 @@ impl RunView {
         self.format.clone_from(format);
         self.agent.clone_from(agent);
         self.mode.clone_from(mode);
+        self.session.clone_from(session);
         self.stories = *stories;
         self.open = *open;
         self.branch.clone_from(branch);
@@ -184,7 +187,7 @@ impl RunView {
         self.seal.clone_from(seal);
         self.head = self.head.take().or_else(|| head.clone());
         self.max_iterations = *max_iterations;
-        self.unverified = *unverified;
+        self.unchecked = *unchecked;
         self.started = self.started.or(Some(at));
         self.enter(Phase::Baseline, at);
     }
@@ -223,9 +226,9 @@ impl RunView {
     /// A story whose commit was taken back is open again.
     fn undo(&mut self, what: &str, story: Option<&StoryId>, tip: Option<&Oid>) {
         self.undone.push(what.to_owned());
-        let is_done = |story: &StoryView| story.verdict.is_some_and(|verdict| verdict != StoryVerdict::Failed);
-        if let Some(id) = story.filter(|id| self.story(id).is_some_and(is_done)) {
-            self.story_at(id).undone = true;
+        if let Some(id) = story.filter(|id| self.story(id).is_some_and(StoryView::is_on_branch)) {
+            let story = self.story_at(id);
+            (story.undone, story.review) = (true, None);
             self.decide(id, None);
             self.open += 1;
             self.unlanded = self.unlanded.saturating_sub(1);
@@ -246,8 +249,8 @@ impl RunView {
         }
     }
 
-    fn note_flaky(&mut self, runs: &[CheckRun]) {
-        self.flaky.extend(runs.iter().filter(|run| run.flaky).map(|run| run.name.clone()));
+    fn note_flaky<'r>(&mut self, runs: impl IntoIterator<Item = &'r CheckRun>) {
+        self.flaky.extend(runs.into_iter().filter(|run| run.flaky).map(|run| run.name.clone()));
     }
 
     fn guard_failed(&mut self, at: Timestamp, event: &Event) {

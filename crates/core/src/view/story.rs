@@ -8,11 +8,10 @@ use super::GuardView;
 use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::CheckRun;
 use crate::done::JudgeRecord;
-use crate::event::{Rejection, VerifyOutcome};
+use crate::event::Rejection;
 use crate::id::{Oid, StoryId};
-use crate::proof::{AgentTest, AsBefore, ProvenCriterion};
-use crate::tamper::Alarm;
-use crate::verdict::{Red, StoryVerdict};
+use crate::verdict::Red;
+use crate::verify::{Outcome, ProvenCriterion, StoryResult, VerifyReport};
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StoryView {
@@ -21,16 +20,33 @@ pub struct StoryView {
     /// Position in the plan, from 1.
     pub number: usize,
     /// Absent while it is not decided: in work, waiting for a retry, or taken back by `undo`.
-    pub verdict: Option<StoryVerdict>,
+    pub result: Option<StoryResult>,
     pub attempts: Vec<AttemptView>,
-    /// Why it failed, where it did.
+    /// Why it failed, or needs a review.
     pub reason: Option<String>,
+    /// Why a person has or had to look at it, and what they said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewView>,
     /// How often later work broke it in this run after it was done.
     pub regressions: u32,
     /// Its commit was taken back by `undo`.
     pub undone: bool,
     pub cost_usd: Option<f64>,
     pub tokens: Option<u64>,
+}
+
+/// Work that needs or needed a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ReviewView {
+    /// The commit to look at.
+    pub work: Oid,
+    /// It is on the run's branch, and later stories build on it.
+    pub stacked: bool,
+    /// Why, a sentence each.
+    pub reasons: Vec<String>,
+    /// Who accepted or rejected it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled_by: Option<String>,
 }
 
 /// From a fresh workspace until it is committed or kept.
@@ -57,7 +73,7 @@ pub struct AttemptView {
     /// The commit that keeps the rejected work.
     pub kept: Option<Oid>,
     pub commit: Option<Oid>,
-    pub verdict: Option<StoryVerdict>,
+    pub result: Option<StoryResult>,
     /// The commit that it started from.
     pub base: Option<Oid>,
     /// Files of the commit or of the kept work.
@@ -100,26 +116,27 @@ pub struct VerificationView {
     pub turn: u32,
     #[schemars(with = "String")]
     pub at: Timestamp,
-    pub outcome: VerifyOutcome,
-    pub tree: Option<Oid>,
     pub changed: u32,
-    pub runs: Vec<CheckRun>,
-    pub reason: Option<String>,
     pub restored: Vec<String>,
-    /// What was done to tests, gates and their settings.
-    pub alarms: Vec<Alarm>,
-    /// The tests that the attempt brought along, where they are asked for.
-    pub agent_test: Option<Box<AgentTest>>,
-    /// The story's own checks as they were, where the attempt changed what decides them.
-    pub as_before: Option<Box<AsBefore>>,
+    pub report: VerifyReport,
     /// What a second agent said that was asked to refute the work, where one was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub judge: Option<Box<JudgeRecord>>,
+    pub judge: Option<JudgeRecord>,
     /// The agent had stopped by itself, as if done, and was not.
     pub false_claim: bool,
 }
 
 impl StoryView {
+    /// Whether the run's branch has its work: because it is done, or because later stories build on it.
+    pub fn is_on_branch(&self) -> bool {
+        let is_stacked = || self.review.as_ref().is_some_and(|review| review.stacked);
+        self.result.is_some_and(|result| match result.outcome {
+            Outcome::Done | Outcome::Accepted => true,
+            Outcome::NeedsReview => is_stacked(),
+            Outcome::Failed => false,
+        })
+    }
+
     /// The attempt that made the commit.
     pub fn committed(&self) -> Option<&AttemptView> {
         self.attempts.iter().rev().find(|attempt| attempt.commit.is_some())

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 
 use serde_json::Value;
+use verdone_core::check::{CommandSpec, tests_seen};
 use verdone_core::hook::settings::{After, Before, install, installed, uninstall};
 use verdone_core::hook::{HookInput, Response, Situation, Target as FileTarget, ValueEnd, event_in, respond, target};
 use verdone_core::policy::{Mode, OnUnknown, PolicyContext, ToolCall, built_in, evaluate, paths_to_resolve};
@@ -119,8 +120,11 @@ fn outcome(bytes: &[u8]) -> u64 {
     let (code, output) = rest.split_once('\n').unwrap_or((rest, ""));
     let commands: Vec<Vec<&str>> = command.split(['|', ';', '&']).map(|part| part.split_whitespace().collect()).collect();
     let code = code.trim().parse().ok();
-    test_outcome::read::<Vec<&str>, &str>(None, code, output);
-    let Some(outcome) = test_outcome::read(Some(&commands), code, output) else { return 0 };
+    let seen = tests_seen(&CommandSpec::Shell(command.to_owned()), code.unwrap_or(0), output, &[]);
+    let count = seen.count.unwrap_or_default();
+    assert!(!(seen.nothing_ran && seen.some_ran), "tests ran, and none did");
+    assert_eq!(count.ran, count.passed.saturating_add(count.failed));
+    let Some(outcome) = test_outcome::read(&commands, code, output) else { return 0 };
     let summary = test_outcome::summary(&outcome);
     assert!(!summary.trim().is_empty(), "an outcome without words");
     kind(&format!("{:?} {:?} {}", outcome.framework, outcome.state, outcome.failures.len().min(5)))

@@ -431,6 +431,8 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("verdone-itself", "verdone land"),
     ("plan-approval", "verdone plan approve --yes"),
     ("plan-approval", "env -i verdone plan approve PLAN.md"),
+    ("story-review", "verdone accept US-001"),
+    ("story-review", "env -u CLAUDECODE verdone reject US-001"),
     // Other ways to write outside.
     ("outside-delete", "rm -rf ~root/x"),
     ("outside-write", "echo x > ~root/.bashrc"),

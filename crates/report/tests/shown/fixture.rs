@@ -1,16 +1,20 @@
-//! A run as it really goes: one story verified, one repaired, one lie whose attempt is kept, one unproven.
+//! A run as it really goes: one story verified, one repaired, one false claim whose attempt is kept, one untested, one that needs a
+//! review, one agent-tested.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
-use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage};
-use verdone_core::event::{
-    Event, Place, Recorded, Rejection, SCHEMA_VERSION, Seal, SealLevel, TurnTests, VerifyOutcome, WaitCause,
-};
+use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage, TestCount};
+use verdone_core::event::{Event, Place, Recorded, Rejection, SCHEMA_VERSION, Seal, SealLevel, TurnTests, Verified, WaitCause};
 use verdone_core::finish::Finish;
 use verdone_core::id::{Oid, RunId, StoryId};
-use verdone_core::tamper::{Alarm, AlarmKind, Severity};
 use verdone_core::update::{Reporter, Speaker, Stream, Update};
-use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::verdict::Red;
+use verdone_core::verify::{
+    ChangeKind, CountFall, Doubt, Failure, Note, Outcome, OwnBefore, Proof, ProtectedChange, ProtectedKind, Reason, Surface,
+    Tree, TreeIds, VerifyReport,
+};
 use verdone_core::view::RunView;
 
 pub(crate) enum Step {
@@ -91,9 +95,11 @@ impl Journal {
                 seal: Some(self.seal.clone()),
                 frozen: "f".repeat(64),
                 max_iterations: 50,
-                unverified: false,
+                unchecked: false,
                 gates: Some(format!("sha256:{}", "9a".repeat(32))),
+                reviews: BTreeMap::new(),
                 evidence: None,
+                session: None,
             },
         )
     }
@@ -104,7 +110,7 @@ impl Journal {
         let (iteration, place) = (self.iteration, self.place.clone());
         self.event(1, Event::StorySelected { iteration, place, title: title.to_owned(), number, of, open });
         let (place, base) = (self.place.clone(), Some(self.tip.clone()));
-        self.event(0, Event::AttemptStarted { place, base })
+        self.event(0, Event::AttemptStarted { place, base, tree: None })
     }
 
     fn red(&mut self, red: Red, outcome: CheckOutcome) -> &mut Self {
@@ -163,44 +169,46 @@ impl Journal {
         )
     }
 
-    fn verified(&mut self, outcome: VerifyOutcome, runs: Vec<CheckRun>) -> &mut Self {
-        let changed = if outcome == VerifyOutcome::NothingChanged { 0 } else { 2 };
-        let (place, tree) = (self.place.clone(), Some(oid('7')));
-        self.event(
-            4,
-            Event::Verified {
-                place,
-                outcome,
-                tree,
-                changed,
-                runs,
-                reason: None,
-                restored: Vec::new(),
-                alarms: Vec::new(),
-                agent_test: None,
-                as_before: None,
-                judge: None,
-            },
-        )
+    fn verified(&mut self, report: VerifyReport) -> &mut Self {
+        self.verified_with(report, Vec::new())
     }
 
-    pub(crate) fn committed(&mut self, commit: char, verdict: StoryVerdict) -> &mut Self {
-        let (place, tree) = (self.place.clone(), oid('7'));
+    fn verified_with(&mut self, report: VerifyReport, restored: Vec<String>) -> &mut Self {
+        let nothing = report.reasons.contains(&Reason::Failure(Failure::NothingChanged));
+        let (place, changed) = (self.place.clone(), if nothing { 0 } else { 2 });
+        let report = VerifyReport { story: Some(place.story.clone()), ..report };
+        self.event(4, Event::Verified(Box::new(Verified { place, changed, restored, report, judge: None })))
+    }
+
+    /// Kept for a person to look at.
+    pub(crate) fn set_aside(&mut self, kept: char, proof: Proof, reasons: &[&str]) -> &mut Self {
+        self.rejected(kept, Rejection::NeedsReview, reasons.first().copied().unwrap_or_default());
+        self.review_needed(kept, proof, reasons)
+    }
+
+    pub(crate) fn review_needed(&mut self, work: char, proof: Proof, reasons: &[&str]) -> &mut Self {
+        let reasons = reasons.iter().map(|reason| (*reason).to_owned()).collect();
+        let (place, base) = (self.place.clone(), Some(self.tip.clone()));
+        self.event(0, Event::ReviewNeeded { place, work: oid(work), base, proof, reasons })
+    }
+
+    pub(crate) fn committed(&mut self, commit: char, proof: Proof) -> &mut Self {
+        self.committed_as(commit, proof, Outcome::Done)
+    }
+
+    pub(crate) fn committed_as(&mut self, commit: char, proof: Proof, outcome: Outcome) -> &mut Self {
+        let (place, tree, criteria) = (self.place.clone(), oid('7'), Vec::new());
         let digest = |of: &str| Some(format!("sha256:{}", verdone_core::id::digest(of.as_bytes())));
         let (gates, previous, evidence) = (digest("gates"), digest("before"), digest(&commit.to_string()));
-        self.event(
-            0,
-            Event::CommitStarted { place: place.clone(), tree: tree.clone(), verdict, gates, previous, criteria: Vec::new() },
-        );
-        let commit = oid(commit);
+        let started =
+            Event::CommitStarted { place: place.clone(), tree: tree.clone(), proof, outcome, gates, previous, criteria };
+        self.event(0, started);
+        let (commit, criteria) = (oid(commit), Vec::new());
         let base = Some(std::mem::replace(&mut self.tip, commit.clone()));
-        self.event(
-            0,
-            Event::Committed { place, commit, tree, verdict, base, files: 2, evidence, criteria: Vec::new(), noted: true },
-        )
+        self.event(0, Event::Committed { place, commit, tree, proof, outcome, base, files: 2, evidence, criteria, noted: true })
     }
 
-    fn rejected(&mut self, kept: char, rejection: Rejection, reason: &str) -> &mut Self {
+    pub(crate) fn rejected(&mut self, kept: char, rejection: Rejection, reason: &str) -> &mut Self {
         let place = self.place.clone();
         self.event(0, Event::AttemptRejected { place: place.clone(), rejection, reason: reason.to_owned() });
         self.event(1, Event::AttemptKept { place, kept: oid(kept), files: 1 })
@@ -236,7 +244,72 @@ fn run(name: &str, origin: CheckOrigin, outcome: CheckOutcome, tail: &str) -> Ch
         flaky: false,
         advisory: false,
         tests: None,
+        hidden: false,
     }
+}
+
+/// What the engine found on the attempt's tree.
+fn report(outcome: Outcome, proof: Option<Proof>, reasons: Vec<Reason>, runs: Vec<CheckRun>) -> VerifyReport {
+    let trees = TreeIds { base: Some(oid('6')), ..TreeIds::of_attempt(oid('7')) };
+    let runs = if runs.is_empty() { [].into() } else { [(Tree::Attempt, runs)].into() };
+    VerifyReport { outcome, proof, reasons, runs, ..VerifyReport::empty(Surface::Run, None, trees) }
+}
+
+fn failed(failure: Failure, runs: Vec<CheckRun>) -> VerifyReport {
+    report(Outcome::Failed, None, vec![Reason::Failure(failure)], runs)
+}
+
+/// The story's check failed before the work and passes now.
+fn verified() -> VerifyReport {
+    let note = Note::OwnCheck { check: "story test".to_owned(), before: OwnBefore::Red };
+    let mut found = report(Outcome::Done, Some(Proof::Verified), vec![Reason::Note(note)], green());
+    found.runs.insert(Tree::Base, vec![run("story test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 }, "")]);
+    found
+}
+
+fn untested() -> VerifyReport {
+    let before = Note::OwnCheck { check: "story test".to_owned(), before: OwnBefore::Green };
+    let notes = vec![Reason::Note(before), Reason::Note(Note::NoTests)];
+    report(Outcome::Done, Some(Proof::Untested), notes, green())
+}
+
+fn changed(path: &str, kind: ProtectedKind, change: ChangeKind) -> ProtectedChange {
+    ProtectedChange { path: path.to_owned(), kind, change, released: false }
+}
+
+/// The gate passes only because of a changed test.
+fn dependent(outcome: Outcome) -> VerifyReport {
+    let files = vec!["tests/parse.rs".to_owned(), "Cargo.toml".to_owned()];
+    let pristine = Doubt::PristineFailed { check: "cargo test".to_owned(), said: "failed with exit code 101".to_owned(), files };
+    let change = CountFall::FewerPassed { before: 12, after: 11 };
+    let fell = Doubt::CountsFell { check: "cargo test".to_owned(), tree: Tree::Attempt, change };
+    let reasons = vec![Reason::Doubt(pristine), Reason::Doubt(fell), Reason::Note(Note::NoOwnCheck)];
+    let mut found = report(outcome, Some(Proof::Untested), reasons, vec![counted(CheckOutcome::Passed, 11, 0, "")]);
+    found.trees.pristine = Some(oid('8'));
+    let tail = "test keeps_order ... FAILED\n";
+    found.runs.insert(Tree::Pristine, vec![counted(CheckOutcome::Failed { code: 101 }, 11, 1, tail)]);
+    found.protected = vec![
+        changed("tests/parse.rs", ProtectedKind::Test, ChangeKind::Modified),
+        changed("tests/old.rs", ProtectedKind::Test, ChangeKind::Deleted),
+        changed("Cargo.toml", ProtectedKind::Config, ChangeKind::Modified),
+    ];
+    found
+}
+
+/// A test of the attempt fails without its work.
+fn agent_tested() -> VerifyReport {
+    let files = vec!["tests/wrap.rs".to_owned()];
+    let notes = [Note::TestsProveWork { check: "cargo test".to_owned(), files }, Note::NoOwnCheck].map(Reason::Note);
+    let mut found = report(Outcome::Done, Some(Proof::AgentTested), notes.into(), vec![counted(CheckOutcome::Passed, 13, 0, "")]);
+    (found.trees.pristine, found.trees.proof) = (Some(oid('8')), Some(oid('9')));
+    found.runs.insert(Tree::Pristine, vec![counted(CheckOutcome::Passed, 12, 0, "")]);
+    found.runs.insert(Tree::Proof, vec![counted(CheckOutcome::Failed { code: 101 }, 12, 1, "")]);
+    found.protected = vec![changed("tests/wrap.rs", ProtectedKind::Test, ChangeKind::Added)];
+    found
+}
+
+fn counted(outcome: CheckOutcome, passed: u64, failed: u64, tail: &str) -> CheckRun {
+    CheckRun { tests: Some(TestCount { ran: passed + failed, passed, failed, skipped: 0 }), ..gate(outcome, tail) }
 }
 
 fn green() -> Vec<CheckRun> {
@@ -247,24 +320,30 @@ fn gate(outcome: CheckOutcome, tail: &str) -> CheckRun {
     run("cargo test", CheckOrigin::Gate(Stage::Correctness), outcome, tail)
 }
 
+fn red_absent(story: &str) -> Event {
+    let place = Place { story: StoryId::from(story), attempt: 1, turn: 0 };
+    Event::RedChecked { place, red: Red::Absent, runs: Vec::new() }
+}
+
 /// Up to a point where the second story's agent works again.
 pub(crate) fn half_a_run() -> Journal {
     let mut j = Journal::new();
-    let failed = CheckOutcome::Failed { code: 101 };
-    j.start(4).step(Step::Notice("2 files in your checkout are not committed; the run does not see them"));
+    j.start(6).step(Step::Notice("2 files in your checkout are not committed; the run does not see them"));
     j.step(Step::CheckOutput("cargo test")).tick(1);
     j.event(2, Event::BaselineChecked { green: true, runs: vec![gate(CheckOutcome::Passed, "")] });
-    j.select("US-001", "Greet by name", 1, (1, 4, 4)).red(Red::Red, CheckOutcome::Failed { code: 1 });
+    j.select("US-001", "Greet by name", 1, (1, 6, 6)).red(Red::Red, CheckOutcome::Failed { code: 1 });
     j.turn().step(Step::Output("I will add the greeting.")).step(Step::Output("\x1b[32mDone.\x1b[0m")).ended(
         42,
         TurnOutcome::Ended,
         0,
     );
-    j.verified(VerifyOutcome::Passed, green()).committed('1', StoryVerdict::Verified);
-    j.select("US-002", "Count the words of a file", 1, (2, 4, 3)).red(Red::Red, CheckOutcome::Failed { code: 1 });
+    j.verified(verified()).committed('1', Proof::Verified);
+    j.select("US-002", "Count the words of a file", 1, (2, 6, 5)).red(Red::Red, CheckOutcome::Failed { code: 1 });
     j.turn().step(Step::Output("All words are counted now.")).ended(63, TurnOutcome::Ended, 0);
     let tail = "running 3 tests\ntest counts_empty_files ... FAILED\n\nassertion `left == right` failed\n  left: 1\n right: 0\n";
-    j.verified(VerifyOutcome::Failed, vec![gate(failed, tail)]);
+    let said = "failed with exit code 101".to_owned();
+    let red = gate(CheckOutcome::Failed { code: 101 }, tail);
+    j.verified(failed(Failure::CheckFailed { check: "cargo test".to_owned(), said }, vec![red]));
     j.turn().step(Step::Output("The empty file was missing; I am adding it to src/count.rs and to its tests, one by one."));
     j.tick(187);
     j
@@ -273,43 +352,27 @@ pub(crate) fn half_a_run() -> Journal {
 pub(crate) fn whole_run() -> Journal {
     let mut j = half_a_run();
     j.ended(190, TurnOutcome::Ended, 0).step(Step::CheckOutput("cargo test")).tick(1);
-    j.verified(VerifyOutcome::Passed, green()).committed('2', StoryVerdict::Verified);
-    j.select("US-003", "Sort the lines", 1, (3, 4, 2)).red(Red::Red, CheckOutcome::Failed { code: 1 });
+    j.verified(verified()).committed('2', Proof::Verified);
+    j.select("US-003", "Sort the lines", 1, (3, 6, 4)).red(Red::Red, CheckOutcome::Failed { code: 1 });
     j.turn().step(Step::Output("Everything is sorted. Done!")).ended(5, TurnOutcome::Ended, 0);
-    j.verified(VerifyOutcome::NothingChanged, Vec::new());
+    j.verified(failed(Failure::NothingChanged, Vec::new()));
     j.rejected('a', Rejection::NothingChanged, "the agent said it was done and had changed nothing");
-    j.select("US-004", "Tidy the readme", 1, (4, 4, 2)).red(Red::Green, CheckOutcome::Passed);
+    j.select("US-004", "Tidy the readme", 1, (4, 6, 4)).red(Red::Green, CheckOutcome::Passed);
     j.turn().ended(12, TurnOutcome::Ended, 2);
-    let place = j.place.clone();
-    j.event(
-        3,
-        Event::Verified {
-            place,
-            outcome: VerifyOutcome::Passed,
-            tree: Some(oid('7')),
-            changed: 1,
-            runs: green(),
-            reason: None,
-            restored: vec!["PLAN.md".to_owned()],
-            alarms: vec![Alarm {
-                kind: AlarmKind::LockChanged,
-                severity: Severity::Low,
-                path: "Cargo.lock".to_owned(),
-                line: None,
-                text: "without its manifest".to_owned(),
-                expected: false,
-            }],
-            agent_test: None,
-            as_before: None,
-            judge: None,
-        },
-    );
-    j.committed('4', StoryVerdict::Unproven);
-    j.select("US-003", "Sort the lines", 2, (3, 4, 1)).red(Red::Red, CheckOutcome::Failed { code: 1 });
+    j.verified_with(untested(), vec!["PLAN.md".to_owned()]).committed('4', Proof::Untested);
+    j.select("US-005", "Parse faster", 1, (5, 6, 3)).event(1, red_absent("US-005"));
+    j.turn().ended(30, TurnOutcome::Ended, 0).verified(dependent(Outcome::Failed));
+    j.turn().ended(20, TurnOutcome::Ended, 0).verified(dependent(Outcome::NeedsReview));
+    let reasons = dependent(Outcome::NeedsReview).problems();
+    let reasons: Vec<&str> = reasons.iter().map(String::as_str).collect();
+    j.set_aside('c', Proof::Untested, &reasons);
+    j.select("US-006", "Wrap long lines", 1, (6, 6, 3)).event(1, red_absent("US-006"));
+    j.turn().ended(25, TurnOutcome::Ended, 0).verified(agent_tested()).committed('5', Proof::AgentTested);
+    j.select("US-003", "Sort the lines", 2, (3, 6, 2)).red(Red::Red, CheckOutcome::Failed { code: 1 });
     j.turn().ended(3700, TurnOutcome::TimedOut { after_ms: 3_600_000 }, 0);
     j.rejected('b', Rejection::TurnFailed, "the agent was ended after 1h");
     j.event(0, Event::StoryFailed { story: StoryId::from("US-003"), reason: "no attempts are left (2 of 2)".to_owned() });
-    let reason = "1 story needs a human: US-003".to_owned();
+    let reason = "1 failed, 1 for you to review".to_owned();
     j.event(0, Event::RunStopping { finish: Finish::Blocked, reason });
     j.event(0, Event::RunStopped { finish: Finish::Blocked, exit_code: 4, duration_ms: 4_043_000 });
     j

@@ -8,6 +8,7 @@ use verdone_core::update::{Reporter as _, Speaker, Stream, Update};
 use verdone_core::view::RunView;
 use verdone_report::{
     Json, StopOf, Stops, StreamLine, audit_schema, events_reference, sessions_schema, status_schema, stops_schema, stream_schema,
+    verification_schema,
 };
 
 use crate::expected::{same_as_docs, same_as_file};
@@ -80,9 +81,8 @@ fn decisions_of_the_stop_gate_are_valid_under_their_schema() {
     let schema = stops_schema();
     let record = StopRecord {
         decision: "block".to_owned(),
-        cause: "tamper".to_owned(),
+        cause: "doubt".to_owned(),
         notes: vec!["the settings were changed".to_owned()],
-        alarms: vec!["test deleted: a (tests/a.py)".to_owned()],
         ..StopRecord::default()
     };
     let mut summary = StopTally::default();
@@ -112,6 +112,7 @@ fn the_published_schema_and_reference_are_not_stale() {
     same_as_docs("status.schema.json", &format!("{}\n", serde_json::to_string_pretty(&status_schema()).unwrap()));
     same_as_docs("audit.schema.json", &format!("{}\n", serde_json::to_string_pretty(&audit_schema()).unwrap()));
     same_as_docs("sessions.schema.json", &format!("{}\n", serde_json::to_string_pretty(&sessions_schema()).unwrap()));
+    same_as_docs("verify.schema.json", &format!("{}\n", serde_json::to_string_pretty(&verification_schema()).unwrap()));
     same_as_docs("stops.schema.json", &format!("{}\n", serde_json::to_string_pretty(&stops_schema()).unwrap()));
     same_as_docs("events.md", &events_reference());
 }

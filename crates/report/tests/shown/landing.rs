@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Seal, SealLevel};
 use verdone_core::finish::Finish;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::Proof;
 use verdone_core::view::RunView;
 use verdone_report::{Extra, Loudness, Plain, Style, markdown, status, summary};
 
@@ -13,8 +13,8 @@ use crate::fixture::{Journal, oid};
 /// Two commits and the end of the run, then these events.
 fn run(finish: Finish, after: impl IntoIterator<Item = Event>) -> Journal {
     let mut j = Journal::new();
-    j.start(2).select("A", "One", 1, (1, 2, 2)).committed('1', StoryVerdict::Verified);
-    j.select("B", "Two", 1, (2, 2, 1)).committed('2', StoryVerdict::Verified);
+    j.start(2).select("A", "One", 1, (1, 2, 2)).committed('1', Proof::Verified);
+    j.select("B", "Two", 1, (2, 2, 1)).committed('2', Proof::Verified);
     j.event(0, Event::RunStopping { finish, reason: "why".to_owned() });
     j.event(0, Event::RunStopped { finish, exit_code: finish.exit_code(), duration_ms: 1 });
     for event in after {
@@ -24,7 +24,7 @@ fn run(finish: Finish, after: impl IntoIterator<Item = Event>) -> Journal {
 }
 
 fn landed(from: char, to: char) -> Event {
-    Event::Landed { branch: "main".to_owned(), from: oid(from), to: oid(to) }
+    Event::Landed { branch: "main".to_owned(), from: oid(from), to: oid(to), left: 0 }
 }
 
 fn refused() -> Event {
@@ -62,9 +62,9 @@ fn the_summary_says_where_the_commits_are_and_what_to_type() {
 #[test]
 fn only_what_was_not_landed_is_counted() {
     let mut j = Journal::new();
-    j.start(2).select("A", "One", 1, (1, 2, 2)).committed('1', StoryVerdict::Verified);
+    j.start(2).select("A", "One", 1, (1, 2, 2)).committed('1', Proof::Verified);
     j.event(0, Event::LandingStarted { to: oid('1') }).event(0, landed('0', '1'));
-    j.select("B", "Two", 1, (2, 2, 1)).committed('2', StoryVerdict::Verified);
+    j.select("B", "Two", 1, (2, 2, 1)).committed('2', Proof::Verified);
     j.event(0, Event::LandingStarted { to: oid('2') }).event(0, refused());
     assert_eq!(end(&j.view()), ["1 commit on verdone/5f3a, not landed on main yet", "Not landed: main has moved on"]);
 }

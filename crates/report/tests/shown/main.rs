@@ -9,5 +9,6 @@ mod landing;
 mod markdown;
 mod pages;
 mod plain;
+mod review;
 mod screen;
 mod terminal;

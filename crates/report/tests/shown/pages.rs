@@ -15,7 +15,7 @@ fn widest(text: &str) -> usize {
 }
 
 #[test]
-fn the_summary_fits_and_keeps_verified_apart() {
+fn the_summary_fits_and_keeps_each_result_apart() {
     for width in [20, 40, 80, 200] {
         let text = summary(&whole_run().view(), &Style { width, ..Style::default() });
         assert!(widest(&text) <= width, "{width}\n{text}");
@@ -28,7 +28,7 @@ fn a_run_without_stories_has_a_summary_without_a_table() {
     let view = verdone_core::view::RunView::default();
     assert_eq!(
         summary(&view, &Style::default()),
-        "0 verified; 0 of 0 stories done in the plan\n0 iterations, 0 commits, 0 attempts kept in 0s\n"
+        "0 of 0 stories done in the plan\n0 iterations, 0 commits, 0 attempts kept in 0s\n"
     );
 }
 
@@ -44,9 +44,9 @@ fn status_tells_where_a_run_stands() {
 }
 
 #[test]
-fn a_story_shows_attempts_evidence_and_refs() {
+fn a_story_shows_attempts_reasons_trees_evidence_and_refs() {
     let view = whole_run().view();
-    for (id, width) in [("US-002", 80), ("US-003", 80), ("US-003", 20), ("US-004", 200)] {
+    for (id, width) in [("US-002", 80), ("US-003", 80), ("US-003", 20), ("US-004", 200), ("US-005", 80), ("US-006", 80)] {
         let text = story(&view, &StoryId::from(id), &Style { width, ..Style::default() }).unwrap();
         assert!(widest(&text) <= width, "{text}");
         same_as_file(&format!("story-{id}-{width}.txt"), &text);

@@ -44,5 +44,5 @@ fn a_reader_that_went_away_is_remembered_and_the_run_goes_on() {
         step.show(&mut plain);
     }
     assert!(plain.broken());
-    assert_eq!(plain.view().commits, 3);
+    assert_eq!(plain.view().commits, 4);
 }

@@ -144,7 +144,7 @@ impl Claude {
             return Ok(result);
         };
         guard.begin_turn(TurnOf { iteration: request.iteration, turn: request.place.turn });
-        let output_file = format!("turns/{}-output.txt", request.number);
+        let output_file = format!("outputs/{}.txt", request.number);
         let file = create_fresh(&request.run_dir.join(&output_file))?;
         let limits = request.limits;
         let mut ears = Ears {

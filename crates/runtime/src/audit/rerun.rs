@@ -1,33 +1,38 @@
-//! Runs a story's recorded checks again, on a clean checkout of its commit.
+//! Verifies a story's commit again, with the checks that its evidence names.
 //!
 //! A note may come from anywhere: what it calls a command is run only where the user's own plan or settings have the same one, a run
 //! of here ran it, or the user said so.
 
 mod own_commands;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::io;
+use std::path::Path;
 
-use tempfile::TempDir;
-use verdone_core::audit::{Audit, Audited, Rerun, RerunOutcome};
-use verdone_core::check::{Check, CheckOutcome, CheckRun, CommandSpec, Terms};
+use verdone_core::audit::{Audit, Audited, Rejudged, Rerun, RerunOutcome};
+use verdone_core::check::{Check, CheckOrigin, CheckRun, CommandSpec, Terms};
 use verdone_core::config::Config;
-use verdone_core::evidence::Proof;
+use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::id::Oid;
+use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::redact::Redactor;
+use verdone_core::update::{Reporter, Update};
+use verdone_core::verify::{CheckState, JobStory, Outcome, Proof, Surface, Tree, VerifyJob, changes_of};
 
 use crate::approval::Approvals;
-use crate::check_runner::{CheckContext, Guarded, Ways, redacted, run_check};
-use crate::clean_tree::{CleanError, CleanTree};
-use crate::git::{Git, GitError};
+use crate::check_runner::{Guarded, redacted};
+use crate::clock::Stopwatch;
+use crate::git::{Git, GitError, PathSet};
 use crate::plan_file::{self, PlanFile, PlanRequest};
 use crate::preflight;
-use crate::process::{self, RUN_VARIABLE};
+use crate::process;
 use crate::project::Project;
 use crate::run::freeze;
 use crate::signal::Signals;
 use crate::site;
 use crate::store::Store;
+use crate::verify::{Bench, BenchPlace, Results, Trees, TreesRequest, Verification, VerifyError};
+use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 use own_commands::own_commands;
 
 #[derive(Debug, thiserror::Error)]
@@ -35,11 +40,11 @@ pub enum RerunError {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
-    Clean(#[from] CleanError),
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     #[error("there is no folder for what checks say: {0}")]
     Outputs(io::Error),
-    #[error("a check cannot be run again: {0}")]
-    Check(io::Error),
 }
 
 /// The commands that may be run again.
@@ -48,6 +53,8 @@ pub struct Allowed {
     checks: Vec<Check>,
     /// What runs of here ran: a `--check` is nowhere else, and a plan may have been edited since.
     ran: HashSet<CommandSpec>,
+    /// The plan and what belongs to it: Verdone writes marks there.
+    plan_files: PathSet,
     config: Config,
     redactor: Redactor,
     /// The user accepts whatever the notes say.
@@ -60,6 +67,8 @@ impl Allowed {
     pub fn of(project: &Project, git: &Git, plan: &PlanRequest, config: Config, everything: bool) -> Self {
         let mut checks = site::gates(&config);
         let plan = plan_file::find(plan).ok().and_then(|at| PlanFile::open(at).ok());
+        let plan_files = plan.iter().flat_map(|plan| plan.location().files());
+        let plan_files = plan_files.filter_map(|file| git.repo_path(&file)).collect();
         let approved = |plan: &PlanFile| {
             let name = site::shown(plan.path(), &project.root);
             Approvals::read(&project.root)
@@ -69,155 +78,213 @@ impl Allowed {
             checks.extend(freeze(plan.plan(), &config, &project.root).into_values().flatten());
         }
         let ran = own_commands(git, &Store::of(&project.root));
-        Self { checks, ran, config, redactor: process::redactor_from_environment(&[]), everything }
+        Self { checks, ran, plan_files, config, redactor: process::redactor_from_environment(&[]), everything }
     }
 
-    /// What to run for a proof, if it may run.
-    fn check(&self, proof: &Proof) -> Option<Check> {
-        let same = |check: &&Check| redacted(&check.command, &self.redactor) == proof.command;
-        let as_noted = || {
-            let (name, origin, command) = (proof.name.clone(), proof.origin.clone(), proof.command.clone());
-            Check { name, origin, command, timeout: self.config.limits.check_time, terms: Terms::default() }
+    /// What to run for a noted check, if it may run: the command of today with what the evidence says about it.
+    fn check(&self, noted: &NotedCheck) -> Option<Check> {
+        let same = |check: &&Check| redacted(&check.command, &self.redactor) == noted.command;
+        let may_run = || self.everything || self.ran.contains(&noted.command);
+        let (command, timeout, terms) = match self.checks.iter().find(same) {
+            Some(known) => (known.command.clone(), known.timeout, known.terms.clone()),
+            None if may_run() => (noted.command.clone(), self.config.limits.check_time, Terms::default()),
+            None => return None,
         };
-        let may_run = || self.everything || self.ran.contains(&proof.command);
-        self.checks.iter().find(same).cloned().or_else(|| may_run().then(as_noted))
+        let terms = Terms { advisory: noted.advisory, when: Terms::default().when, ..terms };
+        Some(Check { name: noted.name.clone(), origin: noted.origin.clone(), command, timeout, terms })
     }
 }
 
-/// Runs the checks of every story that has evidence. `on` hears of each before it runs. An interrupt ends it with what is known, and
-/// what was not run is told.
+/// Verifies every story that has evidence. `on` gets the name of each check before it runs. An interrupt ends it with what is known, and
+/// what was not run is named.
 pub fn rerun(
     audit: &mut Audit,
     project: &Project,
     allowed: &Allowed,
     signals: &Signals,
-    on: &mut dyn FnMut(&Audited, &Check),
+    on: &mut dyn FnMut(&Audited, &str),
 ) -> Result<(), RerunError> {
     process::adopt_orphans();
     let guarded = Guarded::begin(allowed.config.limits.grace.duration());
     let git = guarded.git(Git::open(&project.root)?);
-    let mut seen = HashMap::new();
+    let outputs = tempfile::Builder::new().prefix("verdone-audit-").tempdir().map_err(RerunError::Outputs)?;
+    let name = format!("audit-{}", guarded.mark().1);
+    let (config, objects) = (&allowed.config, git.object_folders()?);
+    let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: outputs.path(), objects });
+    spaces.leave_settings_of_trees();
+    let mut again = Again {
+        git: &git,
+        folder: git.repo_path(&project.root).map(|folder| folder.to_string()).unwrap_or_default(),
+        allowed,
+        mark: guarded.mark(),
+        signals,
+        outputs: outputs.path(),
+        number: 0,
+        results: Results::default(),
+    };
+    let mut is_open = false;
     for story in audit.stories.clone() {
-        if signals.requested().is_some() {
-            audit.rerun(&story.commit, story.checks.iter().map(not_reached).collect());
+        if story.checks.is_empty() {
             continue;
         }
-        let runs = Runs { git: &git, project, allowed, guarded: &guarded, signals, seen: &mut seen }.of(&story, on)?;
-        audit.rerun(&story.commit, runs);
+        if signals.requested().is_some() {
+            audit.rerun(&story.commit, story.checks.iter().map(not_reached).collect(), None);
+            continue;
+        }
+        if !is_open && story.checks.iter().any(|noted| allowed.check(noted).is_some()) {
+            spaces.open(&git)?;
+            is_open = true;
+        }
+        let (reruns, now) = again.verify(&story, &mut spaces, on)?;
+        audit.rerun(&story.commit, reruns, now.as_ref());
     }
     Ok(())
 }
 
 /// A check that an interrupt came before.
-fn not_reached(proof: &Proof) -> Rerun {
+fn not_reached(noted: &NotedCheck) -> Rerun {
     Rerun {
-        name: proof.name.clone(),
-        command: proof.command.display(),
+        name: noted.name.clone(),
+        command: noted.command.display(),
         outcome: RerunOutcome::Interrupted,
         text: "was not run".to_owned(),
         duration_ms: 0,
     }
 }
 
-/// Where a story's checks run again, and where what they say goes.
-struct Place {
-    tree: CleanTree,
-    outputs: TempDir,
-}
-
-struct Runs<'a> {
+/// What the stories share. The same command on the same tree is run once.
+struct Again<'a> {
     git: &'a Git,
-    project: &'a Project,
+    /// Where the project lies below the top.
+    folder: String,
     allowed: &'a Allowed,
-    guarded: &'a Guarded,
+    mark: (&'a str, &'a str),
     signals: &'a Signals,
-    /// The same command on the same tree is run once.
-    seen: &'a mut HashMap<(Oid, CommandSpec), Rerun>,
+    outputs: &'a Path,
+    number: u32,
+    results: Results,
 }
 
-impl Runs<'_> {
-    fn of(&mut self, story: &Audited, on: &mut dyn FnMut(&Audited, &Check)) -> Result<Vec<Rerun>, RerunError> {
-        let mut place: Option<Place> = None;
-        let mut runs = Vec::new();
-        for (at, proof) in story.checks.iter().enumerate() {
-            let answer = |outcome, text: String, duration_ms| Rerun { outcome, text, duration_ms, ..not_reached(proof) };
-            let rest = || story.checks[at + 1..].iter().map(not_reached);
-            let Some(check) = self.allowed.check(proof) else {
-                runs.push(answer(RerunOutcome::NotAllowed, "was not run".to_owned(), 0));
-                continue;
+impl Again<'_> {
+    fn verify(
+        &mut self,
+        story: &Audited,
+        spaces: &mut Workspaces,
+        on: &mut dyn FnMut(&Audited, &str),
+    ) -> Result<(Vec<Rerun>, Option<Rejudged>), RerunError> {
+        let checks: Vec<Option<Check>> = story.checks.iter().map(|noted| self.allowed.check(noted)).collect();
+        let known: Vec<Check> = checks.iter().flatten().cloned().collect();
+        let (job, trees) = self.job(story, known)?;
+        let is_compared = trees.is_some();
+        let mut verification = Verification::new(job, trees, &self.results);
+        if checks.iter().any(Option::is_some) {
+            let mut bench = Bench {
+                git: self.git,
+                spaces,
+                head: &story.commit,
+                config: &self.allowed.config,
+                run_dir: self.outputs,
+                number: &mut self.number,
+                mark: self.mark,
+                redactor: &self.allowed.redactor,
+                signals: self.signals,
+                clock: Stopwatch::start(),
+                place: BenchPlace::cold(),
             };
-            let key = (story.tree.clone(), check.command.clone());
-            if let Some(known) = self.seen.get(&key) {
-                runs.push(Rerun { name: proof.name.clone(), ..known.clone() });
-                continue;
+            let mut reporter = Names { story, on };
+            verification.go_on(&mut bench, &mut self.results, &mut reporter)?;
+            // A check that does not pass gets a second chance, and is called flaky then.
+            if verification.forget_failures() {
+                bench.close();
+                verification.go_on(&mut bench, &mut self.results, &mut reporter)?;
             }
-            let place = match &mut place {
-                Some(place) => &*place,
-                none => match self.place(story) {
-                    Ok(made) => &*none.insert(made),
-                    Err(RerunError::Clean(CleanError::Interrupted)) => {
-                        runs.push(not_reached(proof));
-                        runs.extend(rest());
-                        break;
-                    }
-                    Err(error) => return Err(error),
-                },
-            };
-            on(story, &check);
-            let run = self.run(&check, place)?;
-            let (outcome, run) = match run.outcome {
-                CheckOutcome::Passed => (RerunOutcome::Passed, run),
-                CheckOutcome::Interrupted => (RerunOutcome::Interrupted, run),
-                CheckOutcome::Failed { .. }
-                | CheckOutcome::Signalled { .. }
-                | CheckOutcome::TimedOut { .. }
-                | CheckOutcome::Unknown { .. } => self.once_more(&check, place, run)?,
-            };
-            let run = answer(outcome, run.outcome.words(), run.duration_ms);
-            let interrupted = outcome == RerunOutcome::Interrupted;
-            runs.push(run.clone());
-            if interrupted {
-                runs.extend(rest());
-                break;
-            }
-            self.seen.insert(key, run);
         }
-        Ok(runs)
+        let report = verification.report();
+        let runs = report.runs_on(Tree::Attempt);
+        let reruns = story.checks.iter().zip(checks).map(|(noted, check)| answer(noted, check.as_ref(), runs)).collect();
+        Ok((reruns, is_compared.then(|| Rejudged::from(&report))))
     }
 
-    fn place(&self, story: &Audited) -> Result<Place, RerunError> {
-        let outputs = tempfile::Builder::new().prefix("verdone-audit-").tempdir().map_err(RerunError::Outputs)?;
-        let tree = CleanTree::make(self.git, &story.commit, &self.project.root, &self.allowed.config.clean, self.signals)?;
-        Ok(Place { tree, outputs })
+    /// The job, and the trees where the work can be compared with its base.
+    fn job(&self, story: &Audited, checks: Vec<Check>) -> Result<(VerifyJob, Option<Trees>), RerunError> {
+        let is_own = |check: &Check| matches!(check.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
+        let (mut own, gates): (Vec<Check>, Vec<Check>) = checks.into_iter().partition(is_own);
+        for check in &mut own {
+            check.origin = CheckOrigin::Story;
+        }
+        let commands: Vec<&CommandSpec> = own.iter().chain(&gates).map(|check| &check.command).collect();
+        let scripts: BTreeSet<String> = check_scripts(commands);
+        let looked_at = subjects(own.iter().map(|check| &check.command));
+        let mut job = VerifyJob::of_gates(Surface::AuditRerun, gates, story.tree.clone());
+        job.minimum = Proof::Unchecked;
+        let id = story.story.clone().unwrap_or_else(|| story.subject.as_str().into());
+        job.story = Some(JobStory::of_checks(id, own));
+        let note = self.git.read_note(&story.commit)?;
+        let Some(evidence) = note.and_then(|note| Evidence::from_note(note.as_bytes()).ok()) else { return Ok((job, None)) };
+        let Some(base) = self.base(&evidence)? else { return Ok((job, None)) };
+        // What its scope named then is the scope.
+        let released = evidence.protected.iter().filter(|change| change.released);
+        let scope: Vec<String> = released.filter_map(|change| self.in_project(&change.path)).collect();
+        let trees = Trees::look(&TreesRequest {
+            git: self.git,
+            settings: &self.allowed.config.protect,
+            folder: &self.folder,
+            scope: &scope,
+            check_scripts: &scripts,
+            subjects: &looked_at,
+            start: None,
+            base: &base,
+            attempt: &story.tree,
+            ours: &self.allowed.plan_files,
+        })?;
+        (job.protected, job.autorun) = changes_of(trees.plan());
+        job.base = Some(base);
+        Ok((job, Some(trees)))
     }
 
-    /// A check that does not pass gets a second chance, which is told.
-    fn once_more(&self, check: &Check, place: &Place, first: CheckRun) -> Result<(RerunOutcome, CheckRun), RerunError> {
-        let second = self.run(check, place)?;
-        Ok(match second.outcome {
-            CheckOutcome::Passed => (RerunOutcome::Flaky, second),
-            CheckOutcome::Interrupted => (RerunOutcome::Interrupted, second),
-            CheckOutcome::Failed { .. }
-            | CheckOutcome::Signalled { .. }
-            | CheckOutcome::TimedOut { .. }
-            | CheckOutcome::Unknown { .. } => (RerunOutcome::Failed, first),
+    /// The tree from before the work, where the proof can be found again: not of notes by older rules, nor of what a person took.
+    fn base(&self, evidence: &Evidence) -> Result<Option<Oid>, RerunError> {
+        let is_by_rules_of_today = evidence.trees.is_some() && evidence.outcome == Outcome::Done && evidence.accepted.is_none();
+        let Some(base) = evidence.base.as_ref().filter(|_| is_by_rules_of_today) else { return Ok(None) };
+        Ok(match self.git.commit_named(base.as_str())? {
+            Some(commit) => Some(self.git.tree_of(&commit)?),
+            None => None,
         })
     }
 
-    fn run(&self, check: &Check, place: &Place) -> Result<CheckRun, RerunError> {
-        let limits = &self.allowed.config.limits;
-        let context = CheckContext {
-            written: None,
-            inside: None,
-            cwd: place.tree.root(),
-            run_dir: place.outputs.path(),
-            number: 1,
-            env: self.guarded.env().with(RUN_VARIABLE, "audit"),
-            cap: limits.output_bytes,
-            grace: limits.grace.duration(),
-            redactor: &self.allowed.redactor,
-            ways: Ways::default(),
-        };
-        run_check(check, &context, self.signals, &mut |_| {}).map_err(RerunError::Check)
+    fn in_project(&self, path: &str) -> Option<String> {
+        if self.folder.is_empty() {
+            return Some(path.to_owned());
+        }
+        path.strip_prefix(self.folder.as_str())?.strip_prefix('/').map(str::to_owned)
+    }
+}
+
+/// What became of a noted check.
+fn answer(noted: &NotedCheck, check: Option<&Check>, runs: &[CheckRun]) -> Rerun {
+    if check.is_none() {
+        return Rerun { outcome: RerunOutcome::NotAllowed, ..not_reached(noted) };
+    }
+    let Some(run) = runs.iter().find(|run| run.name == noted.name) else { return not_reached(noted) };
+    let outcome = match CheckState::of(run) {
+        CheckState::Green if run.flaky => RerunOutcome::Flaky,
+        CheckState::Green => RerunOutcome::Passed,
+        CheckState::Interrupted | CheckState::NotRun => RerunOutcome::Interrupted,
+        CheckState::Red | CheckState::Unknown => RerunOutcome::Failed,
+    };
+    Rerun { outcome, text: CheckState::words(run), duration_ms: run.duration_ms, ..not_reached(noted) }
+}
+
+/// Passes on which check begins.
+struct Names<'a> {
+    story: &'a Audited,
+    on: &'a mut dyn FnMut(&Audited, &str),
+}
+
+impl Reporter for Names<'_> {
+    fn report(&mut self, update: Update<'_>) {
+        if let Update::Checking { name } = update {
+            (self.on)(self.story, name);
+        }
     }
 }

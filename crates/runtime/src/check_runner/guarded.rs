@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::git::Git;
-use crate::process::{EnvPlan, VERIFY_VARIABLE};
+use crate::process::VERIFY_VARIABLE;
 use crate::watchdog::Watchdog;
 
 /// Watches as long as it is there. Comes before the first process of the verification.
@@ -22,9 +22,9 @@ impl Guarded {
         Self { mark, watchdog }
     }
 
-    /// For the checks.
-    pub fn env(&self) -> EnvPlan {
-        EnvPlan::default().with(VERIFY_VARIABLE, &self.mark)
+    /// The variable that the checks carry.
+    pub fn mark(&self) -> (&str, &str) {
+        (VERIFY_VARIABLE, &self.mark)
     }
 
     /// For what makes the places of the checks.

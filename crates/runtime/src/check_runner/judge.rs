@@ -1,10 +1,13 @@
 //! From how a check ended to what that means.
 
-use verdone_core::check::{Check, CheckOutcome, TestCount, TestsSeen, ZeroTests, tests_seen};
+use verdone_core::check::{Check, CheckOutcome, TestsSeen, ZeroTests, tests_seen};
+use verdone_core::sanitise::sanitise_line;
 use verdone_core::test_outcome::{Report, report};
 
 use super::reports::Written;
 use crate::process::{Exit, check_program};
+
+const NO_TESTS: &str = "no tests were run";
 
 /// Why a gate that has to run tests did not pass.
 const NO_COUNT: &str =
@@ -16,35 +19,52 @@ const NO_SUMMARY: &str = "it ended without the summary of tests that its runner 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Judged {
     pub(super) outcome: CheckOutcome,
-    pub(super) tests: Option<TestCount>,
-    /// Tests that failed though the exit code is 0, for people.
+    pub(super) seen: TestsSeen,
+    /// Tests that failed by a report though the exit code is 0, for people.
     pub(super) failed: Option<String>,
 }
 
 /// `written` are the test reports that it wrote, where it was to write some.
 pub(super) fn judge(check: &Check, exit: Exit, output: &str, written: &Written) -> Judged {
-    let outcome = outcome(check, exit);
-    let Exit::Code(code) = exit else { return Judged { outcome, tests: None, failed: None } };
+    let Exit::Code(code) = exit else {
+        return Judged { outcome: outcome(check, exit), seen: TestsSeen::default(), failed: None };
+    };
     let (reports, trouble) = match read(written, check.terms.zero_tests) {
         Ok(reports) => (reports, None),
         Err(why) => (Vec::new(), Some(why)),
     };
     let seen = tests_seen(&check.command, code, output, &reports);
-    let tests = seen.count;
-    if !outcome.passed() {
-        return Judged { outcome, tests, failed: None };
-    }
-    let unknown = |reason: String| Judged { outcome: CheckOutcome::Unknown { reason }, tests, failed: None };
-    match (trouble, check.terms.zero_tests) {
+    let is_reported = !reports.is_empty() && seen.count.is_some_and(|count| count.failed > 0);
+    let (outcome, failed) = match (outcome(check, exit), trouble) {
         // A report is believed as a whole or not at all.
-        (Some(why), _) => unknown(why),
-        (None, _) if !reports.is_empty() && tests.is_some_and(|tests| tests.failed > 0) => {
-            Judged { outcome: CheckOutcome::Failed { code }, tests, failed: Some(failed(&seen)) }
-        }
-        (None, Some(ZeroTests::Fail) | None) if seen.nothing_ran => unknown("no tests were run".to_owned()),
-        (None, Some(ZeroTests::Fail) | None) if seen.no_summary => unknown(NO_SUMMARY.to_owned()),
-        (None, Some(ZeroTests::Fail)) if !seen.some_ran => unknown(NO_COUNT.to_owned()),
-        (None, Some(ZeroTests::Fail | ZeroTests::Ok) | None) => Judged { outcome, tests, failed: None },
+        (CheckOutcome::Passed, Some(reason)) => (CheckOutcome::Unknown { reason }, None),
+        (CheckOutcome::Passed, None) if is_reported => (CheckOutcome::Failed { code }, Some(failed_tests(&seen))),
+        (CheckOutcome::Passed, None) => (passed(check.terms.zero_tests, &seen), None),
+        (CheckOutcome::Failed { .. }, _) => (failed(check.terms.zero_tests, code, &seen), None),
+        (other, _) => (other, None),
+    };
+    Judged { outcome, seen, failed }
+}
+
+/// What an exit code of 0 is worth.
+fn passed(zero_tests: Option<ZeroTests>, seen: &TestsSeen) -> CheckOutcome {
+    let unknown = |reason: &str| CheckOutcome::Unknown { reason: reason.to_owned() };
+    match zero_tests {
+        Some(ZeroTests::Fail) | None if seen.nothing_ran => unknown(NO_TESTS),
+        Some(ZeroTests::Fail) | None if seen.no_summary => unknown(NO_SUMMARY),
+        Some(ZeroTests::Fail) if !seen.some_ran => unknown(NO_COUNT),
+        Some(ZeroTests::Fail | ZeroTests::Ok) | None => CheckOutcome::Passed,
+    }
+}
+
+/// What any other exit code means: something failed, or there was nothing that could.
+fn failed(zero_tests: Option<ZeroTests>, code: i32, seen: &TestsSeen) -> CheckOutcome {
+    match &seen.absent {
+        Some(words) => CheckOutcome::Unknown { reason: format!("what it was to run is not there: {}", sanitise_line(words)) },
+        // The code that Python's runners keep for this.
+        None if seen.nothing_ran && code == 5 && zero_tests == Some(ZeroTests::Ok) => CheckOutcome::Passed,
+        None if seen.nothing_ran => CheckOutcome::Unknown { reason: NO_TESTS.to_owned() },
+        None => CheckOutcome::Failed { code },
     }
 }
 
@@ -64,7 +84,7 @@ fn read(written: &Written, zero_tests: Option<ZeroTests>) -> Result<Vec<Report>,
     }
 }
 
-fn failed(seen: &TestsSeen) -> String {
+fn failed_tests(seen: &TestsSeen) -> String {
     let number = seen.count.map_or(0, |count| count.failed);
     let more = if number > seen.failed.len() as u64 && !seen.failed.is_empty() { ", ..." } else { "" };
     let tests = if number == 1 { "test" } else { "tests" };
@@ -74,6 +94,7 @@ fn failed(seen: &TestsSeen) -> String {
     )
 }
 
+/// By the exit code alone.
 fn outcome(check: &Check, exit: Exit) -> CheckOutcome {
     let named = |what: &str| match check_program(&check.command) {
         Some(program) => format!("{what}: {program}"),
@@ -83,13 +104,6 @@ fn outcome(check: &Check, exit: Exit) -> CheckOutcome {
         Exit::Code(0) => CheckOutcome::Passed,
         Exit::Code(127) => CheckOutcome::Unknown { reason: named("command not found (exit code 127)") },
         Exit::Code(126) => CheckOutcome::Unknown { reason: named("command not executable (exit code 126)") },
-        // The exit code that pytest reserves for this.
-        Exit::Code(5) if check.command.display().contains("pytest") => match check.terms.zero_tests {
-            Some(ZeroTests::Fail) | None => {
-                CheckOutcome::Unknown { reason: "no tests were collected (pytest exit code 5)".to_owned() }
-            }
-            Some(ZeroTests::Ok) => CheckOutcome::Passed,
-        },
         Exit::Code(code) => CheckOutcome::Failed { code },
         Exit::Signal(signal) => CheckOutcome::Signalled { signal },
         Exit::Wall | Exit::Idle => CheckOutcome::TimedOut { after_ms: check.timeout.duration().as_millis() as u64 },

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use verdone_core::check::CheckRun;
+use verdone_core::verify::CheckResult;
 
 use super::{CheckMoment, Job, Shared, Worker};
 use crate::output::Stream;
@@ -22,7 +23,7 @@ enum What {
     Started,
     Line(Stream, String),
     Tick,
-    Ended(Box<io::Result<CheckRun>>),
+    Ended(Box<io::Result<CheckResult>>),
 }
 
 pub(super) fn run(
@@ -31,7 +32,7 @@ pub(super) fn run(
     shared: &Shared<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(CheckMoment<'_>),
-) -> io::Result<Vec<CheckRun>> {
+) -> io::Result<Vec<CheckResult>> {
     // One sweep for all of them: a sweep of one would end the others.
     let sweep = Sweep::begin();
     let (news, heard) = sync_channel(QUEUE);
@@ -49,17 +50,16 @@ pub(super) fn run(
         hear(jobs, &heard, on)
     });
     sweep.end(shared.grace, signals);
-    let mut runs = Vec::new();
+    let mut results = Vec::new();
     for (job, ended) in jobs.iter().zip(ended) {
-        match (ended, &job.known) {
-            (Some(run), _) => runs.push(run?),
-            (None, Some(known)) => runs.push(known.clone()),
+        match ended {
+            Some(result) => results.push(result?),
             // It was not begun any more.
-            (None, None) if signals.requested().is_some() => runs.push(CheckRun::of(job.check)),
-            (None, None) => return Err(io::Error::other("a gate could not be started in a thread of its own")),
+            None if signals.requested().is_some() => results.push(CheckRun::of(job.check).into()),
+            None => return Err(io::Error::other("a gate could not be started in a thread of its own")),
         }
     }
-    Ok(runs)
+    Ok(results)
 }
 
 fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals: &Signals, news: &SyncSender<News>) {
@@ -67,9 +67,6 @@ fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals:
     loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(job) = jobs.get(at) else { return };
-        if job.known.is_some() {
-            continue;
-        }
         if signals.requested().is_some() || news.send((at, What::Started)).is_err() {
             return;
         }
@@ -85,22 +82,19 @@ fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals:
 }
 
 /// Passes the news on until the last thread is gone.
-fn hear(jobs: &[Job<'_>], heard: &Receiver<News>, on: &mut dyn FnMut(CheckMoment<'_>)) -> Vec<Option<io::Result<CheckRun>>> {
-    let mut ended: Vec<Option<io::Result<CheckRun>>> = jobs.iter().map(|_| None).collect();
-    for known in jobs.iter().filter_map(|job| job.known.as_ref()) {
-        on(CheckMoment::Ended(known));
-    }
+fn hear(jobs: &[Job<'_>], heard: &Receiver<News>, on: &mut dyn FnMut(CheckMoment<'_>)) -> Vec<Option<io::Result<CheckResult>>> {
+    let mut ended: Vec<Option<io::Result<CheckResult>>> = jobs.iter().map(|_| None).collect();
     while let Ok((at, what)) = heard.recv() {
         let check = jobs[at].check;
         match what {
             What::Started => on(CheckMoment::Started(check)),
             What::Line(stream, text) => on(CheckMoment::During(check, Moment::Line { stream, text: &text })),
             What::Tick => on(CheckMoment::During(check, Moment::Tick)),
-            What::Ended(run) => {
-                if let Ok(run) = run.as_ref() {
-                    on(CheckMoment::Ended(run));
+            What::Ended(result) => {
+                if let Ok(result) = result.as_ref() {
+                    on(CheckMoment::Ended(&result.run));
                 }
-                ended[at] = Some(*run);
+                ended[at] = Some(*result);
             }
         }
     }

@@ -78,7 +78,7 @@ pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
         answers.write(ask.root, ask.session, &seal)?;
     }
     if let (true, Some(head)) = (done.wants_ci() && seen.facts.git.uncommitted().is_empty(), &before.head) {
-        answers.keep_ci(head, ask_ci(&done.ci, head, &asking.court(None), signals));
+        answers.keep_ci(head, ask_ci(&done.ci, head, &asking.court(None), signals, &mut |_| {}));
         answers.write(ask.root, ask.session, &seal)?;
     }
     Ok(judging)
@@ -138,7 +138,7 @@ impl Asking<'_> {
             base: base.as_ref().map(Oid::as_str).unwrap_or_default(),
             checks: &checks,
             changed: &seen.changed,
-            alarms: &[],
+            protected: &[],
             diff: &diff,
         };
         refute.render(&name, &template).map_err(|error| error.to_string())

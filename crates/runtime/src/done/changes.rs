@@ -10,19 +10,18 @@ use verdone_core::id::Oid;
 use verdone_core::plan::Story;
 use verdone_core::policy::Scope;
 use verdone_core::scope;
-use verdone_core::stop::LoopState;
 
 use crate::git::{Git, GitError, PathSet};
 use crate::plan_file::PlanFile;
 use crate::project::HOME;
-use crate::stop;
+use crate::stop::{self, SeenLoop};
 
 /// Whose changes are looked at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whose<'a> {
     pub(super) root: &'a Path,
     pub(super) records: &'a SessionFold,
-    pub(super) held_by: Option<&'a LoopState>,
+    pub(super) held_by: Option<&'a SeenLoop>,
     pub(super) plan: Option<&'a PlanFile>,
     pub(super) story: Option<&'a Story>,
 }
@@ -68,7 +67,7 @@ fn try_to(whose: Whose<'_>) -> Result<Changes, GitError> {
         changed.extend(committed.iter().map(|change| change.path.to_string()).filter(is_theirs));
     }
     // What was uncommitted when a loop began, and still is, is no change.
-    let differs = held_by.map(|state| stop::differs_from(&state.base, root, git.top(), &own_files));
+    let differs = held_by.map(|seen| stop::differs_from(&seen.held.base, root, git.top(), &own_files));
     if differs == Some(Some(false)) {
         changed.clear();
     }
@@ -88,9 +87,9 @@ fn try_to(whose: Whose<'_>) -> Result<Changes, GitError> {
 
 /// Where the branch was when the work began, if anybody knows: at a commit, or before the first one.
 #[expect(clippy::option_option, reason = "no commit yet is a place to begin, and something else than not to know")]
-fn base(git: &Git, records: &SessionFold, held_by: Option<&LoopState>) -> Result<Option<Option<Oid>>, GitError> {
+fn base(git: &Git, records: &SessionFold, held_by: Option<&SeenLoop>) -> Result<Option<Option<Oid>>, GitError> {
     if let Some(state) = held_by {
-        return Ok(Some(state.base.head.clone()));
+        return Ok(Some(state.held.base.head.clone()));
     }
     match (&records.head, records.first) {
         (Some(head), _) => Ok(Some(Some(head.clone()))),
@@ -101,8 +100,8 @@ fn base(git: &Git, records: &SessionFold, held_by: Option<&LoopState>) -> Result
 }
 
 /// What was in no commit when the loop began, and is as it was: known of loops that commit.
-fn users_own(git: &Git, held_by: Option<&LoopState>) -> Result<BTreeSet<String>, GitError> {
-    let Some(checkpoint) = held_by.and_then(|state| state.checkpoint.as_ref()) else { return Ok(BTreeSet::new()) };
+fn users_own(git: &Git, held_by: Option<&SeenLoop>) -> Result<BTreeSet<String>, GitError> {
+    let Some(checkpoint) = held_by.and_then(|state| state.held.checkpoint.as_ref()) else { return Ok(BTreeSet::new()) };
     let earlier = git.earlier_changes(checkpoint, &PathSet::default())?;
     Ok(earlier.same.iter().chain(&earlier.untracked).map(ToString::to_string).collect())
 }

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use verdone_core::check::{Check, CheckRun};
-use verdone_core::event::VerifyOutcome;
 use verdone_core::plan::Story;
-use verdone_core::stop::LoopState;
+use verdone_core::verify::{Outcome, Tree};
 
 use super::{Ask, Checked};
 use crate::plan_file::PlanFile;
@@ -17,13 +16,13 @@ use crate::verify_now;
 #[derive(Debug)]
 pub(super) struct Known {
     runs: Vec<CheckRun>,
-    verdict: VerifyOutcome,
+    passed: bool,
     gates_only: bool,
 }
 
 impl Known {
     pub(super) fn checked(&self) -> Checked<'_> {
-        Checked { runs: &self.runs, verdict: &self.verdict, gates_only: self.gates_only }
+        Checked { runs: &self.runs, passed: self.passed, gates_only: self.gates_only }
     }
 }
 
@@ -34,37 +33,31 @@ pub(super) fn find(
     story: Option<&Story>,
     own: &[Check],
     gates: &[Check],
-    held_by: Option<&LoopState>,
 ) -> Option<Known> {
     let whole: Vec<Check> = own.iter().chain(gates).cloned().collect();
     if whole.is_empty() {
         return None;
     }
     let ours = plan.map(PlanFile::protected_paths).unwrap_or_default();
-    let by_gate = |checks: &[Check]| by_stop_gate(ask, &ours, checks, story);
     let by_cache = |story: Option<&Story>| by_cache(ask, story);
     let gates_only = |known: Known| Known { gates_only: !own.is_empty(), ..known };
-    by_gate(&whole)
-        .or_else(|| {
-            // A loop that has not come to this story yet says nothing about it.
-            let all: Vec<Check> = stop::checks_of_marked(held_by?, ask.config).into_iter().chain(gates.iter().cloned()).collect();
-            if whole.iter().all(|check| all.contains(check)) { by_gate(&all) } else { None }
-        })
-        .or_else(|| by_cache(story))
-        .or_else(|| if own.is_empty() { None } else { by_gate(gates).or_else(|| by_cache(None)).map(gates_only) })
+    by_stop_gate(ask, &ours, &whole).or_else(|| by_cache(story)).or_else(|| {
+        if own.is_empty() { None } else { by_stop_gate(ask, &ours, gates).or_else(|| by_cache(None)).map(gates_only) }
+    })
 }
 
-fn by_stop_gate(ask: &Ask<'_>, ours: &[PathBuf], checks: &[Check], story: Option<&Story>) -> Option<Known> {
+/// Nothing where the loop has not asked all of these checks.
+fn by_stop_gate(ask: &Ask<'_>, ours: &[PathBuf], checks: &[Check]) -> Option<Known> {
     let top = find_git_top(ask.root).ok()?;
-    let story = story.map(|story| story.id.as_str()).unwrap_or_default();
-    let (runs, green) = stop::seen_before(ask.root, &top, ask.session, ours, checks, story)?;
-    let verdict = if green { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
-    Some(Known { runs, verdict, gates_only: false })
+    let (runs, passed) = stop::seen_before(ask.root, &top, ask.session, ours)?;
+    let ran = |check: &&Check| runs.iter().any(|run| run.origin == check.origin && run.command == check.command);
+    let due = checks.iter().filter(|check| check.terms.when.is_always());
+    (due.clone().count() > 0 && due.clone().all(|check| ran(&check))).then_some(Known { runs, passed, gates_only: false })
 }
 
 fn by_cache(ask: &Ask<'_>, story: Option<&Story>) -> Option<Known> {
     let question =
         verify_now::Ask { root: ask.root.to_owned(), story: story.map(|story| story.id.clone()), stage: None, use_cache: true };
     let report = verify_now::cached(&question).ok()??;
-    Some(Known { runs: report.runs, verdict: report.verdict, gates_only: false })
+    Some(Known { runs: report.runs_on(Tree::Attempt).to_vec(), passed: report.outcome == Outcome::Done, gates_only: false })
 }

@@ -96,25 +96,6 @@ impl fmt::Display for Obstacle {
 }
 
 impl Git {
-    /// Files that were untracked at the checkpoint and are not what they were: never committed, but there for checks to see.
-    pub fn changed_untracked(&self, since: &Checkpoint) -> Result<Vec<RepoPath>, GitError> {
-        let snapshot = self.snapshot(&since.id)?;
-        let mut changed = Vec::new();
-        for kept in snapshot.entries.values().filter(|kept| kept.untracked) {
-            let now = files::stat(&self.top, &kept.path).map_err(GitError::io(kept.path.as_path()))?;
-            let same = match (&kept.state, &now) {
-                (State::File { stat, .. }, Some(meta)) => *stat == Stat::of(meta),
-                (State::Symlink { .. }, Some(meta)) => meta.is_symlink(),
-                (State::Absent, None) => true,
-                (State::File { .. } | State::Symlink { .. }, None) | (State::Absent, Some(_)) => false,
-            };
-            if !same {
-                changed.push(kept.path.clone());
-            }
-        }
-        Ok(changed)
-    }
-
     /// What would be committed now. Reads the user's index and work tree, changes neither.
     pub fn candidate(&self, since: &Checkpoint, rules: &CandidateRules) -> Result<Candidate, GitError> {
         let snapshot = self.snapshot(&since.id)?;

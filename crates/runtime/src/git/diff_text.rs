@@ -13,7 +13,7 @@ const MOST_FILES: usize = 200;
 
 impl Git {
     /// What differs in these files between two commits or trees; all of them are new where there is no `base`. The first 200 of them.
-    pub(crate) fn diff_text(&self, base: Option<&Oid>, tip: &Oid, paths: &[RepoPath]) -> Result<String, GitError> {
+    pub fn diff_text(&self, base: Option<&Oid>, tip: &Oid, paths: &[RepoPath]) -> Result<String, GitError> {
         if paths.is_empty() || !is_object_id(tip) || base.is_some_and(|base| !is_object_id(base)) {
             return Ok(String::new());
         }

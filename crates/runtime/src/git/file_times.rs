@@ -2,10 +2,12 @@
 
 use std::fs::{self, Metadata};
 use std::io;
+use std::iter::Peekable;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use std::vec::IntoIter;
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
@@ -31,49 +33,24 @@ impl Git {
 
     /// The same for files that were written since then.
     pub(super) fn copy_times_since(&self, folder: &Path, index: &Path, since: SystemTime) -> Result<usize, GitError> {
-        let since = since.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let since = (since.as_secs() as u32, since.subsec_nanos());
+        let since = seconds_and_nanoseconds(since);
         let (Some(mut ours), Some(theirs)) = (IndexFile::read(index)?, self.readable_index()?) else { return Ok(0) };
-        let unreadable = || GitError::Unexpected { what: "read-tree", detail: format!("{} is not understood", index.display()) };
-        let entries = index_entries::entries(&ours.bytes).ok_or_else(unreadable)?;
-        let Some(users) = index_entries::entries(&theirs.bytes) else { return Ok(0) };
-        let id_bytes = entries.first().map_or(0, |entry| entry.id.len());
-        let mut patches = Vec::new();
-        // Both lists are sorted by path.
-        let mut candidates = users.iter().peekable();
-        for entry in entries.iter().filter(|entry| entry.mode & 0o170_000 == REGULAR && !entry.is_hidden()) {
+        let Some(mut users) = CheckoutTimes::read(&self.top, &theirs) else { return Ok(0) };
+        let mut dating = Dating::new(folder, index, &ours.bytes)?;
+        for entry in dating.files() {
             let known = IndexStat::read(&ours.bytes, entry.at);
             if known.changed < since {
                 continue;
             }
-            while candidates.next_if(|user| user.path < entry.path).is_some() {}
-            let Some(user) = candidates.peek().filter(|user| is_same_content(entry, user)) else { continue };
-            let name = Path::new(std::ffi::OsStr::from_bytes(entry.path));
-            let (place, of_user) = (folder.join(name), self.top.join(name));
-            let Ok(meta) = fs::symlink_metadata(&of_user) else { continue };
-            let user_stat = IndexStat::of(&meta);
-            if user_stat != IndexStat::read(&theirs.bytes, user.at) || user_stat.size != known.size {
-                continue;
+            if let Some(time) = users.time_of(&entry, &known, folder) {
+                dating.set(&entry, time)?;
             }
-            // Written in the same instant as the index: a later change could look the same.
-            if is_at_or_after(&meta, theirs.modified) && !have_same_bytes(&of_user, &place, meta.len()) {
-                continue;
-            }
-            let stat = set_modified(&place, &meta).map_err(GitError::io(&place))?;
-            patches.push((entry.at, stat));
         }
-        let count = patches.len();
-        if count > 0 {
-            for (at, stat) in patches {
-                stat.write_times(&mut ours.bytes, at);
-            }
-            replace_index(index, &mut ours.bytes, id_bytes)?;
-        }
-        Ok(count)
+        dating.finish().write(index, &mut ours.bytes)
     }
 
     /// The user's index in a format that can be read here. Git converts the unusual ones: version 4, split, sparse.
-    fn readable_index(&self) -> Result<Option<IndexFile>, GitError> {
+    pub(super) fn readable_index(&self) -> Result<Option<IndexFile>, GitError> {
         let Some(index) = IndexFile::read(&self.index_path())? else { return Ok(None) };
         if index_entries::entries(&index.bytes).is_some() {
             return Ok(Some(index));
@@ -89,7 +66,131 @@ impl Git {
     }
 }
 
-fn is_same_content(entry: &IndexEntry<'_>, user: &IndexEntry<'_>) -> bool {
+/// The times of files in the user's checkout.
+pub(super) struct CheckoutTimes<'i> {
+    top: &'i Path,
+    index: &'i IndexFile,
+    entries: Peekable<IntoIter<IndexEntry<'i>>>,
+}
+
+impl<'i> CheckoutTimes<'i> {
+    /// Nothing where the user's index is not understood.
+    pub(super) fn read(top: &'i Path, index: &'i IndexFile) -> Option<Self> {
+        let entries = index_entries::entries(&index.bytes)?.into_iter().peekable();
+        Some(Self { top, index, entries })
+    }
+
+    /// The time of the user's file, where it has the content of this entry, whose file in `folder` is known as `known`. Entries have
+    /// to come in the order of their paths.
+    pub(super) fn time_of(&mut self, entry: &IndexEntry<'_>, known: &IndexStat, folder: &Path) -> Option<Modified> {
+        while self.entries.next_if(|user| user.path < entry.path).is_some() {}
+        let user = self.entries.next_if(|user| is_same_content(entry, user))?;
+        let name = path_of(entry);
+        let of_user = self.top.join(name);
+        let meta = fs::symlink_metadata(&of_user).ok()?;
+        let stat = IndexStat::of(&meta);
+        if stat != IndexStat::read(&self.index.bytes, user.at) || stat.size != known.size {
+            return None;
+        }
+        // Written in the same instant as the index: a later change could look the same.
+        if is_at_or_after(&meta, self.index.modified) && !have_same_bytes(&of_user, &folder.join(name), meta.len()) {
+            return None;
+        }
+        Some(Modified { seconds: meta.mtime(), nanoseconds: meta.mtime_nsec() })
+    }
+}
+
+pub(super) fn path_of<'i>(entry: &IndexEntry<'i>) -> &'i Path {
+    Path::new(std::ffi::OsStr::from_bytes(entry.path))
+}
+
+/// A modification time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Modified {
+    pub(super) seconds: i64,
+    pub(super) nanoseconds: i64,
+}
+
+impl Modified {
+    #[expect(clippy::cast_possible_wrap, reason = "no file system has such times")]
+    pub(super) fn at(moment: SystemTime) -> Self {
+        let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos().into() }
+    }
+
+    /// Whether an index stores this time so.
+    #[expect(clippy::cast_sign_loss, reason = "git stores the low 32 bits")]
+    pub(super) fn is(self, stored: (u32, u32)) -> bool {
+        (self.seconds as u32, self.nanoseconds as u32) == stored
+    }
+}
+
+/// A time as an index stores it.
+pub(super) fn seconds_and_nanoseconds(moment: SystemTime) -> (u32, u32) {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_secs() as u32, since.subsec_nanos())
+}
+
+/// Sets times of a workspace's files, and collects what its index has to learn.
+pub(super) struct Dating<'f, 'i> {
+    folder: &'f Path,
+    entries: Vec<IndexEntry<'i>>,
+    patches: Patches,
+}
+
+/// What an index has to learn of files whose times were set.
+pub(super) struct Patches {
+    id_bytes: usize,
+    all: Vec<(usize, IndexStat)>,
+}
+
+impl<'f, 'i> Dating<'f, 'i> {
+    pub(super) fn new(folder: &'f Path, index: &Path, bytes: &'i [u8]) -> Result<Self, GitError> {
+        let unreadable = || GitError::Unexpected { what: "read-tree", detail: format!("{} is not understood", index.display()) };
+        let entries = index_entries::entries(bytes).ok_or_else(unreadable)?;
+        let id_bytes = entries.first().map_or(0, |entry| entry.id.len());
+        Ok(Self { folder, entries, patches: Patches { id_bytes, all: Vec::new() } })
+    }
+
+    /// Regular files of the workspace, by path.
+    pub(super) fn files(&mut self) -> Vec<IndexEntry<'i>> {
+        regular_files(std::mem::take(&mut self.entries))
+    }
+
+    pub(super) fn set(&mut self, entry: &IndexEntry<'_>, time: Modified) -> Result<(), GitError> {
+        let place = self.folder.join(path_of(entry));
+        let stat = set_modified(&place, time).map_err(GitError::io(&place))?;
+        self.patches.all.push((entry.at, stat));
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Patches {
+        self.patches
+    }
+}
+
+impl Patches {
+    /// Writes them into the index; gives how many.
+    pub(super) fn write(self, index: &Path, bytes: &mut [u8]) -> Result<usize, GitError> {
+        let count = self.all.len();
+        if count > 0 {
+            for (at, stat) in self.all {
+                stat.write_times(bytes, at);
+            }
+            replace_index(index, bytes, self.id_bytes)?;
+        }
+        Ok(count)
+    }
+}
+
+/// What is a file with a time that matters.
+pub(super) fn regular_files(mut entries: Vec<IndexEntry<'_>>) -> Vec<IndexEntry<'_>> {
+    entries.retain(|entry| entry.mode & 0o170_000 == REGULAR && !entry.is_hidden());
+    entries
+}
+
+/// Whether an entry of another index has the same path and content.
+pub(super) fn is_same_content(entry: &IndexEntry<'_>, user: &IndexEntry<'_>) -> bool {
     user.path == entry.path && user.id == entry.id && user.mode == entry.mode && user.marks == 0 && !user.is_hidden()
 }
 
@@ -103,10 +204,10 @@ fn have_same_bytes(one: &Path, other: &Path, size: u64) -> bool {
 }
 
 /// Sets the modification time alone; gives what the index has to remember now.
-fn set_modified(place: &Path, like: &Metadata) -> io::Result<IndexStat> {
+fn set_modified(place: &Path, time: Modified) -> io::Result<IndexStat> {
     let times = Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
-        last_modification: Timespec { tv_sec: like.mtime(), tv_nsec: like.mtime_nsec() },
+        last_modification: Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds },
     };
     utimensat(CWD, place, &times, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(IndexStat::of(&fs::symlink_metadata(place)?))

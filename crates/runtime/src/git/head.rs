@@ -5,7 +5,7 @@ use std::path::Path;
 use verdone_core::id::Oid;
 
 use super::error::GitError;
-use super::{Git, RepoPath};
+use super::{Git, RepoPath, is_object_id};
 use crate::fault::{self, Point};
 use crate::process::RUN_VARIABLE;
 
@@ -46,6 +46,16 @@ impl Git {
         match answer.status.code() {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
+            _ => Err(answer.failure("merge-base")),
+        }
+    }
+
+    /// Where two commits branched off from each other; nothing where they have no commit in common.
+    pub fn merge_base(&self, one: &Oid, other: &Oid) -> Result<Option<Oid>, GitError> {
+        let answer = self.plumbing("merge-base").args([one.as_str(), other.as_str()]).answer()?;
+        match answer.status.code() {
+            Some(0) => Ok(Some(Oid(String::from_utf8_lossy(&answer.stdout).trim().to_owned())).filter(is_object_id)),
+            Some(1) => Ok(None),
             _ => Err(answer.failure("merge-base")),
         }
     }

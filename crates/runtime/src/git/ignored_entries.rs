@@ -1,10 +1,12 @@
 //! What git ignores in the checkout, to show it in a workspace: builds need it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Git;
+use super::command::Call;
 use super::error::GitError;
 
 /// A file that git ignores, or a folder in which it ignores everything.
@@ -16,6 +18,22 @@ pub struct IgnoredEntry {
 }
 
 impl Git {
+    /// Those of these folders that the rules of a workspace ignore as a whole, by path. Only Verdone may have written its files.
+    pub(crate) fn ignored_folders(&self, workspace: &Path, folders: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, GitError> {
+        let names = folders.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"/\0"].concat()).collect();
+        let call = Call::plumbing(workspace, "check-ignore", self.deadline)
+            .envs(&self.environment)
+            .env("GIT_DIR", self.git_dir.clone())
+            .env("GIT_WORK_TREE", workspace);
+        let answer = call.args(["--no-index", "-z", "--stdin"]).stdin(names).answer()?;
+        // Exits with 1 where none is ignored.
+        if !answer.status.success() && answer.status.code() != Some(1) {
+            return Err(answer.failure("check-ignore"));
+        }
+        let ignored = answer.stdout.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
+        Ok(ignored.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+    }
+
     /// All of them in the checkout, by path. A folder that is ignored as a whole stands for what is in it.
     pub fn ignored_entries(&self) -> Result<Vec<IgnoredEntry>, GitError> {
         let kinds = ["--others", "--ignored", "--exclude-standard", "--directory", "-z"];

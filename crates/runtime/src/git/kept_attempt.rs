@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use verdone_core::id::{Oid, RunId, StoryId, encode_component};
 
 use super::chain::{IDENTITY_MAIL, IDENTITY_NAME};
+use super::ci_commit::ci_ref;
 use super::error::GitError;
 use super::path::decode;
 use super::{Git, is_object_id};
@@ -80,10 +81,13 @@ impl Git {
         Ok(listed.lines().filter_map(read_line).collect())
     }
 
-    /// Forgets the kept attempts and the kept commit of a run; git collects them later.
+    /// Forgets the kept attempts and commits of a run; git collects them later.
     pub fn forget_attempts(&self, run: &RunId) -> Result<(), GitError> {
         let (below, commit) = (below(Some(run)), format!("{COMMITS}/{}", encode_component(run.as_str())));
-        let listed = self.plumbing("for-each-ref").args(["--format=delete %(refname) %(objectname)", &below, &commit]).line()?;
+        let listed = self
+            .plumbing("for-each-ref")
+            .args(["--format=delete %(refname) %(objectname)", &below, &commit, &ci_ref(run)])
+            .line()?;
         if !listed.is_empty() {
             self.durable("update-ref").args(["--stdin"]).stdin(format!("{listed}\n").into_bytes()).run()?;
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use verdone_core::audit::{CommitFacts, Note, Trailers};
 use verdone_core::evidence::note_digest;
-use verdone_core::id::{Oid, RunId};
+use verdone_core::id::Oid;
 
 use super::error::GitError;
 use super::{Git, is_object_id};
@@ -103,14 +103,6 @@ impl Git {
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
         let found = text.trim_end().split_once('\0').filter(|(_, named)| answer.status.success() && *named == evidence);
         Ok(found.map(|(commit, _)| Oid::from(commit)))
-    }
-
-    /// The chain that a checkpoint is part of.
-    pub(crate) fn chain_of(&self, checkpoint: &Oid) -> Result<Option<RunId>, GitError> {
-        const PREFIX: &str = "refs/verdone/";
-        let contains = format!("--contains={checkpoint}");
-        let names = self.plumbing("for-each-ref").args(["--count=1", "--format=%(refname)", &contains, PREFIX]).line()?;
-        Ok(names.lines().next().and_then(|name| name.strip_prefix(PREFIX)).map(|name| RunId(name.to_owned())))
     }
 
     /// Whether the history is cut off somewhere.

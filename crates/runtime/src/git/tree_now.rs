@@ -1,18 +1,12 @@
 //! The tree that the work tree is right now: what git tracks, as it lies there, and what it neither tracks nor ignores. Nothing of
 //! the user's is written, neither index nor refs.
 
-use std::collections::BTreeSet;
-use std::time::SystemTime;
-
 use verdone_core::id::Oid;
 
 use super::Git;
 use super::candidate::Plan;
 use super::error::GitError;
-use super::files::{self, Stat};
-use super::look::Looked;
-use super::path::{PathSet, RepoPath};
-use super::snapshot::nanoseconds;
+use super::path::PathSet;
 use super::status::{Change, Entry, Kind, Status};
 use crate::known_files::KnownFiles;
 
@@ -23,40 +17,13 @@ pub struct TreeNow {
     /// Whether the tree is all that there is to see: not where files are hidden from git or too large, or where another repository
     /// lies inside.
     pub whole: bool,
-    /// Files that git does not track.
-    pub untracked: BTreeSet<RepoPath>,
-    /// What there is to see beside it, for who does not run in a tree of its own.
-    pub(crate) looked: Looked,
 }
 
 impl Git {
     /// The tree of everything that is there. Files above `largest` bytes are left out.
     pub(crate) fn tree_now(&self, largest: u64, known: &mut KnownFiles) -> Result<TreeNow, GitError> {
-        self.tree_with(largest, known, &|_| true)
-    }
-
-    /// The same without untracked files that are new since: who looks on makes files too.
-    pub(crate) fn tree_since(&self, before: &TreeNow, largest: u64, known: &mut KnownFiles) -> Result<TreeNow, GitError> {
-        self.tree_with(largest, known, &|path| before.untracked.contains(path))
-    }
-
-    /// Whether a file of the tree was written, replaced or moved since then, even if it is the same again.
-    pub fn touched_since(&self, now: &TreeNow, since: SystemTime) -> Result<bool, GitError> {
-        let since = nanoseconds(since);
-        let listed = self.plumbing("ls-files").args(["-z", "--cached"]).run()?;
-        let tracked = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(RepoPath::new);
-        for path in tracked.chain(now.untracked.iter().cloned()) {
-            let meta = files::stat(&self.top, &path).map_err(GitError::io(path.as_path()))?;
-            if meta.is_some_and(|meta| Stat::of(&meta).ctime_ns >= since) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn tree_with(&self, largest: u64, known: &mut KnownFiles, wanted: &dyn Fn(&RepoPath) -> bool) -> Result<TreeNow, GitError> {
-        let (status, looked) = self.look(known, &PathSet::default(), wanted)?;
-        let (mut plan, mut untracked) = (Plan::like(&id_of(&status)), BTreeSet::new());
+        let (status, looked) = self.look(known, &PathSet::default(), &|_| true)?;
+        let mut plan = Plan::like(&id_of(&status));
         let mut whole = self.hidden()?.iter().all(|path| self.is_file(path).is_ok_and(|size| size.is_none()));
         for Entry { path, kind } in &status.entries {
             match kind {
@@ -70,19 +37,16 @@ impl Git {
                         None => plan.set(path, None),
                     }
                 }
-                Kind::Untracked => match self.is_file(path)?.filter(|_| wanted(path)) {
+                Kind::Untracked => match self.is_file(path)? {
                     Some(size) if size > largest => whole = false,
-                    Some(_) => {
-                        untracked.insert(path.clone());
-                        plan.take(path);
-                    }
+                    Some(_) => plan.take(path),
                     None => {}
                 },
                 Kind::Submodule { .. } | Kind::Nested => whole = false,
             }
         }
         let tree = self.write_tree(&self.copy_index()?, &plan)?;
-        Ok(TreeNow { tree, whole: whole && looked.whole, untracked, looked })
+        Ok(TreeNow { tree, whole: whole && looked.whole })
     }
 }
 

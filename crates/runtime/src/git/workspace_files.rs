@@ -10,6 +10,8 @@ use verdone_core::id::Oid;
 use super::command::Call;
 use super::error::GitError;
 use super::filter::Filters;
+use super::index::IndexFile;
+use super::index_entries;
 use super::{Git, is_object_id};
 
 /// An index that [`super::index_entries`] can read, whatever the user prefers.
@@ -46,6 +48,14 @@ impl Git {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The files in an index that say how others are written: paths and ids, one after another.
+pub(crate) fn attribute_files(index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+    let Some(index) = IndexFile::read(index)? else { return Ok(Vec::new()) };
+    let entries = index_entries::entries(&index.bytes).unwrap_or_default();
+    let named = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes");
+    Ok(entries.iter().filter(|entry| named(entry.path)).flat_map(|entry| [entry.path.to_vec(), entry.id.to_vec()]).collect())
 }
 
 fn is_full(folder: &Path) -> bool {

@@ -53,6 +53,18 @@ impl Git {
         Ok(trees)
     }
 
+    /// The other work trees of the repository, found without git.
+    pub(crate) fn other_checkouts(&self) -> Vec<PathBuf> {
+        let main = self.common_dir.file_name().filter(|name| *name == ".git").and_then(|_| self.common_dir.parent());
+        let linked = own_dirs(&self.common_dir).into_iter().map(|(folder, _)| folder);
+        let top = fs::canonicalize(&self.top).unwrap_or_else(|_| self.top.clone());
+        main.map(|main| fs::canonicalize(main).unwrap_or_else(|_| main.to_owned()))
+            .into_iter()
+            .chain(linked)
+            .filter(|folder| *folder != top && folder.is_dir())
+            .collect()
+    }
+
     /// The folder of each linked work tree with the directory that the repository keeps for it, found without git.
     pub(super) fn folders_of_linked(&self) -> Vec<(PathBuf, PathBuf)> {
         own_dirs(&self.common_dir)

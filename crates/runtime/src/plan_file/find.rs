@@ -84,6 +84,11 @@ impl FindError {
 const USUAL: [&str; 7] =
     ["PLAN.md", "plan.md", "IMPLEMENTATION_PLAN.md", "prd.json", "feature_list.json", "prd.md", "scripts/ralph/prd.json"];
 
+/// Whether a file has a name that a plan usually has.
+pub(crate) fn is_usual_plan(path: &Path) -> bool {
+    USUAL.iter().any(|name| Path::new(name).file_name() == path.file_name())
+}
+
 /// Finds the plan: argument, `--prd`, config, `RALPH_LOOP_DIR`, then the usual names in the project.
 pub fn find(request: &PlanRequest) -> Result<PlanLocation, FindError> {
     let progress = request.progress_path.as_ref().map(|path| normal(&request.root.join(path)));

@@ -317,85 +317,9 @@ impl PartLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::{EnvPlan, Stdin};
-    use verdone_core::redact::Redactor;
-
-    const PATIENCE: Duration = Duration::from_secs(10);
-
-    fn companion(script: &str) -> Companion {
-        let redactor = Redactor::default();
-        let spawn = Spawn {
-            inside: None,
-            argv: vec!["/bin/sh".into(), "-c".into(), script.into()],
-            cwd: "/".into(),
-            env: EnvPlan::default(),
-            stdin: Stdin::Null,
-            wall: None,
-            idle: None,
-            grace: Duration::ZERO,
-            cap: 0,
-            keep: None,
-            redactor: &redactor,
-        };
-        Companion::start(&spawn, &Signals::none()).unwrap()
-    }
-
-    fn line(text: &str) -> Heard {
-        Heard::Line(Stream::Stdout, text.as_bytes().to_vec())
-    }
-
-    /// The end of one sweeps the children of the others.
-    fn alone() -> std::sync::MutexGuard<'static, ()> {
-        static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-        ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    #[test]
-    fn it_answers_line_by_line_and_ends_when_nobody_speaks_any_more() {
-        let _alone = alone();
-        let mut cat = companion("while read -r x; do echo \"heard $x\"; done; printf unfinished");
-        cat.say(b"one\n".to_vec());
-        assert_eq!(cat.hear(PATIENCE), line("heard one"));
-        cat.say(b"two\nthree\n".to_vec());
-        assert_eq!(cat.hear(PATIENCE), line("heard two"));
-        assert_eq!(cat.hear(PATIENCE), line("heard three"));
-        assert_eq!(cat.hear(Duration::from_millis(1)), Heard::Nothing);
-        let (status, left) = cat.end(PATIENCE, &Signals::none());
-        assert!(status.unwrap().success());
-        assert_eq!(left, 0);
-    }
-
-    #[test]
-    fn one_that_ends_by_itself_is_heard_to_its_end() {
-        let _alone = alone();
-        let mut gone = companion("echo bye; printf rest; exit 3");
-        assert_eq!(gone.hear(PATIENCE), line("bye"));
-        assert_eq!(gone.hear(PATIENCE), line("rest"));
-        assert_eq!(gone.hear(PATIENCE), Heard::Exited);
-        assert_eq!(gone.end(PATIENCE, &Signals::none()).0.unwrap().code(), Some(3));
-    }
-
-    #[test]
-    fn one_that_does_not_listen_makes_nobody_wait() {
-        let _alone = alone();
-        let deaf = companion("trap '' TERM; while :; do sleep 0.05; done");
-        deaf.say(vec![b'x'; 4 * 1024 * 1024]);
-        let (status, _) = deaf.end(Duration::from_millis(100), &Signals::none());
-        assert!(!status.unwrap().success());
-    }
-
-    #[test]
-    fn a_line_without_an_end_keeps_nobody_from_looking_at_the_clock() {
-        let _alone = alone();
-        let mut flood = companion("while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done");
-        assert_eq!(flood.hear(Duration::from_millis(100)), Heard::Nothing);
-        let (status, _) = flood.end(Duration::from_millis(100), &Signals::none());
-        assert!(!status.unwrap().success());
-    }
 
     #[test]
     fn a_line_without_an_end_is_cut() {
-        let _alone = alone();
         let mut part = PartLine::default();
         let mut lines = Vec::new();
         for _ in 0..65 {

@@ -11,7 +11,7 @@ use crate::store::{JournalError, Store, StoredRun, readable_lines};
 
 /// The run that was started last, with a journal that can be read.
 pub(super) fn latest(store: &Store, reporter: &mut dyn Reporter) -> Result<Option<StoredRun>, RecoverError> {
-    let Some(stored) = store.latest()? else { return Ok(None) };
+    let Some(stored) = store.latest_run()? else { return Ok(None) };
     match stored.last_state() {
         Ok(_) => Ok(Some(stored)),
         Err(broken @ JournalError::Broken { .. }) => {

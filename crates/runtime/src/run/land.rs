@@ -3,25 +3,30 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use jiff::Timestamp;
-use verdone_core::check::{Check, CheckRun, Terms};
+use verdone_core::audit::Trailers;
+use verdone_core::check::{Check, CheckOrigin, Terms};
 use verdone_core::config::Config;
 use verdone_core::event::{Event, Recorded};
-use verdone_core::evidence::{Evidence, Proof};
+use verdone_core::evidence::{Evidence, NotedCheck};
+use verdone_core::finish::StopSignal;
 use verdone_core::id::Oid;
-use verdone_core::machine::Feedback;
 use verdone_core::update::{Reporter, Update};
+use verdone_core::verify::{JobStory, Outcome, Proof, Surface, Tree, VerifyJob, VerifyReport};
 
-use crate::check_runner::{CheckContext, CheckMoment, run_checks};
+use crate::clock::Stopwatch;
 use crate::git::{CommitError, Git, GitError, Landing, Merged};
-use crate::process;
+use crate::process::{self, VERIFY_VARIABLE};
 use crate::project::Project;
 use crate::recover::{RecoverError, recover};
+use crate::run::review;
 use crate::signal::Signals;
-use crate::site::{gates, ways};
+use crate::site::gates;
 use crate::step::{StepError, io_error};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
+use crate::verify::{Bench, BenchPlace, Results, Verification, VerifyError};
 use crate::words::plural;
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
@@ -37,14 +42,18 @@ pub enum LandError {
     Refused { reason: String, hint: Option<String> },
     #[error("cannot re-apply {} ({subject}): it conflicts in {}", commit.short(), paths.join(", "))]
     Conflict { commit: Oid, subject: String, paths: Vec<String> },
-    #[error("{} ({subject}) does not pass its checks on top of your branch: {reason}", commit.short())]
+    #[error("{} ({subject}) does not pass its checks after it was re-applied: {reason}", commit.short())]
     Red { commit: Oid, subject: String, reason: String },
+    #[error("stopped by {} before every commit was verified: no branch was changed", signal.name())]
+    Interrupted { signal: StopSignal },
     #[error(transparent)]
     Commit(#[from] CommitError),
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     #[error(transparent)]
     Step(#[from] StepError),
     #[error(transparent)]
@@ -65,9 +74,11 @@ impl LandError {
             Self::Refused { hint, .. } => hint.iter().cloned().collect(),
             Self::Conflict { commit, .. } => vec![format!("resolve it by hand: git cherry-pick {}", commit.short())],
             Self::Red { .. } => vec!["verdone run --fresh lets the agent redo the story on top of your branch".to_owned()],
-            Self::Commit(_)
+            Self::Interrupted { .. }
+            | Self::Commit(_)
             | Self::Git(_)
             | Self::Workspace(_)
+            | Self::Verify(_)
             | Self::Step(_)
             | Self::Recover(_)
             | Self::Journal(_)
@@ -109,6 +120,8 @@ pub struct Landed {
     pub from: Oid,
     pub to: Oid,
     pub commits: u32,
+    /// Commits that stay on the run's branch for now.
+    pub left: u32,
     pub reapplied: bool,
 }
 
@@ -117,6 +130,8 @@ pub struct LandRequest<'a> {
     pub project: &'a Project,
     pub config: &'a Config,
     pub branch: Option<&'a str>,
+    /// Land up to the first story that is proven less well.
+    pub proof: Option<Proof>,
 }
 
 /// Where a run's commits land: the branch that the user was on when it began, whichever one they are on now.
@@ -211,7 +226,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
         // A landing that was cut off has just been finished.
         (Err(LandError::Nothing), Some(Waiting { branch, tip, target, .. })) => {
             let into = target.unwrap_or_else(|| "HEAD".to_owned());
-            return Ok(Landed { branch, into, from: tip.clone(), to: tip, commits: 0, reapplied: false });
+            return Ok(Landed { branch, into, from: tip.clone(), to: tip, commits: 0, left: 0, reapplied: false });
         }
         (chosen, _) => chosen?,
     };
@@ -221,48 +236,55 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
     let (commits, behind) = git.apart(&tip, &head)?;
     if commits == 0 {
         let into = target.shown().to_owned();
-        return Ok(Landed { branch, into, from: head.clone(), to: head, commits, reapplied: false });
+        return Ok(Landed { branch, into, from: head.clone(), to: head, commits, left: 0, reapplied: false });
     }
+    let all = git.commits_to_land(&tip, &head)?;
+    let count = landable(&git, &Store::of(&request.project.root), &all, request.proof)?;
     let mut journal = Journal::reopen(&stored.dir)?;
     journal.append(cut_off_before_branch_moved(&git, &stored, &tip)?, Timestamp::now())?;
     let reapplied = behind > 0;
     let (before, mut moved) = (tip.clone(), Vec::new());
-    let tip = if reapplied {
+    let chain = if reapplied {
         // Before checks run for nothing.
         if let Some(at) = git.checked_out_at(&branch)? {
             return Err(GitError::CheckedOut { name: branch, at, why: None }.into());
         }
         let text = format!("Re-applying {} on top of {}", plural(commits, "commit", "commits"), target.shown());
         reporter.report(Update::Notice { text: &text });
-        let reapply = Reapply { request, git: &git, run: stored.id.as_str(), signals };
-        let (new, all) = reapply.all(&tip, &head, reporter)?;
-        moved = all;
+        let reapplying = Reapplying { request, git: &git, run: stored.id.as_str(), signals };
+        let (new, evident) = reapplying.all(&all, &head, reporter)?;
+        moved = evident;
         new
     } else {
-        tip
+        all
     };
+    // Whatever may not land yet stays on the run's branch.
+    let (branch_tip, tip) = (chain[chain.len() - 1].clone(), chain[count - 1].clone());
     let mut events: Vec<Event> = moved.iter().map(Moved::there).collect();
     events.push(Event::LandingStarted { to: tip.clone() });
     journal.append(events, Timestamp::now())?;
     if reapplied {
-        git.set_branch(&branch, &tip, Some(&before))?;
+        git.set_branch(&branch, &branch_tip, Some(&before))?;
     }
     let landed = land_tip(&git, target.name.as_deref(), &tip);
     let events = match &landed {
-        Ok(landed) => vec![Event::Landed { branch: landed.into.clone(), from: landed.from.clone(), to: landed.to.clone() }],
+        Ok(landed) => {
+            let (branch, from, to) = (landed.into.clone(), landed.from.clone(), landed.to.clone());
+            vec![Event::Landed { branch, from, to, left: (chain.len() - count) as u32 }]
+        }
         // Its files are half there: the next command finishes the landing of these commits, and records it.
         Err(_) if git.interrupted_landing().is_some_and(|mark| mark.to == tip) => Vec::new(),
         Err(error) => {
             // A refused landing changes nothing.
             if reapplied {
-                git.set_branch(&branch, &before, Some(&tip))?;
+                git.set_branch(&branch, &before, Some(&branch_tip))?;
             }
             let refused = Event::LandingRefused { reason: error.to_string() };
             std::iter::once(refused).chain(moved.iter().map(Moved::back)).collect()
         }
     };
     journal.append(events, Timestamp::now())?;
-    Ok(Landed { branch, commits, reapplied, ..landed? })
+    Ok(Landed { branch, commits: count as u32, left: (chain.len() - count) as u32, reapplied, ..landed? })
 }
 
 /// Commits are re-applied in the journal before the run's branch gets them, and leave the branch before the journal says so. Where
@@ -291,6 +313,39 @@ pub(crate) fn cut_off_before_branch_moved(git: &Git, stored: &StoredRun, tip: &O
     Ok(events)
 }
 
+/// How many of these commits may land, from the first on: none after one that waits for a person, or is proven less well than wanted.
+fn landable(git: &Git, store: &Store, commits: &[Oid], wanted: Option<Proof>) -> Result<usize, LandError> {
+    let reviews = review::pending(store)?;
+    for (number, commit) in commits.iter().enumerate() {
+        let waits = reviews.iter().find(|review| review.work == *commit);
+        let stop = match (waits, wanted) {
+            (Some(review), _) => Some((format!("{} needs a review first", review.place.story), "verdone review".to_owned())),
+            (None, Some(wanted)) => {
+                weaker(git, commit, wanted)?.map(|why| (why, "verdone land without --proof lands it, too".to_owned()))
+            }
+            (None, None) => None,
+        };
+        match stop {
+            Some((reason, hint)) if number == 0 => return Err(LandError::Refused { reason, hint: Some(hint) }),
+            Some(_) => return Ok(number),
+            None => {}
+        }
+    }
+    Ok(commits.len())
+}
+
+/// Why a story's commit is not proven well enough. What a person accepted is. Without evidence nothing is proven: the proof that
+/// a message names is text that anybody can write.
+fn weaker(git: &Git, commit: &Oid, wanted: Proof) -> Result<Option<String>, LandError> {
+    let note = git.read_note(commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
+    let Some(evidence) = note else {
+        let story = Trailers::read(&git.message(commit)?).story;
+        return Ok(story.map(|story| format!("{story} has no readable evidence, but --proof asks for {wanted}")));
+    };
+    let weak = Some(evidence).filter(|evidence| evidence.outcome != Outcome::Accepted && evidence.proof < wanted);
+    Ok(weak.map(|evidence| format!("{} is {}, but --proof asks for {wanted}", evidence.story, evidence.proof)))
+}
+
 fn choose(request: &LandRequest<'_>) -> Result<WorkedOn, LandError> {
     let waiting = waiting(request.project)?;
     let wanted = match request.branch {
@@ -314,20 +369,20 @@ pub fn land_tip(git: &Git, branch: Option<&str>, tip: &Oid) -> Result<Landed, La
             let branch = branch.unwrap_or_default().to_owned();
             let from = from.unwrap_or_else(|| tip.clone());
             let (commits, _) = git.apart(tip, &from)?;
-            Ok(Landed { branch: branch.clone(), into: branch, from, to: tip.clone(), commits, reapplied: false })
+            Ok(Landed { branch: branch.clone(), into: branch, from, to: tip.clone(), commits, left: 0, reapplied: false })
         }
         Landing::Refused(refusal) => Err(LandError::Refused { reason: refusal.to_string(), hint: refusal.hint() }),
     }
 }
 
 /// A commit with its evidence, before and after it was re-applied.
-struct Moved {
+pub(crate) struct Moved {
     from: (Oid, Evidence),
     to: (Oid, Evidence),
 }
 
 impl Moved {
-    fn there(&self) -> Event {
+    pub(crate) fn there(&self) -> Event {
         reapplied(&self.from.0, &self.to)
     }
 
@@ -344,24 +399,29 @@ fn reapplied(was: &Oid, (commit, evidence): &(Oid, Evidence)) -> Event {
 }
 
 /// Puts a run's commits on top of another one, each verified there.
-struct Reapply<'a> {
-    request: &'a LandRequest<'a>,
-    git: &'a Git,
-    run: &'a str,
-    signals: &'a Signals,
+pub(crate) struct Reapplying<'a> {
+    pub(crate) request: &'a LandRequest<'a>,
+    pub(crate) git: &'a Git,
+    pub(crate) run: &'a str,
+    pub(crate) signals: &'a Signals,
 }
 
-impl Reapply<'_> {
-    /// The last new commit, and all of those with evidence.
-    fn all(&self, tip: &Oid, onto: &Oid, reporter: &mut dyn Reporter) -> Result<(Oid, Vec<Moved>), LandError> {
+impl Reapplying<'_> {
+    /// Puts commits on top of another one. Gives the new commits, and those of them that have evidence.
+    pub(crate) fn all(
+        &self,
+        commits: &[Oid],
+        onto: &Oid,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(Vec<Oid>, Vec<Moved>), LandError> {
         let LandRequest { project, config, .. } = *self.request;
         let folder = tempfile::tempdir().map_err(io_error("keeping the output of checks"))?;
         let name = format!("land-{}", self.run);
         let objects = self.git.object_folders()?;
         let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: folder.path(), objects });
         spaces.open(self.git)?;
-        let (mut onto, mut all) = (onto.clone(), Vec::new());
-        for commit in self.git.commits_to_land(tip, &onto)? {
+        let (mut onto, mut made, mut all) = (onto.clone(), Vec::new(), Vec::new());
+        for commit in commits.iter().cloned() {
             let subject = self.git.subject(&commit)?;
             let tree = match self.git.merge_onto(&commit, &onto)? {
                 Merged::Clean { tree } => tree,
@@ -372,73 +432,78 @@ impl Reapply<'_> {
             };
             reporter.report(Update::Notice { text: &format!("Verifying {subject}") });
             let evidence = self.git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
-            let runs = self.verify(&mut spaces, &tree, &onto, evidence.as_ref(), folder.path(), reporter)?;
-            if let Some(reason) = failure(&runs) {
-                return Err(LandError::Red { commit, subject, reason });
+            let report = self.verify(&mut spaces, &tree, &onto, evidence.as_ref(), folder.path(), reporter)?;
+            if let Some(signal) = self.signals.requested().filter(|_| report.was_interrupted()) {
+                return Err(LandError::Interrupted { signal });
             }
+            if report.outcome != Outcome::Accepted {
+                return Err(LandError::Red { commit, subject, reason: report.sentence() });
+            }
+            let runs = report.runs_on(Tree::Attempt);
             let new = self.git.commit_again(&commit, &tree, &onto)?;
             if let Some(first) = evidence {
                 // The same checks as before: gates that came later are no part of this evidence.
-                let same = |proof: &Proof| runs.iter().find(|run| run.name == proof.name && run.command == proof.command);
-                let after = first.after.iter().filter_map(same).map(Proof::from).collect();
+                let same = |proof: &NotedCheck| runs.iter().find(|run| run.name == proof.name && run.command == proof.command);
+                let after = first.after.iter().filter_map(same).map(NotedCheck::from).collect();
                 let previous = self.git.last_evidence(&onto)?;
                 let moved = Evidence { tree, base: Some(onto), previous, after, ..first.clone() }.in_place_of(&first);
                 self.git.note(&new, &moved.to_note())?;
                 all.push(Moved { from: (commit, first), to: (new.clone(), moved) });
             }
+            made.push(new.clone());
             onto = new;
         }
-        Ok((onto, all))
+        Ok((made, all))
     }
 
-    /// What proved the story then, gates of the command line included, and the gates of now.
+    /// What proved the story then, gates of the command line included, and the gates of now. Also gives what they built.
     fn verify(
         &self,
         spaces: &mut Workspaces,
         tree: &Oid,
         head: &Oid,
         evidence: Option<&Evidence>,
-        run_dir: &std::path::Path,
+        run_dir: &Path,
         reporter: &mut dyn Reporter,
-    ) -> Result<Vec<CheckRun>, LandError> {
+    ) -> Result<VerifyReport, LandError> {
         let config = self.request.config;
-        let mut checks: Vec<Check> =
+        let known: Vec<Check> =
             evidence.into_iter().flat_map(|evidence| &evidence.after).map(|proof| again(proof, config)).collect();
-        let is_new = |gate: &Check| !checks.iter().any(|check| check.command == gate.command);
+        let is_new = |gate: &Check| !known.iter().any(|check| check.command == gate.command);
         let new: Vec<Check> = gates(config).into_iter().filter(is_new).collect();
-        checks.extend(new);
-        let place = spaces.checks_on(self.git, tree, head)?;
+        let (own, mut gates): (Vec<Check>, Vec<Check>) = known.into_iter().partition(|check| check.origin == CheckOrigin::Story);
+        gates.extend(new);
+        let story = evidence.map(|evidence| JobStory::of_checks(evidence.story.clone(), own));
+        let job = VerifyJob { story, ..VerifyJob::of_gates(Surface::Accept, gates, tree.clone()) };
         let redactor = process::redactor_from_environment(&[]);
-        let place_of = |_: &Check| Ok(place.cwd.clone());
-        let context = CheckContext {
-            cwd: &place.cwd,
-            written: Some(&place.written),
-            inside: place.inside.as_ref(),
+        let mut bench = Bench {
+            git: self.git,
+            spaces,
+            head,
+            config,
             run_dir,
-            number: 1,
-            env: place.env.clone(),
-            cap: config.limits.output_bytes,
-            grace: config.limits.grace.duration(),
+            number: &mut 0,
+            mark: (VERIFY_VARIABLE, self.run),
             redactor: &redactor,
-            ways: crate::check_runner::Ways { place_of: Some(&place_of), ..ways(&config.gates) },
+            signals: self.signals,
+            clock: Stopwatch::start(),
+            place: BenchPlace::default(),
         };
-        let mut show = |moment: CheckMoment<'_>| {
-            if let CheckMoment::Started(check) = moment {
-                reporter.report(Update::Checking { name: &check.name });
-            }
-        };
-        let runs = run_checks(&checks, &context, self.signals, &mut show);
-        Ok(runs.map_err(io_error("keeping the output of a check"))?)
+        let mut results = Results::default();
+        let mut verification = Verification::new(job, None, &results);
+        verification.go_on(&mut bench, &mut results, reporter)?;
+        Ok(verification.report())
     }
 }
 
 /// A check of the evidence, to be run once more.
-fn again(proof: &Proof, config: &Config) -> Check {
+fn again(proof: &NotedCheck, config: &Config) -> Check {
+    // A gate that is still there has terms that the evidence does not name. It was due then, so it is now.
+    if let Some(gate) = gates(config).into_iter().find(|gate| gate.name == proof.name && gate.command == proof.command) {
+        let terms = Terms { when: Terms::default().when, ..gate.terms };
+        return Check { terms, ..gate };
+    }
     let terms = Terms { advisory: proof.advisory, ..Terms::default() };
     let (name, origin) = (proof.name.clone(), proof.origin.clone());
     Check { name, origin, command: proof.command.clone(), timeout: config.limits.check_time, terms }
-}
-
-fn failure(runs: &[CheckRun]) -> Option<String> {
-    runs.iter().any(CheckRun::blocks).then(|| Feedback::from_runs(runs).reason)
 }

@@ -6,15 +6,11 @@ use std::path::Path;
 use verdone_core::hook::Briefing;
 use verdone_core::machine::{Attempt, State};
 use verdone_core::plan::Story;
-use verdone_core::policy::{OnScope, Scope};
+use verdone_core::policy::Scope;
 
 use super::{StepError, io_error};
-use crate::git::ChangedPath;
 use crate::hook::tell;
 use crate::site::Site;
-
-/// How many files are named.
-const MOST_NAMED: usize = 10;
 
 pub(super) fn brief(site: &Site, state: &State, attempt: &Attempt) -> Result<(), StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
@@ -29,27 +25,6 @@ pub(super) fn brief(site: &Site, state: &State, attempt: &Attempt) -> Result<(),
 /// The paths that the story names as its own.
 pub(super) fn scope_of(site: &Site, story: &Story) -> Option<Scope> {
     briefing(site, story).scope(false)
-}
-
-/// Why changes cannot be committed under an enforced scope: which of them lie outside.
-pub(super) fn outside_scope(site: &Site, attempt: &Attempt, changes: &[ChangedPath]) -> Option<String> {
-    let enforced = site.config.policy.on_scope() == OnScope::Enforced;
-    let story = site.plan.plan().story(&attempt.place.story).filter(|_| enforced)?;
-    let scope = briefing(site, story).scope(true)?;
-    let is_outside = scope.outside(false);
-    let outside: Vec<String> = changes.iter().map(|change| change.path.to_string()).filter(|path| is_outside(path)).collect();
-    (!outside.is_empty()).then(|| reason(&outside, &scope))
-}
-
-fn reason(outside: &[String], scope: &Scope) -> String {
-    let names: Vec<String> = outside.iter().take(MOST_NAMED).map(|path| format!("`{path}`")).collect();
-    let more = outside.len() - names.len();
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!(
-        "changed outside the story's scope, which is {}: {}{more}; take these changes back, or say why the scope is too narrow",
-        scope.words(),
-        names.join(", ")
-    )
 }
 
 fn briefing(site: &Site, story: &Story) -> Briefing {

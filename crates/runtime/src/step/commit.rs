@@ -3,17 +3,15 @@
 
 use std::path::Path;
 
-use verdone_core::check::CheckRun;
 use verdone_core::evidence::{Evidence, with_own_trailers};
 use verdone_core::id::Oid;
-use verdone_core::machine::{Attempt, Feedback, Input, Phase, State};
+use verdone_core::machine::{Input, Phase, State};
 use verdone_core::plan::Status;
 use verdone_core::plan::progress::StoryEntry;
-use verdone_core::proof::{AgentTest, AsBefore};
 use verdone_core::update::{Reporter, Update};
+use verdone_core::verify::Outcome;
 
-use super::agent_test::agent_test;
-use super::as_before::as_before;
+use super::verify::verify_again;
 use super::{StepError, attempt_of};
 use crate::git::{CommitError, GitError};
 use crate::site::Site;
@@ -21,10 +19,12 @@ use crate::workspace::HookOutcome;
 
 pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "commit")?;
-    let (Phase::Committing { tree, verdict }, Some(candidate)) = (&state.phase, site.candidate.take()) else {
+    let (Phase::Committing { tree, proof, outcome }, Some(candidate), Some(report)) =
+        (&state.phase, site.candidate.take(), attempt.report.as_deref())
+    else {
         return Err(StepError::NoAttempt("commit"));
     };
-    let mut evidence = Evidence::of(state, attempt, *verdict, tree, &attempt.proof);
+    let mut evidence = Evidence::of(state, attempt, (*proof, *outcome), report);
     let mut message = evidence.commit_message(&site.config.commit.subject);
     let mut tree = tree.clone();
     let mut rewrote = false;
@@ -36,14 +36,12 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
             // A hook may run code of the attempt's, and that code could tick boxes.
             let rewritten = site.with_plan(&rewritten)?;
             if rewritten != tree {
-                let runs = match verify_again(site, state, attempt, &rewritten, reporter)? {
-                    Ok(runs) => runs,
-                    Err(failed) => {
-                        return refused(site, &format!("a git hook changed files, and the result does not pass: {failed}"));
-                    }
-                };
+                let again = verify_again(site, state, attempt, &rewritten, reporter)?;
+                if let Some(why) = again.falls_short_of(*proof, *outcome) {
+                    return refused(site, &format!("a git hook changed files, and the result does not pass: {why}"));
+                }
                 // The commit's message names the first evidence: the note keeps both.
-                evidence = Evidence::of(state, attempt, evidence.verdict, &rewritten, &runs).in_place_of(&evidence);
+                evidence = Evidence::of(state, attempt, (*proof, *outcome), &again).in_place_of(&evidence);
                 tree = rewritten;
                 // The agent's files are not what is committed.
                 rewrote = true;
@@ -98,39 +96,18 @@ fn run_hooks(site: &mut Site, tree: &Oid, message: &str) -> Result<Option<HookOu
     Ok(Some(site.spaces.run_commit_hooks(&site.git, tree, &site.tip, message, timeout, &called_off)?))
 }
 
-/// All checks on the tree that the hooks made: the runs, or what failed.
-fn verify_again(
-    site: &mut Site,
-    state: &State,
-    attempt: &Attempt,
-    tree: &Oid,
-    reporter: &mut dyn Reporter,
-) -> Result<Result<Vec<CheckRun>, String>, StepError> {
-    let changed = site.git.changed_paths(Some(&site.tip), tree)?;
-    let checks = site.checks_of(&attempt.place.story, &changed);
-    let runs = site.run_checks(tree, &checks, reporter)?;
-    if runs.len() != checks.len() || runs.iter().any(CheckRun::blocks) {
-        return Ok(Err(Feedback::from_runs(&runs).reason));
-    }
-    let tested = agent_test(site, attempt, tree, &changed, reporter)?;
-    if attempt.agent_test.as_ref().is_some_and(AgentTest::proves) && !tested.is_some_and(|tested| tested.tests.proves()) {
-        return Ok(Err("the attempt's own tests prove nothing any more".to_owned()));
-    }
-    let held = attempt.as_before.as_ref().is_some_and(AsBefore::holds);
-    let same = if held { as_before(site, state, attempt, tree, &changed, reporter)? } else { None };
-    if same.is_some_and(|same| !same.holds()) {
-        return Ok(Err("the story's checks do not pass as they were before".to_owned()));
-    }
-    Ok(Ok(runs))
-}
-
 /// What follows from a commit that exists: nothing of it can take the commit back.
 fn record(site: &mut Site, evidence: &Evidence, commit: &Oid, tree: &Oid, reporter: &mut dyn Reporter) {
     let base = evidence.base.clone().unwrap_or_else(|| commit.clone());
     let mut notice = |text: String| reporter.report(Update::Notice { text: &text });
     let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());
-    site.green = Some((tree.clone(), green.collect()));
+    site.green = (!site.spaces.has_cache()).then(|| (tree.clone(), green.collect()));
+    site.results.keep_only(tree);
+    if let Some((_, built)) = site.built.take().filter(|(of, _)| of == tree) {
+        site.spaces.adopt_cache(built, commit);
+    }
     if !site.plan.is_committed()
+        && evidence.outcome == Outcome::Done
         && let Err(error) = site.plan.mark_users_file(&evidence.story, Status::Done)
     {
         notice(format!("{} could not be ticked: {error}", evidence.story));

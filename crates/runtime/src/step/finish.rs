@@ -7,9 +7,8 @@ use verdone_core::id::{Oid, RunId};
 use verdone_core::lifecycle::Script;
 use verdone_core::machine::{Input, Phase, State};
 use verdone_core::plan::progress::{LoopState, LoopStatus};
-use verdone_core::plan::{Plan, Status};
+use verdone_core::plan::{Plan, Status, Waiting};
 use verdone_core::update::{Reporter, Update};
-use verdone_core::verdict::StoryVerdict;
 
 use super::StepError;
 use super::script::run_script;
@@ -52,7 +51,7 @@ fn put_in_order(site: &mut Site, state: &State) -> Result<Option<Event>, StepErr
         site.plan.record_status(&status)?;
     }
     commit_progress(site, state)?;
-    Ok(match land_the_rest(site) {
+    Ok(match land_the_rest(site, state) {
         Ok(event) => event,
         // It was told after the story, and what has not landed is named at the end of the run.
         Err(LandError::Refused { .. }) => None,
@@ -81,7 +80,7 @@ fn loop_state(site: &Site, finish: Finish) -> LoopState {
 
 fn all_proven(site: &Site, plan: &Plan) -> bool {
     let Ok(known) = proven(&Store::of(&site.root), &site.plan_name()) else { return false };
-    plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|verdict| *verdict > StoryVerdict::Unverified))
+    plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|result| result.is_checked()))
 }
 
 /// Progress that came after the last story commit gets one commit of its own, where git knows the files.
@@ -93,8 +92,8 @@ fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
 }
 
 /// Progress, and what an earlier landing did not get to.
-fn land_the_rest(site: &Site) -> Result<Option<Event>, LandError> {
-    if site.config.run.land != LandMode::Auto {
+fn land_the_rest(site: &Site, state: &State) -> Result<Option<Event>, LandError> {
+    if site.config.run.land != LandMode::Auto || is_held(state) {
         return Ok(None);
     }
     let Some(target) = Target::find(&site.git, site.target.as_deref())? else { return Ok(None) };
@@ -102,7 +101,12 @@ fn land_the_rest(site: &Site) -> Result<Option<Event>, LandError> {
         return Ok(None);
     }
     let Landed { branch, from, to, .. } = land_tip(&site.git, target.name.as_deref(), &site.tip)?;
-    Ok(Some(Event::Landed { branch, from, to }))
+    Ok(Some(Event::Landed { branch, from, to, left: 0 }))
+}
+
+/// Whether something on the run's branch waits for a person.
+fn is_held(state: &State) -> bool {
+    state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked)
 }
 
 /// The message of a commit that holds progress alone.

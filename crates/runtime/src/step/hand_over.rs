@@ -35,7 +35,7 @@ pub(super) fn hand_over(site: &mut Site, state: &State, attempt: &Attempt) -> Re
 
 fn done(site: &Site, state: &State) -> Vec<String> {
     let story = |id| site.plan.plan().story(id).map(named);
-    state.verdicts.iter().filter_map(|(id, verdict)| Some(format!("{} ({})", story(id)?, verdict.words()))).collect()
+    state.results.iter().filter_map(|(id, result)| Some(format!("{} ({})", story(id)?, result.name()))).collect()
 }
 
 /// Since the attempt began, without the plan.

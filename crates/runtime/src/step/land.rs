@@ -10,7 +10,7 @@ use crate::site::Site;
 pub fn land(site: &Site, _state: &State) -> Result<Input, StepError> {
     let Some(target) = Target::find(&site.git, site.target.as_deref())? else { return Err(StepError::NoAttempt("landing")) };
     let event = match land_tip(&site.git, target.name.as_deref(), &site.tip) {
-        Ok(Landed { branch, from, to, .. }) => Event::Landed { branch, from, to },
+        Ok(Landed { branch, from, to, .. }) => Event::Landed { branch, from, to, left: 0 },
         Err(LandError::Git(error)) => return Err(error.into()),
         Err(refused) => Event::LandingRefused { reason: refused.to_string() },
     };

@@ -1,9 +1,10 @@
 //! The story's own checks before any work: what passes later proves something only if it failed now.
 
-use verdone_core::check::{CheckOutcome, CheckRun};
+use verdone_core::check::CheckRun;
 use verdone_core::machine::{Input, State};
 use verdone_core::update::Reporter;
 use verdone_core::verdict::Red;
+use verdone_core::verify::CheckState;
 
 use super::{StepError, attempt_of};
 use crate::site::Site;
@@ -16,12 +17,12 @@ pub fn red_check(site: &mut Site, state: &State, reporter: &mut dyn Reporter) ->
 }
 
 pub(crate) fn red_of(runs: &[CheckRun]) -> Red {
-    let failed = |run: &CheckRun| matches!(run.outcome, CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. });
-    if runs.is_empty() {
+    let states: Vec<CheckState> = runs.iter().map(CheckState::before_the_work).collect();
+    if states.is_empty() {
         Red::Absent
-    } else if runs.iter().any(failed) {
+    } else if states.contains(&CheckState::Red) {
         Red::Red
-    } else if runs.iter().all(|run| run.outcome.passed()) {
+    } else if states.iter().all(|state| *state == CheckState::Green) {
         Red::Green
     } else {
         Red::Unknown
@@ -31,23 +32,11 @@ pub(crate) fn red_of(runs: &[CheckRun]) -> Red {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use verdone_core::check::{CheckOrigin, CommandSpec};
+    use verdone_core::check::{Check, CheckOutcome, CommandSpec};
+    use verdone_core::span::Span;
 
     fn run(outcome: CheckOutcome) -> CheckRun {
-        CheckRun {
-            name: String::new(),
-            origin: CheckOrigin::Story,
-            command: CommandSpec::Shell(String::new()),
-            outcome,
-            duration_ms: 0,
-            output_digest: String::new(),
-            output: None,
-            tail: String::new(),
-            cached: false,
-            flaky: false,
-            advisory: false,
-            tests: None,
-        }
+        CheckRun { outcome, ..CheckRun::of(&Check::own(CommandSpec::Shell("x".to_owned()), Span::from_secs(1))) }
     }
 
     #[test]

@@ -1,23 +1,24 @@
-//! What was proven, once more on the tree of now: each distinct command of done stories once, as far as the time goes; where a story
-//! has none, the tests that proved it. And the ticks of those that are broken, undone.
+//! What was proven, once more on the tree of now: each distinct command of done stories once, as far as the time goes. And the ticks of
+//! those that are broken, undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use verdone_core::check::{Check, CheckOutcome, CheckRun};
+use verdone_core::check::{Check, CheckOutcome, CheckRun, When};
+use verdone_core::evidence::Evidence;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Input, Phase, RegressionReport, State};
 use verdone_core::plan::Status;
 use verdone_core::span::Span;
 use verdone_core::update::Reporter;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::{ChangeKind, CheckState, Outcome, StoryResult, Tree, changes_of};
 
 use super::StepError;
-use super::doubts::Doubts;
 use super::finish::{REOPEN_ONE, REOPEN_SEVERAL, commit_plan};
-use super::tests_again::{TestsAgain, run_again};
-use crate::site::Site;
+use super::verify::trees_of_run;
+use crate::site::{Site, seen_from};
 use crate::store::{Store, proven};
+use crate::verify::{BenchPlace, may_weaken_checks};
 
 /// Stories of earlier runs that are looked at, the last ones of the plan.
 const MOST_EARLIER: usize = 500;
@@ -28,12 +29,77 @@ pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -
         None => proven(&Store::of(&site.root), &site.plan_name()).unwrap_or_default(),
     };
     let due = due(site, state, &earlier);
-    if due.is_empty() {
-        return Ok(Input::Regressed(RegressionReport::default()));
-    }
     let tree = site.tip_tree()?;
-    let report = look(site, Doubts::of(state, &earlier, &tree), &due, &tree, reporter)?;
+    let mut report = look(site, &due, &tree, reporter)?;
+    if report.broken.is_empty() && report.not_checked.is_empty() && site.signals.requested().is_none() {
+        add_gates_with_old_tests(site, state, &mut report, reporter)?;
+    }
     Ok(Input::Regressed(report))
+}
+
+/// A story that changes a test without need passes with the old one, and the next story could use that. So where stories changed tests or
+/// configuration, the gates have to pass on the final files with the tests and configuration from before the first of them.
+fn add_gates_with_old_tests(
+    site: &mut Site,
+    state: &State,
+    report: &mut RegressionReport,
+    reporter: &mut dyn Reporter,
+) -> Result<(), StepError> {
+    // Gates that failed before any work say nothing here.
+    if state.baseline.is_some() {
+        return Ok(());
+    }
+    let changed = changed_tests(site)?;
+    if changed.by.is_empty() {
+        return Ok(());
+    }
+    let trees = trees_of_run(site, &changed.permitted)?;
+    if !may_weaken_checks(&changes_of(trees.plan()).0) {
+        return Ok(());
+    }
+    let tree = trees.build(&site.git, Tree::Pristine)?;
+    let gates: Vec<Check> = site.gates.iter().filter(|gate| is_always_due(gate)).cloned().collect();
+    let runs = site.run_checks_in(&mut BenchPlace::cold(), &tree, &gates, reporter)?;
+    let red = runs.into_iter().filter(|run| CheckState::of(run) == CheckState::Red);
+    let red: Vec<CheckRun> =
+        red.map(|run| CheckRun { name: format!("{} with the tests from before the run", run.name), ..run }).collect();
+    if !red.is_empty() {
+        report.held = report.held.saturating_sub(changed.by.len() as u32);
+        report.broken.extend(changed.by.into_iter().map(|story| (story, red.clone())));
+        report.runs.extend(red);
+    }
+    Ok(())
+}
+
+/// Whether every story has to pass it.
+fn is_always_due(gate: &Check) -> bool {
+    !gate.terms.advisory && gate.terms.when == When::default()
+}
+
+/// What stories of this branch changed of tests and configuration.
+#[derive(Debug, Default)]
+struct ChangedTests {
+    /// Stories that changed some without leave.
+    by: BTreeSet<StoryId>,
+    /// What they may change, or a person has to look at.
+    permitted: Vec<String>,
+}
+
+fn changed_tests(site: &Site) -> Result<ChangedTests, StepError> {
+    let mut found = ChangedTests::default();
+    for commit in site.git.commits_between(&site.start, &site.tip)? {
+        let note = site.git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
+        let Some(evidence) = note else { continue };
+        let is_seen_by_a_person = matches!(evidence.outcome, Outcome::Accepted | Outcome::NeedsReview);
+        for change in evidence.protected {
+            if change.released || is_seen_by_a_person {
+                found.permitted.push(seen_from(&site.folder(), &change.path));
+            } else if change.change != ChangeKind::Added {
+                found.by.insert(evidence.story.clone());
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Undoes the ticks of broken stories, in a commit of its own where git knows the plan.
@@ -56,19 +122,18 @@ pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
 type Due = Vec<(Check, Vec<StoryId>)>;
 
 /// Stories that the plan calls done and that have evidence: of this run, and unless it is about one story, of earlier ones.
-fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryVerdict>) -> Due {
-    let evident = |verdict: Option<&StoryVerdict>| verdict.is_some_and(|verdict| *verdict > StoryVerdict::Unverified);
+fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryResult>) -> Due {
+    let evident = |result: Option<&StoryResult>| result.is_some_and(|result| result.is_checked());
     let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
     let (now, before): (Vec<&StoryId>, Vec<&StoryId>) = done
         .into_iter()
-        .filter(|id| evident(state.verdicts.get(*id)) || evident(earlier.get(*id)))
-        .partition(|id| state.verdicts.contains_key(*id));
+        .filter(|id| evident(state.results.get(*id)) || evident(earlier.get(*id)))
+        .partition(|id| state.results.contains_key(*id));
     let before = before.iter().rev().take(MOST_EARLIER).copied();
     let mut due: Due = Vec::new();
     let mut places = BTreeMap::new();
-    let mut proofs = TestsAgain::default();
     for story in now.into_iter().chain(before) {
-        for check in &proofs.of(site, story) {
+        for check in site.own_checks(story) {
             let place = *places.entry(check.command.display()).or_insert_with(|| {
                 due.push((check.clone(), Vec::new()));
                 due.len() - 1
@@ -79,52 +144,43 @@ fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryVerdict>) ->
     due
 }
 
-fn look(
-    site: &mut Site,
-    mut doubts: Doubts<'_>,
-    due: &Due,
-    tree: &Oid,
-    reporter: &mut dyn Reporter,
-) -> Result<RegressionReport, StepError> {
+fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
     let (begun, time) = (site.clock.elapsed(), site.config.regression.time.limit());
     let mut report = RegressionReport::default();
     let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
     let mut skipped = BTreeSet::new();
+    // What earlier stories left in the cache must not prove anything: the final tree is built from nothing.
+    let mut place = BenchPlace::cold();
+    let mut interrupted = false;
     let left = |site: &Site| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
     for (check, stories) in due {
         // Green on this very tree, a moment ago in this run.
         if site.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {
-            doubts.look(site, check, stories, &left, reporter)?;
             continue;
         }
         let left_now = left(site);
         let (bounded, cut) = within(check, left_now);
-        let run = match left_now {
-            Some(Duration::ZERO) => None,
-            Some(_) | None => run_again(site, tree, bounded, reporter)?,
+        let run = if interrupted || left_now == Some(Duration::ZERO) {
+            None
+        } else {
+            site.run_checks_in(&mut place, tree, &[bounded], reporter)?.pop()
         };
         let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
             skipped.extend(stories.iter().cloned());
             continue;
         };
-        let interrupted = run.outcome == CheckOutcome::Interrupted;
-        if run.outcome.passed() {
-            doubts.look(site, check, stories, &left, reporter)?;
-        } else if !interrupted {
+        if run.outcome == CheckOutcome::Interrupted {
+            interrupted = true;
+            skipped.extend(stories.iter().cloned());
+        } else if CheckState::of(&run) != CheckState::Green {
             for story in stories {
                 broken.entry(story.clone()).or_default().push(run.clone());
             }
         }
         report.runs.push(run);
-        if interrupted {
-            break;
-        }
     }
     let all: BTreeSet<&StoryId> = due.iter().flat_map(|(_, stories)| stories).collect();
-    report.doubted = doubts.found.into_values().filter(|doubted| !broken.contains_key(&doubted.story)).collect();
-    skipped.extend(doubts.not_looked_at);
-    let in_doubt = |story: &StoryId| report.doubted.iter().any(|doubted| doubted.story == *story);
-    let holds = |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story) && !in_doubt(story);
+    let holds = |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story);
     report.held = all.iter().filter(|story| holds(story)).count() as u32;
     report.not_checked = skipped.into_iter().filter(|story| !broken.contains_key(story)).collect();
     report.broken = broken.into_iter().collect();

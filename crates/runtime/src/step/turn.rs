@@ -115,7 +115,9 @@ fn prompt_of(site: &mut Site, state: &State, attempt: &Attempt, mount_points: &[
 /// The prompt for a story; without an attempt, the one that its first turn would get. `mount_points` are folders of the workspace.
 pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>, mount_points: &[PathBuf]) -> Result<String, StepError> {
     let attempt = state.and_then(|state| state.attempt.as_ref());
-    let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect();
+    // Of a hidden check the agent gets the name alone.
+    let shown = |check: &Check| if check.terms.hidden.is_some() { check.name.clone() } else { check.command.display() };
+    let commands = |checks: &[Check]| checks.iter().map(shown).collect();
     let guardrails = fs::read_to_string(site.root.join(".verdone/guardrails.md")).unwrap_or_default();
     let context = [site.plan.plan().context.as_str(), site.plan.context().unwrap_or_default()].join("\n\n");
     let plan = site.plan_name();
@@ -124,7 +126,7 @@ pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>, mount_poi
         story,
         checks: commands(site.own_checks(&story.id)),
         gates: commands(&site.gates.iter().filter(|gate| !gate.terms.advisory).cloned().collect::<Vec<_>>()),
-        own_tests: site.asks_for_tests(&story.id),
+        own_tests: site.own_checks(&story.id).is_empty(),
         failure: attempt.and_then(|attempt| attempt.feedback.as_ref()),
         baseline: state.and_then(|state| state.baseline.as_ref()),
         guardrails: &guardrails,

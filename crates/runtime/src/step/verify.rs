@@ -1,20 +1,22 @@
-//! What is verified is what is committed: mark the plan tentatively, read the attempt's tree, and check exactly that tree in a
-//! workspace that the agent never wrote to.
+//! What is verified is what is committed: mark the plan tentatively, read the attempt's tree, and judge exactly that tree.
 
-use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun};
-use verdone_core::event::VerifyOutcome;
-use verdone_core::machine::{Attempt, Input, State, Verification};
-use verdone_core::plan::Status;
-use verdone_core::proof::criteria;
+use std::collections::BTreeSet;
+
+use verdone_core::check::{Check, CommandSpec};
+use verdone_core::done::{JudgeRecord, stated_complexity};
+use verdone_core::id::{Oid, StoryId};
+use verdone_core::machine::{self, Attempt, Input, State};
+use verdone_core::plan::{Status, Story};
+use verdone_core::policy::OnScope;
+use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::update::Reporter;
+use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
-use super::agent_test::agent_test;
-use super::as_before::as_before;
-use super::brief::outside_scope;
-use super::done::hold_to_conditions;
+use super::conditions::{self, Asked};
 use super::{StepError, attempt_of};
-use crate::site::{Candidate, Site};
-use crate::tamper;
+use crate::git::ChangedPath;
+use crate::site::Site;
+use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
 
 pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "verification")?;
@@ -22,68 +24,169 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         site.plan.mark(&attempt.place.story, Status::Done)?;
     }
     let candidate = site.read_attempt()?;
-    let mut verification = check(site, state, attempt, &candidate, reporter)?;
+    let changed = site.changed_by_agent(&candidate);
+    let mut asked = conditions::asked(site, attempt, &changed)?;
+    let mut verification = begin(site, state, attempt, &candidate.tree, &changed, &asked)?;
+    verification.job.obstacle.clone_from(&candidate.obstacle);
+    let restored = candidate.restored.clone();
     site.candidate = Some(candidate);
-    // Before anybody is asked who costs money.
-    tamper::look(site, attempt, &mut verification)?;
-    hold_to_conditions(site, state, attempt, &mut verification, reporter)?;
-    if verification.outcome != VerifyOutcome::Passed {
+    let mut judge: Option<JudgeRecord> = None;
+    loop {
+        match site.on_bench(|bench, results| verification.go_on(bench, results, reporter))? {
+            Pause::Conditions => {
+                ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?;
+            }
+            Pause::Judge => {
+                let record = conditions::refute(site, state, attempt, &verification.report(), reporter)?;
+                // Nobody waits for an answer any more, and that is no fault of the judge's.
+                verification.observed.interrupted = record.proved_nothing() && site.signals.requested().is_some();
+                verification.observed.judge = Some(record.said.clone());
+                judge = Some(record);
+            }
+            Pause::Done => break,
+        }
+    }
+    let report = verification.report();
+    conditions::tell_other_loops(site, state, attempt, &asked, &report, reporter);
+    if report.outcome == Outcome::Failed {
         site.candidate = None;
         site.plan.unmark()?;
     }
-    Ok(Input::Verified(verification))
+    let changed = changed.len() as u32;
+    Ok(Input::Verified(Box::new(machine::Verification { changed, restored, report, judge })))
 }
 
-fn check(
+/// Nobody waits for CI any more after a signal, and that is no fault of the work.
+fn ask_conditions(
+    site: &mut Site,
+    attempt: &Attempt,
+    asked: &mut Asked,
+    verification: &mut Verification,
+    reporter: &mut dyn Reporter,
+) -> Result<(), StepError> {
+    let seen = conditions::look(site, attempt, asked, &verification.report(), reporter)?;
+    verification.observed.conditions = Some(seen);
+    verification.observed.interrupted = asked.ci_is_unknown() && site.signals.requested().is_some();
+    Ok(())
+}
+
+/// The verification of a tree as the work of this attempt. Of conditions and judge, which were asked about the first one, CI alone is
+/// asked again.
+pub(super) fn verify_again(
     site: &mut Site,
     state: &State,
     attempt: &Attempt,
-    candidate: &Candidate,
+    tree: &Oid,
     reporter: &mut dyn Reporter,
+) -> Result<VerifyReport, StepError> {
+    let all = site.git.changed_paths(Some(&site.tip), tree)?;
+    let changed: Vec<ChangedPath> = all.into_iter().filter(|change| !site.plan.paths().contains(&change.path)).collect();
+    let mut asked = conditions::asked(site, attempt, &changed)?.of_ci(site);
+    let mut verification = begin(site, state, attempt, tree, &changed, &asked)?;
+    verification.job.feedback = FeedbackTurn::NoneLeft;
+    loop {
+        match site.on_bench(|bench, results| verification.go_on(bench, results, reporter))? {
+            Pause::Conditions => ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?,
+            Pause::Judge | Pause::Done => return Ok(verification.report()),
+        }
+    }
+}
+
+fn begin(
+    site: &Site,
+    state: &State,
+    attempt: &Attempt,
+    tree: &Oid,
+    changed: &[ChangedPath],
+    asked: &Asked,
 ) -> Result<Verification, StepError> {
-    let by_agent = site.changed_by_agent(candidate);
-    let answer = |outcome, reason: Option<String>, runs: Vec<CheckRun>| Verification {
-        outcome,
-        tree: Some(candidate.tree.clone()),
-        changed: by_agent.len() as u32,
-        runs,
-        reason,
-        restored: candidate.restored.clone(),
-        alarms: Vec::new(),
-        agent_test: None,
-        as_before: None,
-        judge: None,
-        criteria: Vec::new(),
+    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
+    let base = site.tip_tree()?;
+    let own = site.own_checks(&story.id);
+    let mut settings = site.config.protect.clone();
+    // The command that asks CI runs outside of workspaces.
+    settings.autorun.extend(check_scripts(&site.config.done.ci.command));
+    let trees = Trees::look(&TreesRequest {
+        git: &site.git,
+        settings: &settings,
+        folder: &site.folder(),
+        scope: &story.scope,
+        check_scripts: &scripts(site),
+        subjects: &subjects(own.iter().map(|check| &check.command)),
+        start: Some(&site.start),
+        base: &base,
+        attempt: tree,
+        ours: site.plan.paths(),
+    })?;
+    let at_most = trees.at_most(own);
+    let (protected, autorun) = changes_of(trees.plan());
+    let open = site.plan.plan().open().filter(|other| other.id != story.id);
+    let open = open.map(|other| (&other.id, site.own_checks(&other.id).to_vec()));
+    let others = other_checks(&protected, &site.folder(), open);
+    let mut gates = site.gates.clone();
+    if may_weaken_checks(&protected) {
+        gates.extend(of_earlier_stories(site, state, &story.id));
+    }
+    let job = VerifyJob {
+        surface: Surface::Run,
+        story: Some(job_story(site, story, own)),
+        gates: gates.into_iter().map(JobGate::from).collect(),
+        base: Some(base),
+        attempt: tree.clone(),
+        changed: Some(site.in_project(changed)),
+        obstacle: None,
+        protected,
+        autorun,
+        others,
+        minimum: if site.unchecked { Proof::Unchecked } else { site.config.done.minimum },
+        at_most,
+        enforce_scope: site.config.policy.on_scope() == OnScope::Enforced,
+        // Without a turn, its checks were green before any work, and the settings take that.
+        allow_unchanged: attempt.place.turn == 0,
+        stop_at_failing_stage: site.config.gates.stop_at_failing_stage,
+        feedback: attempt.feedback_turn(&site.config.limits),
+        judge: asked.judge,
+        conditions: asked.conditions.clone(),
     };
-    if let Some(obstacle) = candidate.obstacle.clone().or_else(|| outside_scope(site, attempt, &by_agent)) {
-        return Ok(answer(VerifyOutcome::Refused, Some(obstacle), Vec::new()));
+    Ok(Verification::new(job, Some(trees), &site.results))
+}
+
+/// All that the stories of the run changed, as the work of one attempt that may change these files.
+pub(super) fn trees_of_run(site: &Site, permitted: &[String]) -> Result<Trees, StepError> {
+    Ok(Trees::look(&TreesRequest {
+        git: &site.git,
+        settings: &site.config.protect,
+        folder: &site.folder(),
+        scope: permitted,
+        check_scripts: &scripts(site),
+        subjects: &BTreeSet::new(),
+        start: None,
+        base: &site.start,
+        attempt: &site.tip,
+        ours: site.plan.paths(),
+    })?)
+}
+
+fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
+    JobStory {
+        id: StoryId(story.id.0.clone()),
+        checks: own.to_vec(),
+        criteria: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
+        scope: story.scope.to_vec(),
+        minimum: story.proof.filter(|_| !site.unchecked),
+        complexity: stated_complexity(&site.config.done, story.complexity).value.into(),
     }
-    if by_agent.is_empty() && attempt.place.turn > 0 {
-        return Ok(answer(VerifyOutcome::NothingChanged, None, Vec::new()));
-    }
-    let tree = &candidate.tree;
-    let checks = site.checks_of(&attempt.place.story, &candidate.changes);
-    let mut runs = site.run_checks(tree, &checks, reporter)?;
-    let green = runs.len() == checks.len() && !runs.iter().any(CheckRun::blocks);
-    let tested = if green { agent_test(site, attempt, tree, &by_agent, reporter)? } else { None };
-    let before = if green { as_before(site, state, attempt, tree, &by_agent, reporter)? } else { None };
-    let tests = || tested.iter().flat_map(|tested| tested.tests.before.iter().chain(&tested.tests.after));
-    let same = || before.iter().flat_map(|before| &before.runs);
-    if runs.iter().chain(tests()).chain(same()).any(|run| run.outcome == CheckOutcome::Interrupted) {
-        return Ok(answer(VerifyOutcome::Interrupted, None, runs));
-    }
-    site.memory.note(tree, &checks, &runs);
-    let wrong = tested.as_ref().filter(|tested| tested.wrong);
-    runs.extend(wrong.iter().flat_map(|tested| tested.tests.after.iter().cloned()));
-    let outcome = if green && wrong.is_none() { VerifyOutcome::Passed } else { VerifyOutcome::Failed };
-    let mut verification = answer(outcome, None, runs);
-    verification.agent_test = tested.map(|tested| tested.tests);
-    verification.as_before = before;
-    if let Some(story) = site.plan.plan().story(&attempt.place.story) {
-        let doubted = verification.as_before.as_ref().is_some_and(|before| !before.holds());
-        let proves = |run: &&CheckRun| !(doubted && run.origin == CheckOrigin::Story);
-        let runs: Vec<CheckRun> = verification.runs.iter().filter(proves).cloned().collect();
-        verification.criteria = criteria(story, &runs, verification.agent_test.as_ref());
-    }
-    Ok(verification)
+}
+
+/// Scripts that any check of the plan runs.
+fn scripts(site: &Site) -> BTreeSet<String> {
+    let commands: Vec<&CommandSpec> = site.frozen.values().flatten().chain(&site.gates).map(|check| &check.command).collect();
+    check_scripts(commands)
+}
+
+/// Those of stories that are done, in this run or before it.
+fn of_earlier_stories(site: &Site, state: &State, story: &StoryId) -> Vec<Check> {
+    let is_done = |id: &StoryId| site.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
+    let done = site.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));
+    earlier_checks(site.own_checks(story), done.map(|other| (&other.id, site.own_checks(&other.id).to_vec())))
 }

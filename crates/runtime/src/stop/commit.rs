@@ -1,343 +1,203 @@
-//! The commit of a story that the gate verified, where the settings ask for it. Done by the worker, never by a hook: the plan is ticked,
-//! and what was verified becomes a commit with its evidence, without what the user had changed when the loop began.
+//! What becomes of a story that is done: its mark in the plan, and where the settings ask for it a commit of exactly what was verified,
+//! without what the user had changed when the loop began.
 //!
 //! Where that cannot be told apart, or the repository is in the middle of something, there is no commit: the story is marked all the
-//! same, and why is told.
+//! same, and why is said.
 
-use std::path::{Path, PathBuf};
-
-use serde::{Deserialize, Serialize};
-use verdone_core::check::{Check, CheckRun, Where, all_green};
 use verdone_core::event::Checkpoint;
-use verdone_core::evidence::{Evidence, NotedAlarm, NotedAsBefore, Proof, SessionStory, note_digest};
-use verdone_core::id::{Oid, RunId, StoryId};
-use verdone_core::plan::{Status, Story};
-use verdone_core::proof::{AsBefore, criteria};
-use verdone_core::span::Span;
-use verdone_core::stop::{Current, LoopState};
-use verdone_core::tamper::Alarm;
+use verdone_core::evidence::Evidence;
+use verdone_core::id::Oid;
+use verdone_core::machine::{Attempt as Begun, Input, Phase};
+use verdone_core::verify::{FeedbackTurn, Outcome, Proof, VerifyReport};
 
-use crate::check_runner::{CheckContext, CleanPlaces, Ways, run_checks};
-use crate::git::{Candidate, CandidateRules, Commit, CommitError, Git, History, Obstacle, PathSet, RepoPath};
-use crate::plan_file::{PlanFile, PlanLocation};
-use crate::process::{EnvPlan, redactor_from_environment};
+use crate::git::{Candidate, CandidateRules, Commit, CommitError, History, Obstacle, PathSet, RepoPath};
 use crate::project::HOME;
-use crate::regular::read_regular;
-use crate::run::gates_digest;
-use crate::seal::Seal;
-use crate::signal::Signals;
-use crate::site;
 
-use super::files::{Loops, SessionFiles, file_error, write_bytes};
-use super::verify::Ask;
-use super::{Gate, StopError, tree};
+use super::StopError;
+use super::drive::Driver;
+use super::tree::of_the_client;
+use super::verify::Attempt;
 
-/// The evidence of the last commit, sealed and written before it: a worker that is killed leaves it to the next one.
-const OWED: &str = "evidence.json";
-const LARGEST: u64 = 1024 * 1024;
 /// How many files a sentence names.
 const NAMED: usize = 3;
 
-/// The story that is to be committed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct CommitAsk {
-    pub(super) story: StoryId,
-    session: String,
-    plan: PathBuf,
-    checkpoint: Checkpoint,
-    /// Where the branch stood when it became the story at work.
-    base: Option<Oid>,
-    turns: u32,
-    before: Vec<Proof>,
-    gates: String,
-    subject: String,
-    timeout: Span,
-}
-
-/// What came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Committed {
-    Commit {
-        id: Oid,
-        /// What went wrong all the same.
-        told: Option<String>,
-    },
-    /// The story is marked and its work stays in no commit: nothing that the agent does would change that.
-    Without(String),
+/// Why there is no commit.
+enum Without {
+    /// Nothing that the agent does would change that: the story is marked all the same.
+    Marked(String),
     /// The work stays as it is, uncommitted and not marked.
     Refused(String),
 }
 
-/// What a worker has at hand: its session's folder, git as its guard knows it, and the seal of its project.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tools<'a> {
-    /// The folder of the session.
-    pub(super) dir: &'a Path,
-    pub(super) git: &'a Git,
-    pub(super) seal: &'a Seal,
-}
-
-/// What was verified in the work tree.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Seen<'a> {
-    pub(super) env: &'a EnvPlan,
-    pub(super) key: &'a str,
-    pub(super) runs: &'a [CheckRun],
-    /// What looked like tampering.
-    pub(super) alarms: &'a [Alarm],
-    /// The story's own checks as they were, where the work changed what they run.
-    pub(super) as_before: Option<&'a AsBefore>,
-}
-
-impl CommitAsk {
-    /// Nothing where stories are not committed.
-    pub(super) fn of(gate: &Gate<'_>, state: &LoopState, story: &Story, current: &Current, plan: &Path) -> Option<Self> {
-        let config = gate.config;
-        Some(Self {
-            story: story.id.clone(),
-            session: gate.session.to_owned(),
-            plan: plan.to_owned(),
-            checkpoint: state.checkpoint.clone().filter(|_| config.stop.commit)?,
-            base: current.base.head.clone(),
-            turns: state.blocks + 1,
-            before: state.red.get(&story.id).filter(|_| current.was_red).cloned().unwrap_or_default(),
-            gates: gates_digest(config),
-            subject: config.commit.subject.clone(),
-            timeout: config.commit.timeout,
-        })
-    }
-}
-
-/// Those of these checks that failed, as evidence keeps them.
-pub(super) fn red_proofs(runs: &[CheckRun]) -> Vec<Proof> {
-    runs.iter().filter(|run| !run.outcome.passed()).map(Proof::from).collect()
-}
-
-/// Commits the story.
-pub(super) fn commit(ask: &Ask, story: &CommitAsk, tools: Tools<'_>, seen: Seen<'_>, signals: &Signals) -> Committed {
-    try_to(ask, story, tools, seen, signals).unwrap_or_else(|error| Committed::Refused(error.to_string()))
-}
-
-fn try_to(ask: &Ask, story: &CommitAsk, tools: Tools<'_>, seen: Seen<'_>, signals: &Signals) -> Result<Committed, StopError> {
-    let held = Loops::of(&ask.root).session(&story.session);
-    if !held.is_held() {
-        return Ok(Committed::Refused("the loop is over".to_owned()));
-    }
-    let mut plan = PlanFile::open(PlanLocation::of(story.plan.clone()))?;
-    plan.mark(&story.story, Status::Done)?;
-    let made = Making { ask, story, tools, seen, signals, plan: &plan, held: &held }.commit();
-    if !matches!(made, Ok(Committed::Commit { .. })) {
-        plan.unmark()?;
-    }
-    made
-}
-
-impl Tools<'_> {
-    /// Writes the evidence that an earlier worker could not, where its commit is the last one.
-    pub(super) fn pay_owed(&self) {
-        let Some((note, commit)) = self.owed() else { return };
-        if matches!(self.git.read_note(&commit), Ok(None)) {
-            // It stays owed, and an audit says so.
-            let _ = self.git.note(&commit, &note);
+impl Driver {
+    pub(super) fn commit(&mut self) -> Result<Input, StopError> {
+        let Some(begun) = self.state().attempt.clone() else { return Err(StopError::NoVerdict) };
+        let files = match (&begun.tree, &begun.report) {
+            (Some(base), Some(report)) => self.changed(base, &report.trees.attempt)?.len() as u32,
+            _ => 0,
+        };
+        let story = begun.place.story.clone();
+        self.plan.mark(&story)?;
+        let Some(checkpoint) = self.held.checkpoint.clone() else { return Ok(Input::Marked { files, reason: None }) };
+        match self.try_commit(&begun, &checkpoint)? {
+            Ok(input) => Ok(input),
+            Err(Without::Marked(why)) => {
+                self.notes.push(format!("story {story} was not committed: {why}."));
+                Ok(Input::Marked { files, reason: Some(why) })
+            }
+            Err(Without::Refused(why)) => {
+                let marks = self.frozen(&story).marks;
+                self.plan.take_back(&story, &marks)?;
+                Ok(Input::CommitRefused { message: self.redactor.redact(&why).into_owned() })
+            }
         }
     }
 
-    fn owe(&self, note: &str) -> Result<(), StopError> {
-        write_bytes(&self.dir.join(OWED), &self.seal.put_on(OWED, note.as_bytes()))
-    }
-
-    /// The evidence in the folder, if a worker wrote it, and the commit of HEAD, where that is the one it is about.
-    fn owed(&self) -> Option<(String, Oid)> {
-        let bytes = read_regular(&self.dir.join(OWED), LARGEST).ok()?;
-        let note = String::from_utf8(self.seal.checked(OWED, &bytes)?.to_vec()).ok()?;
-        let commit = self.git.head_that_names(&note_digest(note.as_bytes())).ok()??;
-        Some((note, commit))
-    }
-}
-
-struct Making<'a> {
-    ask: &'a Ask,
-    story: &'a CommitAsk,
-    tools: Tools<'a>,
-    seen: Seen<'a>,
-    signals: &'a Signals,
-    plan: &'a PlanFile,
-    /// The session, as long as its loop goes on.
-    held: &'a SessionFiles,
-}
-
-impl Making<'_> {
-    fn commit(&self) -> Result<Committed, StopError> {
-        if let Some(why) = self.stands_in_the_way() {
-            return Ok(Committed::Without(why));
+    fn try_commit(&mut self, begun: &Begun, checkpoint: &Checkpoint) -> Result<Result<Input, Without>, StopError> {
+        let (Phase::Committing { proof, outcome, .. }, Some(report)) = (self.state().phase.clone(), begun.report.as_deref())
+        else {
+            return Err(StopError::NoVerdict);
+        };
+        if let Some(why) = self.stands_in_the_way(checkpoint) {
+            return Ok(Err(Without::Marked(why)));
         }
-        let ours = self.ours();
-        let earlier = self.tools.git.earlier_changes(&self.story.checkpoint, &ours)?;
+        let earlier = self.git.earlier_changes(checkpoint, &self.ours())?;
         if !earlier.staged.is_empty() {
             let why = format!("you had staged changes when the loop began: {}", named(&earlier.staged));
-            return Ok(Committed::Without(why));
+            return Ok(Err(Without::Marked(why)));
         }
         if !earlier.mixed.is_empty() {
-            let why = format!(
-                "{} had changes of yours when the loop began, and was changed again since: nobody can tell them apart",
-                named(&earlier.mixed)
-            );
-            return Ok(Committed::Without(why));
+            let why = format!("{} had changes of yours when the loop began, and was changed again since", named(&earlier.mixed));
+            return Ok(Err(Without::Marked(why)));
         }
-        let candidate = self.candidate(&earlier.same)?;
-        if let Some(refused) = is_refused(&candidate) {
-            return Ok(refused);
+        let candidate = self.candidate(checkpoint, &earlier.same)?;
+        if let Some(why) = is_refused(&candidate) {
+            return Ok(Err(why));
         }
-        // What is in the tree is what was verified: nothing was changed before it was made, nor meanwhile.
-        if tree::look(&self.ask.root, &self.ask.top, &self.ask.ours)?.key != self.seen.key {
-            return Ok(Committed::Refused("files were changed after they were verified".to_owned()));
-        }
-        let theirs = self.tools.git.changed_untracked(&self.story.checkpoint)?.into_iter().filter(|path| !ours.contains(path));
-        let apart: Vec<RepoPath> = earlier.same.into_iter().chain(theirs).collect();
-        let runs = if apart.is_empty() { self.seen.runs.to_vec() } else { self.run_on(&candidate.tree)? };
-        if self.signals.requested().is_some() {
-            return Ok(Committed::Refused("the verification of what would be committed did not end".to_owned()));
-        }
-        if let Some(why) = self.falls_short(&runs, &apart) {
-            return Ok(Committed::Without(why));
-        }
-        let evidence = self.evidence(&candidate.tree, &runs)?;
-        if let Some(id) = self.made_before(&evidence) {
-            return Ok(self.noted(id, None));
-        }
-        let note = evidence.to_note();
-        self.tools.owe(&note)?;
-        let message = evidence.commit_message(&self.story.subject);
-        let called_off = || self.signals.requested().is_some() || !self.held.is_held();
-        match self.tools.git.commit_unless(&candidate, &message, self.story.timeout.duration(), &called_off) {
-            Ok(Commit { id, tree, .. }) if tree == candidate.tree => Ok(self.noted(id, Some(&note))),
-            Ok(made) => {
-                self.tools.git.take_back(&made, candidate.head.as_ref())?;
-                Ok(Committed::Refused("a git hook changed files, so the commit was not what was verified".to_owned()))
+        let report = if candidate.tree == report.trees.attempt {
+            report.clone()
+        } else {
+            let apart = self.verify_again(begun, &candidate.tree)?;
+            if let Some(why) = apart.falls_short_of(proof, outcome) {
+                let why = format!("without files that had changes of yours when the loop began it does not pass: {why}");
+                return Ok(Err(Without::Marked(why)));
             }
-            Err(CommitError::Refused { message, .. }) => Ok(Committed::Refused(message)),
-            Err(CommitError::Git(error)) => Err(error.into()),
+            apart
+        };
+        let state = self.state();
+        let evidence = Evidence::of(state, begun, (proof, outcome), &report);
+        if let Some(made) = self.made_before(begun, &candidate, &evidence)? {
+            return Ok(Ok(made));
         }
-    }
-
-    fn stands_in_the_way(&self) -> Option<String> {
-        let detached = self.story.checkpoint.branch.is_none();
-        let operation = self.tools.git.operation_in_progress();
-        let begun = |what| format!("a {what} was begun and is not finished");
-        detached.then(|| "the loop was started on a detached HEAD".to_owned()).or_else(|| operation.map(begun))
-    }
-
-    /// Files that no commit and no comparison counts as the user's: the plan, its progress, and what no verification looks at.
-    fn ours(&self) -> PathSet {
-        let plan = self.plan.protected_paths().into_iter();
-        let home = [self.ask.root.join(HOME)];
-        let paths =
-            plan.chain(self.ask.ours.iter().cloned()).chain(home).chain(tree::of_the_client(&self.ask.root, &self.ask.top));
-        paths.filter_map(|path| self.tools.git.repo_path(&path)).collect()
-    }
-
-    fn candidate(&self, apart: &[RepoPath]) -> Result<Candidate, StopError> {
-        let not_judged = tree::of_the_client(&self.ask.root, &self.ask.top).chain([self.ask.root.join(HOME)]);
-        let excluded = not_judged.filter_map(|path| self.tools.git.repo_path(&path)).chain(apart.iter().cloned()).collect();
-        let rules = CandidateRules { excluded, largest_file: self.ask.largest_file };
-        Ok(self.tools.git.candidate(&self.story.checkpoint, &rules)?)
-    }
-
-    /// Every check once more, on the files that would be committed and no others.
-    fn run_on(&self, tree: &Oid) -> Result<Vec<CheckRun>, StopError> {
-        let ask = self.ask;
-        let clean = |check: &Check| {
-            let mut check = check.clone();
-            let terms = &mut check.terms;
-            if terms.place != Where::Clean {
-                (terms.place, terms.setup, terms.share) = (Where::Clean, ask.clean.setup.clone(), ask.clean.share.clone());
+        let message = evidence.commit_message(&self.config.commit.subject);
+        let called_off = || self.signals.requested().is_some();
+        let timeout = self.config.commit.timeout.duration();
+        let made = match self.git.commit_unless(&candidate, &message, timeout, &called_off) {
+            Ok(made) => made,
+            Err(CommitError::Refused { message, .. }) => return Ok(Err(Without::Refused(message))),
+            Err(CommitError::Git(error)) => return Err(error.into()),
+        };
+        let evidence = if made.tree == candidate.tree {
+            evidence
+        } else {
+            match self.after_hooks(begun, &made, &candidate, (proof, outcome))? {
+                // The commit's message names the first evidence: the note keeps both.
+                Ok(rewritten) => rewritten.in_place_of(&evidence),
+                Err(why) => return Ok(Err(Without::Refused(why))),
             }
-            check
         };
-        let checks: Vec<Check> = ask.checks.iter().map(clean).collect();
-        let places = CleanPlaces::of(self.tools.git, tree, &ask.root, &ask.clean, self.signals);
-        let place_of = |check: &Check| places.place_of(check);
-        let redactor = redactor_from_environment(&[]);
-        let context = CheckContext {
-            written: None,
-            inside: None,
-            cwd: &ask.root,
-            run_dir: self.tools.dir,
-            number: 2,
-            env: self.seen.env.clone(),
-            cap: ask.output_bytes,
-            grace: ask.grace.duration(),
-            redactor: &redactor,
-            ways: Ways { place_of: Some(&place_of), ..site::ways(&ask.gates) },
-        };
-        run_checks(&checks, &context, self.signals, &mut |_| {}).map_err(|source| file_error(self.tools.dir, source))
+        // A hook may have changed files.
+        self.tree = None;
+        Ok(Ok(self.committed(made.id, &evidence)?))
     }
 
-    /// Why what would be committed is not proven without what is set apart.
-    fn falls_short(&self, runs: &[CheckRun], apart: &[RepoPath]) -> Option<String> {
-        let whole = runs.len() == self.ask.checks.len();
-        if whole && all_green(runs) {
-            return None;
+    /// What git hooks of the user's made of the tree is verified like the first one.
+    fn after_hooks(
+        &mut self,
+        begun: &Begun,
+        made: &Commit,
+        candidate: &Candidate,
+        (proof, outcome): (Proof, Outcome),
+    ) -> Result<Result<Evidence, String>, StopError> {
+        let report = self.verify_again(begun, &made.tree)?;
+        match report.falls_short_of(proof, outcome) {
+            None => Ok(Ok(Evidence::of(self.state(), begun, (proof, outcome), &report))),
+            Some(why) => {
+                self.git.take_back(made, candidate.head.as_ref())?;
+                Ok(Err(format!("a git hook changed files, and the result does not pass: {why}")))
+            }
         }
-        let failed = runs.iter().find(|run| run.blocks()).map(|run| format!("`{}` {}", run.name, run.outcome.words()));
-        let failed = failed.unwrap_or_else(|| "not every check ran".to_owned());
-        Some(format!("without {}, which had changes of yours when the loop began, {failed}", named(apart)))
     }
 
-    fn evidence(&self, tree: &Oid, runs: &[CheckRun]) -> Result<Evidence, StopError> {
-        let about = self.story;
-        let story = self.plan.plan().story(&about.story);
-        let chain = self.tools.git.chain_of(&about.checkpoint.id)?;
-        let told = SessionStory {
-            run: chain.unwrap_or_else(|| RunId(format!("loop-{}", about.checkpoint.id.short()))),
-            session: about.session.clone(),
-            story: about.story.clone(),
-            title: story.map(|story| story.title.clone()).unwrap_or_default(),
-            base: about.base.clone(),
-            turns: about.turns,
-            before: about.before.clone(),
-            criteria: story.map(|story| criteria(story, runs, None)).unwrap_or_default(),
-            alarms: self.seen.alarms.iter().map(NotedAlarm::from).collect(),
-            as_before: self.seen.as_before.map(NotedAsBefore::from),
-            gates: about.gates.clone(),
-            previous: self.tools.git.last_evidence_of_head()?,
+    /// A tree without the user's own changes is compared with the last commit, which has none of them either.
+    fn verify_again(&mut self, begun: &Begun, tree: &Oid) -> Result<VerifyReport, StopError> {
+        let base = match &begun.base {
+            Some(base) => self.git.tree_of(base)?,
+            None => begun.tree.clone().ok_or(StopError::NoVerdict)?,
         };
-        Ok(Evidence::of_session(told, tree, runs))
+        let story = Some(&begun.place.story);
+        let (feedback, allow_unchanged) = (FeedbackTurn::NoneLeft, true);
+        self.judge(&Attempt { story, base: &base, tree, feedback, allow_unchanged, whole: false })
     }
 
-    /// The commit of a worker that was killed before it could say so.
-    fn made_before(&self, evidence: &Evidence) -> Option<Oid> {
-        let (note, commit) = self.tools.owed()?;
-        let before = Evidence::from_note(note.as_bytes()).ok()?;
-        let same = before.story == evidence.story && before.session == evidence.session && before.tree == evidence.tree;
-        same.then_some(commit)
+    /// The commit of a worker that was killed before it could say so. Anybody can write such a message, so it counts only for a commit of
+    /// exactly the tree that was verified.
+    fn made_before(&self, begun: &Begun, candidate: &Candidate, evidence: &Evidence) -> Result<Option<Input>, StopError> {
+        let head = self.git.head_commit()?;
+        let made = head.filter(|(head, tree)| Some(head) != begun.base.as_ref() && *tree == candidate.tree);
+        let Some((commit, tree)) = made else { return Ok(None) };
+        if self.git.head_that_names(&evidence.digest())?.as_ref() == Some(&commit) {
+            return self.committed(commit, evidence).map(Some);
+        }
+        // What was verified apart from the user's own changes leaves no evidence behind, only its commit.
+        let message = self.git.message(&commit)?;
+        let is_ours = |line: &str| line == format!("Verdone-Story: {}", begun.place.story);
+        let of_loop = |line: &str| line == format!("Verdone-Run: {}", self.held.run);
+        if !message.lines().any(is_ours) || !message.lines().any(of_loop) {
+            return Ok(None);
+        }
+        let files = self.git.changed_paths(begun.base.as_ref(), &commit)?.len() as u32;
+        Ok(Some(Input::Committed { commit, tree, files, evidence: None, noted: false }))
     }
 
-    fn noted(&self, id: Oid, note: Option<&str>) -> Committed {
-        // The one of a worker that was killed lies in the folder.
-        let owed = || self.tools.owed().map(|(note, _)| note);
-        let note = note.map(str::to_owned).or_else(owed);
-        let noted = note.map_or(Ok(()), |note| self.tools.git.note(&id, &note));
-        let told =
-            noted.err().map(|error| format!("{} was made, but its evidence note could not be written: {error}", id.short()));
-        Committed::Commit { id, told }
+    fn committed(&self, commit: Oid, evidence: &Evidence) -> Result<Input, StopError> {
+        let noted = self.git.note(&commit, &evidence.to_note()).is_ok();
+        let files = self.git.changed_paths(evidence.base.as_ref(), &commit)?.len() as u32;
+        Ok(Input::Committed { commit, tree: evidence.tree.clone(), files, evidence: Some(evidence.digest()), noted })
+    }
+
+    fn stands_in_the_way(&self, checkpoint: &Checkpoint) -> Option<String> {
+        let waiting = self.state().progress.review.keys().next();
+        if let Some(story) = waiting {
+            return Some(format!("story {story} needs your review first, and its changes lie beside this one's"));
+        }
+        if checkpoint.branch.is_none() {
+            return Some("the loop was started on a detached HEAD".to_owned());
+        }
+        self.git.operation_in_progress().map(|what| format!("a {what} was begun and is not finished"))
+    }
+
+    fn candidate(&self, checkpoint: &Checkpoint, apart: &[RepoPath]) -> Result<Candidate, StopError> {
+        let (root, top) = (&self.project.root, &self.project.git_top);
+        let not_judged = of_the_client(root, top).chain([root.join(HOME)]);
+        let excluded: PathSet = not_judged.filter_map(|path| self.git.repo_path(&path)).chain(apart.iter().cloned()).collect();
+        let rules = CandidateRules { excluded, largest_file: self.config.limits.largest_file() };
+        Ok(self.git.candidate(checkpoint, &rules)?)
     }
 }
 
-/// Why there will be no commit of it.
-fn is_refused(candidate: &Candidate) -> Option<Committed> {
+fn is_refused(candidate: &Candidate) -> Option<Without> {
     if let History::Moved { reason } = &candidate.history {
-        return Some(Committed::Refused(reason.clone()));
+        return Some(Without::Refused(reason.clone()));
     }
     candidate.obstacles.first().map(|obstacle| match obstacle {
-        Obstacle::Operation(_) | Obstacle::Unmerged(_) => Committed::Without(obstacle.to_string()),
+        Obstacle::Operation(_) | Obstacle::Unmerged(_) => Without::Marked(obstacle.to_string()),
         Obstacle::Submodule(_)
         | Obstacle::Nested(_)
         | Obstacle::NestedChanged(_)
         | Obstacle::TooLarge { .. }
         | Obstacle::Protected(_)
-        | Obstacle::Hidden(_) => Committed::Refused(obstacle.to_string()),
+        | Obstacle::Hidden(_) => Without::Refused(obstacle.to_string()),
     })
 }
 

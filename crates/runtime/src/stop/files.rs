@@ -1,6 +1,6 @@
 //! The sessions of a project, as the gate sees them: their loops, and small files of its own. Beside the sessions' folders those are
 //! `asked.json` (who ran `verdone loop start`) and `incomplete.json` (what the last session left open); in a session's folder
-//! `tasks.jsonl`, `gate-faults` and `agents/`.
+//! `tasks.jsonl`, `gate-faults`, `agents/`, and `loop.json` of a loop that is over.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,15 +10,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use verdone_core::id::encode_component;
-use verdone_core::stop::{Incomplete, LoopState, MOST_FAULTS};
+use verdone_core::id::{RunId, StoryId, encode_component};
+use verdone_core::machine::State;
+use verdone_core::stop::{Finding, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, MOST_FAULTS};
 
 use crate::atomic::replace_for_good;
+use crate::project::HOME;
 use crate::regular::{open_regular, read_regular};
 
 use super::StopError;
-use super::custody::{self, Custody, Kept};
-use super::loop_file::{parse_state, text_of};
+use super::custody::{self, Custody, Durable, FINDING, LOOP};
+use super::journal::LoopJournal;
+use super::memory::Memory;
 
 const ASKED: &str = "asked.json";
 const INCOMPLETE: &str = "incomplete.json";
@@ -32,13 +35,14 @@ const ASKED_COUNTS: Duration = Duration::from_mins(1);
 /// The sessions of a project, as the gate sees them.
 #[derive(Debug, Clone)]
 pub struct Loops {
+    root: PathBuf,
     sessions: PathBuf,
     custody: Option<Custody>,
 }
 
 impl Loops {
     pub fn of(root: &Path) -> Self {
-        Self { sessions: crate::sessions::own_sessions(root), custody: Custody::of(root) }
+        Self { root: root.to_owned(), sessions: crate::sessions::own_sessions(root), custody: Custody::of(root) }
     }
 
     pub(crate) fn session(&self, id: &str) -> SessionFiles {
@@ -51,7 +55,8 @@ impl Loops {
 
     /// The session with this folder.
     pub(crate) fn named(&self, name: &str) -> SessionFiles {
-        SessionFiles { dir: self.sessions.join(name), custody: self.custody.clone().map(|custody| (custody, name.to_owned())) }
+        let custody = self.custody.clone().map(|custody| (custody, name.to_owned()));
+        SessionFiles { root: self.root.clone(), dir: self.sessions.join(name), custody }
     }
 
     pub fn all(&self) -> Result<Vec<SessionLoop>, StopError> {
@@ -60,31 +65,33 @@ impl Loops {
         // Those whose folder somebody deleted hold all the same.
         let kept = self.custody.as_ref().map(Custody::names).unwrap_or_default();
         names.extend(kept.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
-        let one = |session: String| Some(SessionLoop { state: self.named(&session).state().transpose()?, session });
+        let one = |session: String| Some(SessionLoop { seen: self.named(&session).seen().transpose()?, session });
         Ok(names.into_iter().filter_map(one).collect())
     }
 
     /// Whether a loop that goes on is about this plan.
     pub fn are_about(&self, plan: &Path) -> Result<bool, StopError> {
         let name = plan.display().to_string();
-        let is_meant = |state: &LoopState| state.is_active() && state.plan.as_ref() == Some(&name);
-        let waits = self.next()?.as_ref().is_some_and(is_meant);
-        Ok(waits || self.all()?.iter().any(|found| found.state.as_ref().is_ok_and(is_meant)))
+        let is_meant = |held: &HeldLoop| held.is_active() && held.plan.as_ref() == Some(&name);
+        let waits = self.next()?.is_some_and(|seen| is_meant(&seen.held));
+        Ok(waits || self.all()?.iter().any(|found| found.seen.as_ref().is_ok_and(|seen| is_meant(&seen.held))))
     }
 
-    /// The loop that the next session takes. It has no file in the project.
-    pub fn next(&self) -> Result<Option<LoopState>, StopError> {
-        let Some(custody) = &self.custody else { return Ok(None) };
-        match custody.get(custody::NEXT) {
-            Kept::Copy(body) => parse_state(Path::new(custody::NEXT), &body).map(Some),
-            Kept::Nothing => Ok(None),
-            Kept::Broken(path) => Err(StopError::Copy { path, end: "verdone loop stop".to_owned() }),
-        }
+    /// The loop of a session, over or not.
+    pub fn of_session(&self, id: &str) -> Result<Option<SeenLoop>, StopError> {
+        self.session(id).seen()
     }
 
-    pub(super) fn put_next(&self, state: &LoopState) -> Result<(), StopError> {
-        let custody = self.custody.as_ref().ok_or(StopError::NoSecret)?;
-        custody.put(custody::NEXT, text_of(Path::new(custody::NEXT), state)?.as_bytes(), true)
+    /// Whether this loop holds a session, or waits for one.
+    pub fn hold(&self, run: &RunId) -> bool {
+        let names = self.custody.as_ref().map(Custody::names).unwrap_or_default();
+        let all = names.iter().map(String::as_str).chain([custody::NEXT]);
+        all.filter_map(|name| self.named(name).held().ok()?).any(|held| held.run == *run)
+    }
+
+    /// The loop that the next session takes.
+    pub fn next(&self) -> Result<Option<SeenLoop>, StopError> {
+        self.named(custody::NEXT).seen()
     }
 
     pub fn remove_next(&self) -> Result<(), StopError> {
@@ -97,12 +104,11 @@ impl Loops {
             return Ok(false);
         };
         // One that cannot be understood would break the session that takes it.
-        let Some(waiting) = self.next()? else { return Ok(false) };
-        if session.state()?.is_some_and(|state| state.is_active()) || !custody.hand_over(name)? {
+        if self.named(custody::NEXT).held()?.is_none() || session.is_held() {
             return Ok(false);
         }
-        session.put(&waiting)?;
-        Ok(true)
+        custody.remove(name)?;
+        custody.hand_over(name)
     }
 
     /// Remembers which session runs `verdone loop start`.
@@ -139,24 +145,122 @@ pub struct SessionLoop {
     /// The name of the session's folder.
     pub session: String,
     /// One that cannot be read holds its session.
-    pub state: Result<LoopState, StopError>,
+    pub seen: Result<SeenLoop, StopError>,
 }
 
 impl SessionLoop {
     pub fn holds(&self) -> bool {
-        self.state.as_ref().map_or(true, LoopState::is_active)
+        self.seen.as_ref().map_or(true, |seen| seen.held.is_active())
     }
+}
+
+/// A loop, and what its journal says about it.
+#[derive(Debug)]
+pub struct SeenLoop {
+    pub held: HeldLoop,
+    pub state: State,
+    /// Stories that came later, and whose commands the user has not accepted.
+    pub unaccepted: Vec<StoryId>,
 }
 
 /// The folder of one session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionFiles {
+    root: PathBuf,
     pub(super) dir: PathBuf,
-    /// Where the copy of its loop is, and under which name.
+    /// Where its loop is kept, and under which name.
     pub(super) custody: Option<(Custody, String)>,
 }
 
 impl SessionFiles {
+    /// Whether there was ever a loop, as far as a look tells.
+    pub(crate) fn has_loop(&self) -> bool {
+        fs::symlink_metadata(self.dir.join(LOOP)).is_ok() || self.is_held()
+    }
+
+    /// Whether a loop holds the session.
+    pub(crate) fn is_held(&self) -> bool {
+        self.custody.as_ref().is_some_and(|(custody, name)| custody.has(name))
+    }
+
+    /// The loop that holds the session.
+    pub(super) fn held(&self) -> Result<Option<HeldLoop>, StopError> {
+        let Some((custody, name)) = &self.custody else { return Ok(None) };
+        let Some(body) = custody.get_bytes(name, LOOP)? else { return Ok(None) };
+        parse_loop(&custody.path(name, LOOP), &body).map(Some)
+    }
+
+    /// The same, or the last one that is over. Anybody could write that one goes on.
+    pub(super) fn last(&self) -> Result<Option<HeldLoop>, StopError> {
+        if let Some(held) = self.held()? {
+            return Ok(Some(held));
+        }
+        let path = self.dir.join(LOOP);
+        let ended = read_regular(&path, LARGEST).ok().and_then(|bytes| parse_loop(&path, &bytes).ok());
+        Ok(ended.filter(|ended| !ended.is_active()))
+    }
+
+    /// Whether an earlier version started a loop here, which this one cannot continue. It is forgotten with that.
+    pub(super) fn had_old_loop(&self) -> bool {
+        self.custody.as_ref().is_some_and(|(custody, name)| custody.forget_old(name))
+    }
+
+    /// The last finding of the loop, over or not.
+    pub(super) fn finding(&self) -> Result<Option<Finding>, StopError> {
+        let Some((custody, name)) = &self.custody else { return Ok(None) };
+        let held = custody.get(name, FINDING)?;
+        Ok(held.or_else(|| custody.read_sealed(&self.dir.join(FINDING), FINDING)))
+    }
+
+    pub(super) fn journal(&self, held: &HeldLoop) -> Result<Option<LoopJournal>, StopError> {
+        self.custody.as_ref().map_or(Ok(None), |(custody, name)| LoopJournal::open(custody, name, &self.root, &held.run))
+    }
+
+    /// The loop with what its journal says.
+    pub(crate) fn seen(&self) -> Result<Option<SeenLoop>, StopError> {
+        let Some(held) = self.last()? else { return Ok(None) };
+        let state = match self.journal(&held)? {
+            Some(journal) => journal.state().clone(),
+            None => state_in(&self.root, &held),
+        };
+        let memory = self.custody.as_ref().map_or(Ok(None), |(custody, name)| Memory::read(custody, name))?;
+        let unaccepted = memory.map(|memory| memory.unaccepted()).unwrap_or_default();
+        Ok(Some(SeenLoop { held, state, unaccepted }))
+    }
+
+    /// Keeps what the gate counts. Losing it in a crash holds a session no longer than the limit; where it cannot be written, that is a
+    /// fault: a loop that cannot count would hold for ever.
+    pub(super) fn count(&self, held: &HeldLoop) -> Result<(), StopError> {
+        let (custody, name) = self.custody.as_ref().ok_or(StopError::NoSecret)?;
+        custody.put(name, LOOP, held, Durable::No)
+    }
+
+    /// The loop is over: what is left of it lies in the session's folder, and its journal among the runs.
+    pub(super) fn release(&self, held: &HeldLoop, status: LoopStatus) -> Result<(), StopError> {
+        if self.root.join(HOME).is_dir() {
+            let path = self.dir.join(LOOP);
+            let over = HeldLoop { status, ..held.clone() };
+            let text = serde_json::to_vec(&over).map_err(|source| StopError::Broken { path: path.clone(), source })?;
+            self.make_folder()?;
+            write_bytes(&path, &text)?;
+            // What was verified last stays known for as long as the files are the same. It is only a shortcut.
+            if let Some((custody, name)) = &self.custody {
+                let _ = fs::copy(custody.path(name, FINDING), self.dir.join(FINDING));
+            }
+        }
+        self.forget_loop()
+    }
+
+    /// The session is known from now on, whatever its hooks have recorded.
+    pub(super) fn make_folder(&self) -> Result<(), StopError> {
+        self.dir.parent().map_or(Ok(()), make)?;
+        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))
+    }
+
+    pub(super) fn forget_loop(&self) -> Result<(), StopError> {
+        self.custody.as_ref().map_or(Ok(()), |(custody, name)| custody.remove(name))
+    }
+
     /// Counts a fault without anything that could be broken; says how many there were in a row.
     pub(crate) fn count_fault(&self, active: bool) -> u32 {
         let count = |path: &Path| {
@@ -257,10 +361,11 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
 
 /// A link in the file's place is replaced, not followed; a loop has to survive a crash.
 fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
-    write_bytes(path, text_of(path, value)?.as_bytes())
+    let text = serde_json::to_vec(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
+    write_bytes(path, &text)
 }
 
-pub(super) fn write_bytes(path: &Path, text: &[u8]) -> Result<(), StopError> {
+fn write_bytes(path: &Path, text: &[u8]) -> Result<(), StopError> {
     replace_for_good(path, text).map_err(|source| file_error(path, source))
 }
 
@@ -278,4 +383,27 @@ pub(super) fn make(sessions: &Path) -> Result<(), StopError> {
 
 pub(super) fn file_error(path: &Path, source: io::Error) -> StopError {
     StopError::File { path: path.to_owned(), source }
+}
+
+fn parse_loop(path: &Path, bytes: &[u8]) -> Result<HeldLoop, StopError> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let broken = |source| StopError::Broken { path: path.to_owned(), source };
+    let Version { version } = serde_json::from_slice(bytes).map_err(broken)?;
+    if version > LOOP_VERSION {
+        return Err(StopError::Newer { path: path.to_owned(), version });
+    }
+    serde_json::from_slice(bytes).map_err(broken)
+}
+
+/// What the journal among the runs says of a loop that is over.
+fn state_in(root: &Path, held: &HeldLoop) -> State {
+    let mut state = State::default();
+    let journal = crate::store::Store::of(root).run(held.run.clone()).journal();
+    if let Ok(reader) = crate::store::JournalReader::open(&journal) {
+        reader.map_while(Result::ok).for_each(|recorded| verdone_core::machine::apply(&mut state, &recorded));
+    }
+    state
 }

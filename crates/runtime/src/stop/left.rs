@@ -1,4 +1,4 @@
-//! Copies of loops that nobody waits for any more: their project is gone, or nothing has happened in their session for long. `verdone
+//! Folders of loops that nobody waits for any more: their project is gone, or nothing has happened in their session for long. `verdone
 //! doctor` tells, `verdone prune` removes them.
 
 use std::ffi::OsString;
@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 use crate::regular::read_regular;
 
 use super::StopError;
-use super::custody::{Custody, PROJECT};
-use super::files::{file_error, remove};
+use super::custody::{Custody, LOOP, PROJECT};
+use super::files::file_error;
 
-/// Every Stop writes the copy.
+/// Every Stop writes into the folder.
 pub const FORGOTTEN_DAYS: u32 = 14;
 const DAY: Duration = Duration::from_hours(24);
 const LONGEST_PATH: u64 = 64 * 1024;
@@ -50,7 +50,7 @@ impl LeftLoops {
             if gone && all.iter().all(is_old) {
                 found.folders.push(folder);
             }
-            found.copies.extend(all.into_iter().filter(|path| path.extension().is_some_and(|end| end == "json")).filter(is_old));
+            found.copies.extend(all.into_iter().filter(|path| path.is_dir() && is_old(&path.join(LOOP))));
         }
         found
     }
@@ -61,8 +61,10 @@ impl LeftLoops {
 
     pub(crate) fn remove(&self) -> Result<(), StopError> {
         for copy in &self.copies {
-            remove(copy)?;
-            let _ = fs::remove_file(copy.with_extension("faults"));
+            fs::remove_dir_all(copy).map_err(|source| file_error(copy, source))?;
+            let mut faults = copy.clone().into_os_string();
+            faults.push(".faults");
+            let _ = fs::remove_file(faults);
         }
         let gone = |folder: &PathBuf| fs::remove_dir_all(folder).map_err(|source| file_error(folder, source));
         self.folders.iter().try_for_each(gone)
@@ -87,34 +89,42 @@ mod tests {
     fn copies_of_gone_projects_go_after_a_day_and_those_of_this_one_after_two_weeks_of_silence() {
         let temp = tempfile::tempdir().unwrap();
         let (loops, now) = (temp.path().join("loops"), SystemTime::now());
-        let copy = |folder: &str, name: &str, days: u32| {
+        let age = |path: &Path, days: u32| fs::File::open(path).unwrap().set_modified(now - DAY * days).unwrap();
+        let file = |folder: &str, name: &str, days: u32| {
             let path = loops.join(folder).join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, temp.path().join(folder).as_os_str().as_encoded_bytes()).unwrap();
-            fs::File::open(&path).unwrap().set_modified(now - DAY * days).unwrap();
+            age(&path, days);
+        };
+        let copy = |folder: &str, session: &str, days: u32| {
+            file(folder, &format!("{session}/{LOOP}"), days);
+            age(&loops.join(folder).join(session), days);
         };
         for there in ["own", "other"] {
             fs::create_dir(temp.path().join(there)).unwrap();
         }
         for (folder, days) in [("own", 15), ("other", 90), ("gone", 2), ("away", 0), ("unknown", 90)] {
-            copy(folder, "s1.json", days);
-            copy(folder, "s1.faults", days);
+            copy(folder, "s1", days);
+            file(folder, "s1.faults", days);
             if folder != "unknown" {
-                copy(folder, PROJECT, days);
+                file(folder, PROJECT, days);
             }
         }
-        copy("own", "s2.json", 13);
+        copy("own", "s2", 13);
         let left = || {
             let all = paths_in(&loops).into_iter().flat_map(|folder| paths_in(&folder));
             let mut names: Vec<String> = all.map(|path| path.strip_prefix(&loops).unwrap().display().to_string()).collect();
-            names.retain(|name| name.ends_with(".json"));
+            names.retain(|name| !name.ends_with(PROJECT));
             names.sort();
             names
         };
         let found = LeftLoops::find(&loops.join("own"), now);
         assert_eq!(found.count(), 2);
         found.remove().unwrap();
-        assert_eq!(left(), ["away/s1.json", "other/s1.json", "own/s2.json", "unknown/s1.json"]);
+        assert_eq!(
+            left(),
+            ["away/s1", "away/s1.faults", "other/s1", "other/s1.faults", "own/s2", "unknown/s1", "unknown/s1.faults"]
+        );
         assert!(!loops.join("gone").exists() && LeftLoops::find(&loops.join("own"), now).count() == 0);
     }
 }

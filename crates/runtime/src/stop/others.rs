@@ -1,20 +1,20 @@
 //! Ends that are not the end of a turn: a subagent, a task, a teammate. Only in sessions that a loop holds.
 
-use verdone_core::check::{CheckOrigin, CheckRun, Stage};
+use verdone_core::check::{CheckOrigin, Stage};
 use verdone_core::debris;
 use verdone_core::hook::HookInput;
 use verdone_core::stop::{
-    BlockCause, Held, Holder, Litter, LoopState, Open, StopDecision, StopFacts, Work, Yield, debris_words, decide, early,
+    BlockCause, Held, HeldLoop, Holder, Litter, Open, StopDecision, StopFacts, Work, Yield, debris_words, decide, early,
 };
 
-use crate::plan_file::{PlanFile, PlanLocation};
+use crate::plan_file::PlanLocation;
 use crate::regular::read_regular;
 use crate::signal::Signals;
 use crate::site::gates;
 
-use super::look::source;
-use super::verify::{Ask, Seen, verdict};
-use super::{Gate, Judged, StopError, Trace, tree};
+use super::ask::{Answered, Request, Wanted, Worker};
+use super::worker::folder_of_agent;
+use super::{Gate, Judged, StopError, Trace, tree, turn};
 
 /// Larger files were not written by hand.
 const LARGEST: u64 = 1024 * 1024;
@@ -22,7 +22,7 @@ const LARGEST: u64 = 1024 * 1024;
 /// A subagent: its tasks, what it left in the code, and the gates that are quick.
 pub(super) fn subagent(
     gate: &Gate<'_>,
-    state: Option<LoopState>,
+    state: Option<HeldLoop>,
     input: &HookInput<'_>,
     active: bool,
     judging: impl FnOnce() -> Signals,
@@ -36,26 +36,35 @@ pub(super) fn subagent(
     if !debris.is_empty() {
         open.missing.push((BlockCause::Debris, debris_words(&debris)));
     }
-    let ours = match &state.plan {
-        Some(plan) => PlanFile::open(PlanLocation::of(plan.into()))?.protected_paths(),
-        None => Vec::new(),
-    };
-    let tree = tree::look(gate.root, gate.top, &ours)?;
+    let files = state.plan.as_ref().map(|plan| PlanLocation::of(plan.into()).files()).unwrap_or_default();
+    let tree = tree::look(gate.root, gate.top, &files)?;
     let mut trace = Trace { tree: Some(tree.key.clone()), ..Trace::default() };
-    let quick: Vec<_> =
-        gates(gate.config).into_iter().filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness)).collect();
+    let quick: Vec<String> = gates(gate.config)
+        .into_iter()
+        .filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness))
+        .map(|check| check.name)
+        .collect();
     let mut work = None;
     if !quick.is_empty() {
-        let ask = Ask::of(gate.config, (gate.root, gate.top), &tree, &quick, ours);
-        match verdict(&gate.files.agent_dir(agent)?, &ask, !active, gate.config.stop.wait.duration(), &signals)? {
-            Seen::Ended { verdict, cached } => {
-                trace.verdict = Some(source(cached));
-                open.failed = verdict.runs.into_iter().filter(CheckRun::blocks).collect();
+        let (custody, name) = gate.files.custody.as_ref().ok_or(StopError::NoSecret)?;
+        let request = Request {
+            question: turn::question(&tree.key, state.plan.as_deref().map(std::path::Path::new)),
+            session: gate.session.to_owned(),
+            name: name.clone(),
+            what: Wanted::QuickGates,
+        };
+        let folder = folder_of_agent(name, agent);
+        let worker = Worker { root: gate.root, custody, folder: &folder };
+        match worker.ask(&request, |_| active, gate.config.stop.wait.duration(), &signals)? {
+            Answered::Found { finding, cached } => {
+                trace.verdict = Some(if cached { "cached" } else { "ran" });
+                if let Work::Open(found) = finding.work {
+                    open.failed.extend(found.failed);
+                }
             }
-            Seen::Running { seconds } => {
+            Answered::Running { seconds } => {
                 trace.verdict = Some("running");
-                let checks = quick.iter().map(|check| check.name.clone()).collect();
-                work = Some(Work::Verifying { checks, seconds, waits: 0 });
+                work = Some(Work::Verifying { checks: quick.clone(), seconds, waits: 0 });
             }
         }
     }
@@ -67,7 +76,7 @@ pub(super) fn subagent(
     // The client's word on whether it was held before is not reliable for subagents.
     let same = if is_done { 0 } else { gate.files.count_agent(agent)? };
     let held = Held { same, goes_on: "verdone".to_owned(), ..Held::default() };
-    let facts = StopFacts { active, work, ..facts(Holder::Loop(held)) };
+    let facts = StopFacts { active, work, ..StopFacts::of(Holder::Loop(held)) };
     let decision = if is_done {
         let why = early(&facts, &gate.config.stop).unwrap_or(Yield::NothingLeft { gates: quick.len() });
         StopDecision::Yield { why }
@@ -80,7 +89,7 @@ pub(super) fn subagent(
 /// A task is not complete while what was added for it is not finished.
 pub(super) fn task(
     gate: &Gate<'_>,
-    state: Option<LoopState>,
+    state: Option<HeldLoop>,
     judging: impl FnOnce() -> Signals,
 ) -> Result<Option<Judged>, StopError> {
     refuse(gate, state, judging, None, |found| found.debris.blocking)
@@ -89,7 +98,7 @@ pub(super) fn task(
 /// A teammate does not idle while what it used to find a fault is still there.
 pub(super) fn teammate(
     gate: &Gate<'_>,
-    state: Option<LoopState>,
+    state: Option<HeldLoop>,
     name: &str,
     judging: impl FnOnce() -> Signals,
 ) -> Result<Option<Judged>, StopError> {
@@ -99,7 +108,7 @@ pub(super) fn teammate(
 /// `teammate` is held only so often: nobody else would let it idle.
 fn refuse(
     gate: &Gate<'_>,
-    state: Option<LoopState>,
+    state: Option<HeldLoop>,
     judging: impl FnOnce() -> Signals,
     teammate: Option<&str>,
     counts: fn(&Litter) -> bool,
@@ -107,7 +116,7 @@ fn refuse(
     let Some(state) = state else { return Ok(None) };
     judging();
     let found: Vec<Litter> = litter(gate, &state)?.into_iter().filter(counts).collect();
-    let facts = facts(Holder::Loop(Held::default()));
+    let facts = StopFacts::of(Holder::Loop(Held::default()));
     let times = match teammate.filter(|_| !found.is_empty()) {
         Some(name) => gate.files.count_agent(&format!("teammate {name}"))?,
         None => 0,
@@ -124,9 +133,9 @@ fn refuse(
 }
 
 /// What is left in lines that were added since the loop began.
-fn litter(gate: &Gate<'_>, state: &LoopState) -> Result<Vec<Litter>, StopError> {
-    let added = tree::git(gate.top)?.added_lines(state.base.head.as_ref())?;
-    let own = state.plan.as_ref().and_then(|plan| std::path::Path::new(plan).strip_prefix(gate.top).ok().map(ToOwned::to_owned));
+fn litter(gate: &Gate<'_>, held: &HeldLoop) -> Result<Vec<Litter>, StopError> {
+    let added = tree::git(gate.top)?.added_lines(held.base.head.as_ref())?;
+    let own = held.plan.as_ref().and_then(|plan| std::path::Path::new(plan).strip_prefix(gate.top).ok().map(ToOwned::to_owned));
     let theirs = added.iter().filter(|file| own.as_deref() != Some(std::path::Path::new(&file.path)));
     let mut found = Vec::new();
     for file in theirs {
@@ -137,17 +146,4 @@ fn litter(gate: &Gate<'_>, state: &LoopState) -> Result<Vec<Litter>, StopError> 
         found.extend(all.into_iter().map(|debris| Litter { path: file.path.clone(), debris }));
     }
     Ok(found)
-}
-
-fn facts(holder: Holder) -> StopFacts {
-    StopFacts {
-        holder,
-        active: false,
-        background: Vec::new(),
-        paused: false,
-        api_error: None,
-        context: None,
-        notes: Vec::new(),
-        work: Work::Unknown,
-    }
 }

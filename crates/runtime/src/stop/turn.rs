@@ -1,31 +1,36 @@
-//! The end of a turn in a session that a loop holds: what was seen is decided about, and what the loop remembers of it.
+//! The end of a turn in a session that a loop holds: the finding of the worker is decided about, and the gate counts. Nothing here
+//! writes to git or the journal.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 use verdone_core::hook::HookInput;
-use verdone_core::plan::progress::{LoopState as ProgressState, LoopStatus};
+use verdone_core::id::digest;
+use verdone_core::plan::progress::{LoopState as ProgressState, LoopStatus as ProgressStatus};
 use verdone_core::stop::{
-    BlockCause, Held, Holder, LoopState, LoopStatusName, OnContext, Open, Same, StopDecision, StopFacts, StopSettings, Work,
+    BlockCause, Finding, Held, HeldLoop, Holder, LoopStatus, OnContext, Open, Same, StopDecision, StopFacts, StopSettings, Work,
     Yield, decide, early, reasons_of,
 };
 
-use crate::plan_file::PlanFile;
+use crate::plan_file::{PlanFile, PlanLocation};
 use crate::process::start_detached;
 use crate::project::HOME;
+use crate::regular::read_regular;
 use crate::signal::Signals;
 use crate::site::shown;
 
-use super::look::Looker;
-use super::{Gate, Judged, PAUSE, StopError, Trace, ralph, transcript};
+use super::ask::{Answered, Request, Wanted, Worker};
+use super::files::{LARGEST, file_error};
+use super::{Gate, Judged, PAUSE, StopError, Trace, ralph, transcript, tree};
 
 /// What the client says, and what is known of the session's loop.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     pub(super) active: bool,
     pub(super) background: Option<&'a str>,
-    pub(super) state: Option<LoopState>,
+    pub(super) held: Option<HeldLoop>,
     pub(super) notes: Vec<String>,
 }
 
@@ -35,106 +40,142 @@ pub(super) fn judge(
     asked: Asked<'_>,
     judging: impl FnOnce() -> Signals,
 ) -> Result<Judged, StopError> {
-    let Asked { active, background, state, notes } = asked;
+    let Asked { active, background, held, notes } = asked;
     let other = ralph::holds(gate);
-    let holder = match (&state, other.is_empty()) {
-        (Some(state), _) if state.is_active() => Holder::Loop(held(gate, state)),
+    let holder = match (&held, other.is_empty()) {
+        (Some(held), _) if held.is_active() => Holder::Loop(numbers(gate, held)),
         (Some(_) | None, false) => Holder::OtherTool,
-        (Some(state), true) => Holder::Ended(state.status),
+        (Some(held), true) => Holder::Ended(held.status),
         (None, true) => Holder::Nobody,
     };
-    let mut facts = StopFacts {
-        holder,
-        active,
-        background: Vec::new(),
-        paused: false,
-        api_error: None,
-        context: None,
-        notes,
-        work: Work::Unknown,
-    };
+    let mut facts = StopFacts { active, notes, ..StopFacts::of(holder) };
     let settings = &gate.config.stop;
     if !matches!(facts.holder, Holder::Nobody | Holder::Ended(_)) {
         let tail = transcript::tail(input);
         facts.background = live(background);
-        facts.paused = std::fs::symlink_metadata(gate.root.join(HOME).join(PAUSE)).is_ok();
+        facts.paused = fs::symlink_metadata(gate.root.join(HOME).join(PAUSE)).is_ok();
         facts.api_error = tail.api_error;
         facts.context = tail.context;
     }
-    let state = state.filter(LoopState::is_active);
+    let held = held.filter(HeldLoop::is_active);
     if let Some(why) = early(&facts, settings) {
-        if let Some(mut state) = state.filter(|_| !matches!(why, Yield::Background { .. })) {
-            state.let_go = Some(why.words());
-            gate.files.put_counters(&state)?;
+        if let Some(mut held) = held.filter(|_| !matches!(why, Yield::Background { .. })) {
+            held.gate.let_go = Some(why.words());
+            gate.files.count(&held)?;
         }
         return Ok((facts, StopDecision::Yield { why }, Trace::default()));
     }
     let signals = judging();
-    let missing = |why: &String| (BlockCause::OtherTool, why.clone());
-    let Some(mut state) = state else {
-        facts.work = Work::Open(Open { missing: other.iter().map(missing).collect(), ..Open::default() });
+    let missing: Vec<(BlockCause, String)> = other.into_iter().map(|why| (BlockCause::OtherTool, why)).collect();
+    let Some(mut held) = held else {
+        facts.work = Work::Open(Open { missing, ..Open::default() });
         let decision = decide(&facts, settings);
         return Ok((facts, decision, Trace::default()));
     };
-    let waits = state.waits;
-    let seen = Looker {
-        gate,
-        state: &mut state,
-        other: other.iter().map(missing).collect(),
-        notes: Vec::new(),
-        alarms: Vec::new(),
-        // A Stop that waited in vain told nobody: what came of it meanwhile is told before it is run again.
-        renew: !active && waits == 0,
-        signals: &signals,
-    };
-    let looked = seen.look();
+    let files = held.plan.as_ref().map(|plan| PlanLocation::of(plan.into()).files()).unwrap_or_default();
+    let tree = tree::look(gate.root, gate.top, &files)?;
+    let tasks = gate.files.open_tasks(None);
+    let held_open = !tasks.is_empty() || !missing.is_empty();
+    let answered = ask(gate, &held, &tree.key, held_open, active, &signals);
     if !gate.files.is_held() {
         // The user ended the loop meanwhile, and with it the verification.
-        let why = Yield::Ended(LoopStatusName::Stopped);
+        let why = Yield::Ended(LoopStatus::Stopped);
         return Ok((facts, StopDecision::Yield { why }, Trace::default()));
     }
-    let looked = looked?;
-    facts.work = looked.work;
-    facts.notes.extend(looked.notes);
-    if let (Work::Open(open), Holder::Loop(held)) = (&facts.work, &mut facts.holder) {
-        held.same = state.count_same(&looked.tree.key, &reasons_of(open));
+    let mut trace = Trace { tree: Some(tree.key.clone()), verdict: Some("running") };
+    facts.work = match answered? {
+        Answered::Running { seconds } => {
+            let checks = crate::site::gates(gate.config).into_iter().map(|check| check.name).collect();
+            Work::Verifying { checks, seconds, waits: held.gate.waits }
+        }
+        Answered::Found { finding, cached } => {
+            trace.verdict = Some(if cached { "cached" } else { "ran" });
+            held.gate.told = Some(finding.at.clone());
+            facts.notes.extend(finding.notes);
+            with_tasks(finding.work, missing, tasks)
+        }
+    };
+    if let (Work::Open(open), Holder::Loop(numbers)) = (&facts.work, &mut facts.holder) {
+        numbers.same = held.gate.count_same(&tree.key, &reasons_of(open));
     }
-    let spawns = settings.on_context == OnContext::Spawn && looked.tree.clean && state.plan.is_some();
+    let spawns = settings.on_context == OnContext::Spawn && tree.clean && held.plan.is_some();
     let on_context = if spawns { OnContext::Spawn } else { OnContext::Yield };
     let decision = decide(&facts, &StopSettings { on_context, ..settings.clone() });
-    keep(gate, &mut state, &facts, &decision, looked.plan)?;
-    Ok((facts, decision, Trace { tree: Some(looked.tree.key), verdict: looked.verdict, alarms: looked.alarms }))
+    keep(gate, &mut held, &facts, &decision)?;
+    Ok((facts, decision, trace))
 }
 
-/// What the loop remembers of a decision, and what else follows from it.
-fn keep(
+/// The same for the same files and the same plan.
+pub(super) fn question(key: &str, plan: Option<&Path>) -> String {
+    let files = plan.map(|plan| PlanLocation::of(plan.to_owned()).files()).unwrap_or_default();
+    // Progress is what we write there ourselves.
+    let is_progress =
+        |path: &&std::path::PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("progress"));
+    let texts = files.iter().filter(|path| !is_progress(path)).map(|path| read_regular(path, LARGEST).map(|text| digest(&text)));
+    let texts: Vec<String> = texts.map(Result::unwrap_or_default).collect();
+    digest(format!("{key}\0{}", texts.join("\0")).as_bytes())
+}
+
+fn ask(
     gate: &Gate<'_>,
-    state: &mut LoopState,
-    facts: &StopFacts,
-    decision: &StopDecision,
-    plan: Option<PlanFile>,
-) -> Result<(), StopError> {
-    let mut progress = ProgressState::InProgress;
-    let marked = if let Work::Open(open) = &facts.work { open.marked.is_some() } else { true };
-    match decision {
-        StopDecision::Block { cause: BlockCause::Verifying, .. } => state.waits += 1,
-        StopDecision::Block { .. } => {
-            (state.blocks, state.waits, state.let_go) = (state.blocks + 1, 0, None);
+    held: &HeldLoop,
+    key: &str,
+    held_open: bool,
+    active: bool,
+    signals: &Signals,
+) -> Result<Answered, StopError> {
+    let (custody, name) = gate.files.custody.as_ref().ok_or(StopError::NoSecret)?;
+    let request = Request {
+        question: question(key, held.plan.as_deref().map(Path::new)),
+        session: gate.session.to_owned(),
+        name: name.clone(),
+        what: Wanted::Turn { held_open },
+    };
+    // A Stop that waited in vain said nothing to anybody: what came of it meanwhile is told before it is asked again.
+    let renew = !active && held.gate.waits == 0;
+    let is_enough = |finding: &Finding| {
+        let is_told = held.gate.told.as_ref() == Some(&finding.at);
+        // What was red is run again for a new prompt: the user may have put something right outside of the files.
+        let holds = match &finding.work {
+            Work::Open(open) => open.failed.is_empty() || !renew,
+            Work::Complete { .. } => held_open,
+            Work::Unknown | Work::Blocked { .. } | Work::Nothing { .. } | Work::Verifying { .. } => false,
+        };
+        !is_told || (finding.stands && holds)
+    };
+    let worker = Worker { root: gate.root, custody, folder: name };
+    worker.ask(&request, is_enough, gate.config.stop.wait.duration(), signals)
+}
+
+/// What else is open holds a session whose stories are done.
+fn with_tasks(work: Work, missing: Vec<(BlockCause, String)>, tasks: Vec<String>) -> Work {
+    match work {
+        Work::Open(mut open) => {
+            open.missing.extend(missing);
+            Work::Open(Open { tasks, ..open })
         }
+        Work::Complete { .. } if !missing.is_empty() || !tasks.is_empty() => {
+            Work::Open(Open { missing, tasks, ..Open::default() })
+        }
+        other
+        @ (Work::Complete { .. } | Work::Blocked { .. } | Work::Nothing { .. } | Work::Verifying { .. } | Work::Unknown) => other,
+    }
+}
+
+/// What the gate counts, and what else follows from a decision.
+fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &StopDecision) -> Result<(), StopError> {
+    let mut progress = ProgressState::InProgress;
+    let count = &mut held.gate;
+    match decision {
+        StopDecision::Block { cause: BlockCause::Verifying, .. } => count.waits += 1,
+        StopDecision::Block { .. } => (count.blocks, count.waits, count.let_go) = (count.blocks + 1, 0, None),
         StopDecision::Yield { why } => {
-            state.waits = 0;
-            state.let_go = Some(why.words());
-            state.status = why.ends_loop().unwrap_or(state.status);
+            (count.waits, count.let_go) = (0, Some(why.words()));
             match why {
-                Yield::Same { .. } => state.same = Same::default(),
+                Yield::Same { .. } => count.same = Same::default(),
                 Yield::Complete { .. } => progress = ProgressState::Complete,
-                Yield::Limit { .. } => {
-                    let open = if let Work::Open(open) = &facts.work { Some(open) } else { None };
-                    let story = open.and_then(|open| open.story.as_ref()).map(|story| story.id.as_str().into());
-                    let later = open.into_iter().flat_map(|open| open.stories.iter().map(|(id, _)| id.clone()));
-                    progress = ProgressState::ReachedLimit { remaining: story.into_iter().chain(later).collect() };
-                }
-                Yield::Context { spawn: true, .. } => spawn_run(gate, state)?,
+                Yield::Limit { .. } => progress = ProgressState::ReachedLimit { remaining: remaining(facts) },
+                Yield::Context { spawn: true, .. } => spawn_run(gate, held)?,
                 Yield::Foreign
                 | Yield::Off
                 | Yield::Ended(_)
@@ -144,6 +185,7 @@ fn keep(
                 | Yield::Paused
                 | Yield::HeldOnce
                 | Yield::Context { .. }
+                | Yield::Blocked { .. }
                 | Yield::StillVerifying { .. }
                 | Yield::Fault { .. }
                 | Yield::NothingLeft { .. }
@@ -151,40 +193,66 @@ fn keep(
             }
         }
     }
-    if let Some(mut plan) = plan {
-        let max_iterations = (state.max_blocks > 0).then_some(state.max_blocks);
-        plan.record_status(&LoopStatus { iteration: state.blocks, max_iterations, state: progress })?;
+    record_progress(held, progress)?;
+    let ended =
+        if let StopDecision::Yield { why } = decision { why.ends_loop().map(|status| (status, why.words())) } else { None };
+    let Some((status, reason)) = ended else { return gate.files.count(held) };
+    // What is complete or blocked was ended by the worker that found it so.
+    if !matches!(facts.work, Work::Complete { .. } | Work::Blocked { .. }) {
+        let (custody, name) = gate.files.custody.as_ref().ok_or(StopError::NoSecret)?;
+        let what = Wanted::End { status, reason };
+        let request = Request { question: String::new(), session: gate.session.to_owned(), name: name.clone(), what };
+        Worker { root: gate.root, custody, folder: name }.end(&request)?;
     }
-    if state.status == LoopStatusName::Complete {
+    if status == LoopStatus::Complete {
         gate.loops.forget_incomplete()?;
-        state.incomplete = None;
+        held.gate.incomplete = None;
     }
-    if marked || !state.is_active() { gate.files.put(state) } else { gate.files.put_counters(state) }
+    gate.files.release(held, status)
 }
 
-/// A run of its own goes on with the plan, in the background.
-fn spawn_run(gate: &Gate<'_>, state: &LoopState) -> Result<(), StopError> {
-    let log = gate.files.dir.join("run.log");
-    let file = std::fs::File::create(&log).map_err(|source| super::files::file_error(&log, source))?;
-    let plan = state.plan.clone().unwrap_or_default();
-    let arguments = [OsString::from("run"), OsString::from(plan)];
-    start_detached(&arguments, gate.root, Some(file)).map_err(|source| super::files::file_error(&log, source))?;
+fn remaining(facts: &StopFacts) -> Vec<verdone_core::id::StoryId> {
+    let Work::Open(open) = &facts.work else { return Vec::new() };
+    let story = open.story.as_ref().map(|story| story.id.as_str().into());
+    story.into_iter().chain(open.stories.iter().map(|(id, _)| id.clone())).collect()
+}
+
+/// The header of `progress.txt`, where the plan has one.
+fn record_progress(held: &HeldLoop, state: ProgressState) -> Result<(), StopError> {
+    let Some(plan) = held.plan.as_ref().filter(|plan| has_progress(plan)) else { return Ok(()) };
+    let max_iterations = (held.max_blocks > 0).then_some(held.max_blocks);
+    let status = ProgressStatus { iteration: held.gate.blocks, max_iterations, state };
+    PlanFile::open(PlanLocation::of(plan.into()))?.record_status(&status)?;
     Ok(())
 }
 
-fn held(gate: &Gate<'_>, state: &LoopState) -> Held {
-    let goes_on = match &state.plan {
+fn has_progress(plan: &str) -> bool {
+    Path::new(plan).with_file_name("progress.txt").is_file()
+}
+
+/// A run continues with the plan, in the background.
+fn spawn_run(gate: &Gate<'_>, held: &HeldLoop) -> Result<(), StopError> {
+    let log = gate.files.dir.join("run.log");
+    let failed = |source| file_error(&log, source);
+    fs::create_dir_all(&gate.files.dir).map_err(failed)?;
+    let file = fs::File::create(&log).map_err(failed)?;
+    let arguments = [OsString::from("run"), OsString::from(held.plan.clone().unwrap_or_default())];
+    start_detached(&arguments, gate.root, Some(file)).map_err(failed)?;
+    Ok(())
+}
+
+fn numbers(gate: &Gate<'_>, held: &HeldLoop) -> Held {
+    let goes_on = match &held.plan {
         Some(plan) => format!("verdone run {}", shown(Path::new(plan), gate.root)),
         None => "verdone loop start".to_owned(),
     };
-    let beside = state.plan.as_ref().map(|plan| Path::new(plan).with_file_name("progress.txt"));
     Held {
-        task: state.task.clone(),
-        blocks: state.blocks,
-        max_blocks: state.max_blocks,
+        task: held.task.clone(),
+        blocks: held.gate.blocks,
+        max_blocks: held.max_blocks,
         same: 0,
         goes_on,
-        has_progress: beside.is_some_and(|path| path.is_file()),
+        has_progress: held.plan.as_deref().is_some_and(has_progress),
     }
 }
 

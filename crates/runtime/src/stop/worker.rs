@@ -1,57 +1,62 @@
-//! The process that verifies for the gate: it outlives the hook that asked, runs the checks, looks for tampering, commits where that is
-//! asked for, and leaves a sealed verdict.
+//! The process that verifies for the gate. It outlives the hook that asked, is the only one that writes the loop's journal and git, and
+//! leaves a finding.
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use verdone_core::check::{Check, CheckRun, Where, all_green};
+use jiff::Timestamp;
+use verdone_core::check::{CheckOrigin, Stage};
 use verdone_core::finish::StopSignal;
-use verdone_core::id::{Oid, StoryId};
-use verdone_core::proof::AsBefore;
-use verdone_core::redact::Redactor;
-use verdone_core::tamper::{Alarm, Response};
+use verdone_core::id::{StoryId, encode_component};
+use verdone_core::machine::Phase;
+use verdone_core::span::Span;
+use verdone_core::stop::{BlockCause, Finding, HeldLoop, LoopStatus, Open, Work, stands};
+use verdone_core::verify::{Outcome, Surface, VerifyJob};
 
-use crate::check_runner::{CheckContext, CleanPlaces, Guarded, Ways, run_checks};
-use crate::clean_tree::CleanTree;
-use crate::git::{Git, GitError};
-use crate::known_files::KnownFiles;
-use crate::process::{own_session, redactor_from_environment};
-use crate::same_checks::SameChecks;
-use crate::seal::Seal;
+use crate::fault;
+use crate::process::own_session;
+use crate::project::{HOME, Project, find_git_top};
 use crate::signal::Signals;
-use crate::site;
+use crate::site::gates;
+use crate::verify::Verification;
 
-use super::alarms::{sight_of, unread};
-use super::commit::{self, Committed, Tools, commit};
+use super::ask::{LOCK, NAP, PATIENCE, REQUEST, Request, Wanted, lock_file};
+use super::custody::{Custody, Durable, FINDING, LOOP};
+use super::drive::{Driver, Parts, Quiet, Step};
 use super::files::file_error;
-use super::same::SameAsk;
-use super::verify::{Ask, LOCK, NAP, PATIENCE, Verdict, answered, lock_file, put, requested};
-use super::{StopError, tree};
+use super::journal::LoopJournal;
+use super::memory::Memory;
+use super::plan::LoopPlan;
+use super::{StopError, turn};
 
 /// The hidden first argument of the binary.
 pub const ARGUMENT: &str = "stop-verify";
-/// Checks may change what they check this often before they have to settle.
-const ROUNDS: usize = 3;
 
-/// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it.
+/// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it: the project, and the folder of the loop.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     own_session();
-    let [dir] = arguments else { return ExitCode::from(2) };
-    match work(Path::new(dir)) {
+    let [root, folder] = arguments else { return ExitCode::from(2) };
+    let Some(folder) = folder.to_str() else { return ExitCode::from(2) };
+    if std::env::var(fault::VARIABLE).is_ok_and(|value| fault::arm(&value).is_err()) {
+        return ExitCode::from(2);
+    }
+    match work(Path::new(root), folder) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever waits sees that there is no verdict.
+        // Whoever waits sees that there is no finding.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn work(dir: &Path) -> Result<(), StopError> {
-    let lock = lock_file(dir).map_err(|source| file_error(dir, source))?;
+fn work(root: &Path, folder: &str) -> Result<(), StopError> {
+    let custody = Custody::of(root).ok_or(StopError::NoSecret)?;
+    let dir = custody.dir().join(folder);
+    let lock = lock_file(&dir).map_err(|source| file_error(&dir, source))?;
     // A look at the lock takes it for a moment.
     let began = Instant::now();
     while lock.try_lock().is_err() {
@@ -60,23 +65,48 @@ fn work(dir: &Path) -> Result<(), StopError> {
         }
         thread::sleep(NAP);
     }
-    fs::write(dir.join(LOCK), std::process::id().to_string()).map_err(|source| file_error(dir, source))?;
-    let Some((ask, seal)) = requested(dir)? else { return Ok(()) };
+    fs::write(dir.join(LOCK), std::process::id().to_string()).map_err(|source| file_error(&dir, source))?;
+    let Some(request) = custody.get::<Request>(folder, REQUEST)? else { return Ok(()) };
+    let Some(held) = custody.get::<HeldLoop>(&request.name, LOOP)? else { return Ok(()) };
+    let name = request.name.clone();
+    let mut journal = LoopJournal::open(&custody, &name, root, &held.run)?.ok_or(StopError::NoVerdict)?;
+    if let Wanted::End { status, reason } = &request.what {
+        return journal.end(status.finish(), reason);
+    }
+    journal.belongs_to(&request.session)?;
     let signals = Signals::install().unwrap_or_else(|_| Signals::none());
-    let overdue = deadline(&ask, &signals);
-    fs::create_dir_all(dir.join("checks")).map_err(|source| file_error(dir, source))?;
-    let guarded = Guarded::begin(ask.grace.duration());
-    let git = guarded.git(Git::open(&ask.root)?);
-    let redactor = redactor_from_environment(&[]);
-    let worker = Worker { dir, ask: &ask, seal: &seal, signals: &signals, overdue: &overdue, guarded, git, redactor };
-    let Some(verdict) = worker.verdict()? else { return Ok(()) };
-    put(&dir.join(ask.slot()), &seal, ask.slot(), &verdict)
+    let memory = Memory::read(&custody, &name)?.unwrap_or_default();
+    let git_top = find_git_top(root).map_err(|error| StopError::Settings(error.to_string()))?;
+    // The folder of the loop's start, whatever is left of its `.verdone/`.
+    let config_path = root.join(HOME).join("config.toml");
+    let project = Project { root: root.to_owned(), git_top, start: root.to_owned(), config_path, ralph_root: None };
+    let plan = LoopPlan::open(&held)?;
+    let limit = deadline_of(&held, &journal);
+    let overdue = deadline(limit, &signals);
+    let parts = Parts { project, session: request.session.clone(), held, journal, memory, plan, signals };
+    let mut driver = Driver::new(parts)?;
+    let finding = match request.what {
+        Wanted::QuickGates => quick_gates(&mut driver)?,
+        Wanted::Turn { held_open } => {
+            let found = one_turn(&mut driver, &request.question, held_open, (&overdue, limit));
+            driver.memory.keep(&custody, &name)?;
+            found?
+        }
+        Wanted::End { .. } => return Ok(()),
+    };
+    custody.put(folder, FINDING, &finding, Durable::Yes)
+}
+
+/// As long as all of the stories may take one by one, where the last look at them can come.
+fn deadline_of(held: &HeldLoop, journal: &LoopJournal) -> Span {
+    let done = u32::try_from(journal.state().results.len()).unwrap_or(u32::MAX);
+    held.settings.config.stop.verify_deadline.times(done.saturating_add(1))
 }
 
 /// When all of it has to be over, the checks are ended like by a signal.
-fn deadline(ask: &Ask, signals: &Signals) -> Arc<AtomicBool> {
+fn deadline(limit: Span, signals: &Signals) -> Arc<AtomicBool> {
     let overdue = Arc::new(AtomicBool::new(false));
-    if let Some(limit) = ask.deadline.limit() {
+    if let Some(limit) = limit.limit() {
         let (signals, flag) = (signals.clone(), Arc::clone(&overdue));
         // Without the thread every check still has its own limit.
         let _ = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
@@ -88,214 +118,102 @@ fn deadline(ask: &Ask, signals: &Signals) -> Arc<AtomicBool> {
     overdue
 }
 
-struct Worker<'a> {
-    dir: &'a Path,
-    ask: &'a Ask,
-    seal: &'a Seal,
-    signals: &'a Signals,
-    overdue: &'a AtomicBool,
-    guarded: Guarded,
-    git: Git,
-    redactor: Redactor,
+fn one_turn(
+    driver: &mut Driver,
+    asked: &str,
+    held_open: bool,
+    (overdue, limit): (&AtomicBool, Span),
+) -> Result<Finding, StopError> {
+    let before = driver.state().results.clone();
+    let seen = question(driver)?;
+    driver.look_at_plan()?;
+    let step = match driver.resume(held_open) {
+        Err(StopError::CalledOff) if overdue.load(Ordering::SeqCst) => {
+            let why = format!("The verification did not end within {limit}");
+            let open = Open { missing: vec![(BlockCause::CheckFailed, why)], ..driver.open() };
+            Some(Step::Hold { work: Work::Open(open), stands: true })
+        }
+        step => step?,
+    };
+    driver.refresh()?;
+    let (mut work, stands) = match step {
+        Some(Step::Hold { work, stands }) => (work, stands),
+        Some(Step::Input(_)) | None => standing(driver),
+    };
+    if let Work::Open(open) = &mut work {
+        let settled = driver.state().results.iter().filter(|(story, result)| before.get(story) != Some(result));
+        open.settled = settled.map(|(story, result)| (story.clone(), *result)).collect();
+    }
+    Ok(Finding {
+        at: format!("{} {}", Timestamp::now(), std::process::id()),
+        // Files that changed since the hook looked are another question.
+        asked: if seen == asked { seen } else { String::new() },
+        after: question(driver)?,
+        tree: driver.key()?,
+        stands: stands && !matches!(&work, Work::Open(open) if !open.settled.is_empty()),
+        work,
+        notes: driver.notes.clone(),
+        report: driver.report.clone().map(Box::new),
+    })
 }
 
-impl Worker<'_> {
-    /// Nothing where somebody called it off.
-    fn verdict(&self) -> Result<Option<Verdict>, StopError> {
-        let began = Instant::now();
-        self.tools().pay_owed();
-        let mut verdict = match self.known()? {
-            Some(known) => known,
-            None => self.checked()?,
-        };
-        if verdict.green && !verdict.compares_like(self.ask) {
-            self.compare(&mut verdict);
-        }
-        verdict.timed_out = self.overdue.load(Ordering::SeqCst);
-        if self.signals.requested().is_some() && !verdict.timed_out {
-            return Ok(None);
-        }
-        if verdict.timed_out {
-            // What it was compared with may have been cut short.
-            (verdict.green, verdict.as_before) = (false, Vec::new());
-        }
-        let response = self.ask.alarms.as_ref().map_or(Response::Report, |alarms| alarms.settings.gravest(&verdict.alarms).0);
-        if verdict.green {
-            verdict.commit = self.committed(&verdict, response);
-        }
-        if verdict.green && response < Response::Refuse {
-            verdict.next = self.next(verdict.next, 1 + verdict.runs.len())?;
-        }
-        verdict.ms = began.elapsed().as_millis() as u64;
-        Ok(Some(verdict))
-    }
+fn question(driver: &Driver) -> Result<String, StopError> {
+    Ok(turn::question(&driver.key()?, driver.held.plan.as_deref().map(Path::new)))
+}
 
-    /// What the checks of the next story say; known where they were tried for that very one.
-    fn next(
-        &self,
-        known: Option<(StoryId, Vec<CheckRun>)>,
-        number: usize,
-    ) -> Result<Option<(StoryId, Vec<CheckRun>)>, StopError> {
-        match &self.ask.next {
-            Some((story, _)) if known.as_ref().is_some_and(|(known, _)| known == story) => Ok(known),
-            Some((story, checks)) => Ok(Some((story.clone(), self.run(checks, &self.context(number))?))),
-            None => Ok(None),
-        }
+/// Where the machine stands still by itself: the agent has to work, or the loop is over.
+fn standing(driver: &Driver) -> (Work, bool) {
+    if let Phase::Stopped { finish, .. } = driver.state().phase {
+        let status = LoopStatus::of(finish);
+        let work = if status == LoopStatus::Complete { driver.complete() } else { Work::Blocked { status, why: ended(driver) } };
+        return (work, true);
     }
+    let mut open = driver.open();
+    let attempt = driver.state().attempt.as_ref();
+    let mut is_final = true;
+    if let Some(report) = attempt.and_then(|attempt| attempt.report.as_deref()) {
+        open.add_report(report);
+        is_final = stands(report);
+    }
+    let feedback = attempt.and_then(|attempt| attempt.feedback.as_ref());
+    match (attempt.and_then(|attempt| attempt.refused.as_ref()), feedback) {
+        (Some(_), Some(feedback)) => open.missing.push((BlockCause::CheckFailed, feedback.reason.clone())),
+        // What later work broke is told with the checks that fail now.
+        (None, Some(feedback)) if feedback.regressed => open.failed.extend(feedback.failed.iter().cloned()),
+        (Some(_) | None, _) => {}
+    }
+    (Work::Open(open), is_final)
+}
 
-    /// What was seen green of this very tree is not run again for its commit.
-    fn known(&self) -> Result<Option<Verdict>, StopError> {
-        let plain = Ask { commit: None, ..self.ask.clone() };
-        if self.ask.commit.is_none() || self.look()? != self.ask.tree {
-            return Ok(None);
-        }
-        let known = answered(self.dir, self.seal, plain.slot(), &plain.id())?;
-        let known = known.filter(|it| it.green && it.tree == self.ask.tree && it.compares_like(&plain));
-        let known = known.filter(|it| it.sight == self.ask.sight());
-        Ok(known.map(|known| Verdict { asked: self.ask.id(), id: self.ask.id(), ..known }))
-    }
+/// Why the loop is over, with the stories that wait for a person.
+fn ended(driver: &Driver) -> String {
+    let reason = driver.journal.end_reason().unwrap_or_default();
+    let waiting: Vec<&str> = driver.state().progress.review.keys().map(StoryId::as_str).collect();
+    if waiting.is_empty() { reason } else { format!("{reason}: {} (`verdone review`)", waiting.join(", ")) }
+}
 
-    /// Runs the checks until they leave the tree as it is.
-    fn checked(&self) -> Result<Verdict, StopError> {
-        let ask = self.ask;
-        let mut before = self.look()?;
-        let mut verdict = Verdict {
-            // Of a tree that is another one already, nothing is said.
-            asked: if before == ask.tree { ask.id() } else { String::new() },
-            ..Verdict::default()
-        };
-        for _ in 0..ROUNDS {
-            // What the work tree is, as a tree of git, is asked only for gates that want a clean one.
-            let clean = ask.checks.iter().any(|check| check.terms.place == Where::Clean);
-            let now = clean.then(|| self.work_tree()).transpose()?;
-            let places = now.as_ref().map(|now| CleanPlaces::of(&self.git, now, &ask.root, &ask.clean, self.signals));
-            let place_of = places.as_ref().map(|places| |check: &Check| places.place_of(check));
-            let ways = Ways { place_of: place_of.as_ref().map(|place_of| place_of as _), ..site::ways(&ask.gates) };
-            verdict.runs = self.run(&ask.checks, &CheckContext { ways, ..self.context(1) })?;
-            let after = self.look()?;
-            verdict.settled = after == before;
-            before = after;
-            let passed = verdict.runs.len() == ask.checks.len() && all_green(&verdict.runs);
-            verdict.green = passed && verdict.settled;
-            if verdict.settled || !passed || self.signals.requested().is_some() {
-                break;
-            }
-        }
-        verdict.id = ask.id_on(&before);
-        verdict.tree = before;
-        Ok(verdict)
+/// Gates of the first stage on the files as they are.
+fn quick_gates(driver: &mut Driver) -> Result<Finding, StopError> {
+    let asked = question(driver)?;
+    let tree = driver.snapshot()?;
+    let quick = gates(&driver.config).into_iter().filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness)).collect();
+    let job = VerifyJob::of_gates(Surface::Loop, quick, tree);
+    let mut verification = Verification::new(job, None, &driver.memory.results);
+    driver.on_bench(|bench, results| verification.go_on(bench, results, &mut Quiet))??;
+    let report = verification.report();
+    if report.was_interrupted() {
+        return Err(StopError::CalledOff);
     }
+    let mut open = Open::default();
+    if report.outcome != Outcome::Done {
+        open.add_report(&report);
+    }
+    let at = format!("{} {}", Timestamp::now(), std::process::id());
+    let (work, tree, after) = (Work::Open(open), driver.key()?, question(driver)?);
+    Ok(Finding { at, asked, after, tree, work, notes: Vec::new(), stands: true, report: Some(Box::new(report)) })
+}
 
-    /// Looks for what the work did to what judges it. What cannot be compared is an alarm, and in doubt.
-    fn compare(&self, verdict: &mut Verdict) {
-        // First of all: where git sees other files than the checks did, no tree of it tells anything.
-        (verdict.sight, verdict.alarms) = self.git_alarms();
-        let work = self.work_tree();
-        let alarms =
-            work.as_ref().map_err(ToString::to_string).and_then(|now| self.alarms(now).map_err(|error| error.to_string()));
-        match alarms {
-            Ok(alarms) => verdict.alarms.extend(alarms),
-            Err(why) => verdict.alarms.push(unread(&why)),
-        }
-        verdict.as_before = self.as_they_were(work.as_ref(), verdict.runs.len());
-        verdict.work = work.ok();
-        verdict.compared = self.ask.comparisons();
-        // What was put in place for the comparison alone was not what the checks saw.
-        verdict.settled = self.look().is_ok_and(|now| now == verdict.tree);
-        verdict.green = verdict.settled;
-    }
-
-    fn git_alarms(&self) -> (Option<String>, Vec<Alarm>) {
-        let Some(asked) = self.ask.alarms.as_ref().filter(|asked| asked.git.is_some()) else { return (None, Vec::new()) };
-        match sight_of(self.ask) {
-            Ok(now) => (Some(now.digest()), asked.git_alarms(self.ask, &now)),
-            Err(error) => (None, vec![unread(&error.to_string())]),
-        }
-    }
-
-    fn alarms(&self, now: &Oid) -> Result<Vec<Alarm>, GitError> {
-        self.ask.alarms.as_ref().map_or(Ok(Vec::new()), |alarms| alarms.look(self.ask, &self.git, now))
-    }
-
-    /// Own checks of stories as they were, where something that decides them changed, or nobody can tell.
-    fn as_they_were(&self, work: Result<&Oid, &GitError>, ran: usize) -> Vec<(StoryId, AsBefore)> {
-        let next = self.ask.next.as_ref().map_or(0, |(_, checks)| checks.len());
-        let ignored = if self.ask.same.is_empty() { Ok(Vec::new()) } else { self.git.ignored_by_rules() };
-        let seen = |same: &SameAsk| {
-            let changed = match (work, &ignored) {
-                (Ok(now), Ok(ignored)) => same.changed(self.ask, &self.git, now, ignored).map_err(|error| error.to_string()),
-                (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
-            };
-            match changed {
-                Ok(changed) => changed.map(|changed| self.as_before(changed, 1 + ran + next)),
-                Err(why) => Some(AsBefore { unproven: Some(why), ..AsBefore::default() }),
-            }
-        };
-        self.ask.same.iter().filter_map(|same| Some((same.story.clone(), seen(same)?))).collect()
-    }
-
-    /// Checks in a clean tree of the work with their files as they were.
-    fn as_before(&self, same: SameChecks, number: usize) -> AsBefore {
-        let ask = self.ask;
-        let ran = CleanTree::make(&self.git, &same.tree, &ask.root, &ask.clean, self.signals)
-            .map_err(|error| error.to_string())
-            .and_then(|clean| {
-                let context = CheckContext { cwd: clean.root(), ..self.context(number) };
-                self.run(&same.checks, &context).map_err(|error| error.to_string())
-            });
-        match ran {
-            Ok(runs) => AsBefore { files: same.files, runs, ..AsBefore::default() },
-            Err(why) => AsBefore { files: same.files, unproven: Some(why), ..AsBefore::default() },
-        }
-    }
-
-    /// What came of the commit; nothing where none is asked for, or the work is refused anyhow.
-    fn committed(&self, verdict: &Verdict, response: Response) -> Option<Committed> {
-        let story = self.ask.commit.as_ref()?;
-        match response {
-            Response::Report => {
-                let Verdict { tree: key, runs, alarms, .. } = verdict;
-                let (env, as_before) = (self.guarded.env(), verdict.as_before(&story.story));
-                let seen = commit::Seen { env: &env, key, runs, alarms, as_before };
-                Some(commit(self.ask, story, self.tools(), seen, self.signals))
-            }
-            // What a human should look at first is not for us to commit.
-            Response::Ask => {
-                let why = self.ask.alarms.as_ref().and_then(|alarms| alarms.settings.refusal(&verdict.alarms));
-                Some(Committed::Without(why.unwrap_or_default()))
-            }
-            Response::Refuse => None,
-        }
-    }
-
-    fn tools(&self) -> Tools<'_> {
-        Tools { dir: self.dir, git: &self.git, seal: self.seal }
-    }
-
-    fn run(&self, checks: &[Check], context: &CheckContext<'_>) -> Result<Vec<CheckRun>, StopError> {
-        run_checks(checks, context, self.signals, &mut |_| {}).map_err(|source| file_error(self.dir, source))
-    }
-
-    fn context(&self, number: usize) -> CheckContext<'_> {
-        CheckContext {
-            written: None,
-            inside: None,
-            cwd: &self.ask.root,
-            run_dir: self.dir,
-            number: number as u32,
-            env: self.guarded.env(),
-            cap: self.ask.output_bytes,
-            grace: self.ask.grace.duration(),
-            redactor: &self.redactor,
-            ways: site::ways(&self.ask.gates),
-        }
-    }
-
-    fn look(&self) -> Result<String, StopError> {
-        Ok(tree::look(&self.ask.root, &self.ask.top, &self.ask.ours)?.key)
-    }
-
-    fn work_tree(&self) -> Result<Oid, GitError> {
-        Ok(self.git.tree_now(self.ask.largest_file, &mut KnownFiles::of(&self.ask.root, &self.ask.top))?.tree)
-    }
+/// The folder of a subagent's worker, below its loop's.
+pub(super) fn folder_of_agent(name: &str, agent: &str) -> String {
+    PathBuf::from(name).join("agents").join(encode_component(agent)).display().to_string()
 }

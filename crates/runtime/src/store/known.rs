@@ -1,26 +1,26 @@
-//! What the journals of all runs know together: stories that are proven.
+//! What the journals of all runs know together: what stories came to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use verdone_core::event::Event;
 use verdone_core::event::light::{Light, kind, light};
 use verdone_core::id::StoryId;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::{Outcome, StoryResult};
 
 use super::{JournalError, JournalReader, Store};
 
-/// What the journals know about a plan's stories: the best verdict of each that a run committed, and that none came to doubt since.
-pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdict>, JournalError> {
+/// What the journals know about a plan's stories: the best that each came to in a run.
+pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryResult>, JournalError> {
     let mut proven = BTreeMap::new();
     for id in store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })? {
         let mut of_plan = false;
-        let (mut committed, mut fallen) = (BTreeMap::new(), BTreeSet::new());
+        let mut found = BTreeMap::new();
         let mut reader = JournalReader::open(&store.run(id).journal())?;
         // Every journal of the project is read at every start, so nothing is parsed that is not about this.
         while let Some(line) = reader.line()? {
             let seen = match kind(line) {
                 Some(b"committed") => light(line),
-                Some(b"run_started" | b"regression_checked" | b"undone") | None => None,
+                Some(b"run_started" | b"marked" | b"review_needed" | b"accepted" | b"refused" | b"undone") | None => None,
                 Some(_) => continue,
             };
             let event = match seen {
@@ -35,28 +35,31 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryVerdic
             };
             if let Event::RunStarted { plan: of, .. } = &event {
                 of_plan |= of == plan;
-            } else if let Event::Committed { place, verdict, .. } = event {
-                fallen.remove(&place.story);
-                keep_best(&mut committed, place.story, verdict);
-            } else if let Event::Undone { story: Some(story), .. } = event {
-                committed.remove(&story);
-            } else if let Event::RegressionChecked { doubted, .. } = event {
-                fallen.extend(doubted.into_iter().map(|doubted| doubted.story));
+            } else if let Event::Committed { place, proof, outcome, .. } = event {
+                keep_best(&mut found, place.story, StoryResult { outcome, proof: Some(proof) });
+            } else if let Event::Marked { place, proof, .. } = event {
+                keep_best(&mut found, place.story, StoryResult::done(proof));
+            } else if let Event::ReviewNeeded { place, proof, .. } = event {
+                keep_best(&mut found, place.story, StoryResult { outcome: Outcome::NeedsReview, proof: Some(proof) });
+            } else if let Event::Accepted { story, proof, .. } = event {
+                keep_best(&mut found, story, StoryResult { outcome: Outcome::Accepted, proof: Some(proof) });
+            } else if let Event::Undone { story: Some(story), .. } | Event::Refused { story, .. } = event {
+                found.remove(&story);
             }
         }
         if of_plan {
-            for (story, verdict) in committed {
-                keep_best(&mut proven, story, verdict);
-            }
-            for story in fallen {
-                proven.entry(story).and_modify(|verdict| *verdict = (*verdict).min(StoryVerdict::Unproven));
+            for (story, result) in found {
+                keep_best(&mut proven, story, result);
             }
         }
     }
     Ok(proven)
 }
 
-fn keep_best(known: &mut BTreeMap<StoryId, StoryVerdict>, story: StoryId, verdict: StoryVerdict) {
-    let best = known.entry(story).or_insert(verdict);
-    *best = (*best).max(verdict);
+fn keep_best(known: &mut BTreeMap<StoryId, StoryResult>, story: StoryId, result: StoryResult) {
+    let worth = |result: &StoryResult| (result.is_taken(), result.proof, result.outcome);
+    let best = known.entry(story).or_insert(result);
+    if worth(&result) > worth(best) {
+        *best = result;
+    }
 }

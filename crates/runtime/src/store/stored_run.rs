@@ -47,6 +47,12 @@ impl StoredRun {
         }
     }
 
+    /// Whether it is the loop of a session. A beginning that cannot be read is a run's.
+    pub fn is_loop(&self) -> bool {
+        let begin = JournalReader::open(&self.journal()).ok().and_then(|mut reader| reader.next()?.ok());
+        matches!(begin, Some(Recorded { event: Event::RunStarted { session: Some(_), .. }, .. }))
+    }
+
     /// Where the run stands: its phase and the attempt that was begun last. What led there is not part of it.
     pub fn last_state(&self) -> Result<State, JournalError> {
         let mut began = State::default();

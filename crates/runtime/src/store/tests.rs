@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
-use verdone_core::event::{Event, Place, TurnTests, VerifyOutcome};
+use verdone_core::event::{Event, Place, TurnTests, Verified};
 use verdone_core::evidence::Evidence;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Phase, State, apply};
-use verdone_core::verdict::{Red, StoryVerdict};
+use verdone_core::verdict::Red;
+use verdone_core::verify::{Outcome, Proof, StoryResult, Surface, Tree, TreeIds, VerifyReport};
 
 use super::*;
 
@@ -33,7 +34,9 @@ fn started(plan: &str) -> Event {
         seal: None,
         frozen: text(""),
         max_iterations: 0,
-        unverified: false,
+        unchecked: false,
+        reviews: BTreeMap::new(),
+        session: None,
         gates: Some("sha256:gates".to_owned()),
         evidence: Some("sha256:before".to_owned()),
     }
@@ -58,38 +61,44 @@ fn turn_ended(place: &Place) -> Event {
     }
 }
 
-fn attempt(story: &str, verdict: StoryVerdict) -> Vec<Event> {
+fn attempt(story: &str, proof: Proof) -> Vec<Event> {
     let (place, tree) = (place(story), Oid::from("tree"));
     let title = "Title".to_owned();
-    let (commit, base) = (Oid::from("commit"), None);
+    let (commit, base, outcome) = (Oid::from("commit"), None, Outcome::Done);
+    let report = VerifyReport {
+        outcome,
+        proof: Some(proof),
+        runs: [(Tree::Base, vec![check(&format!("red {story}"))]), (Tree::Attempt, vec![check(story)])].into(),
+        ..VerifyReport::empty(Surface::Run, Some(place.story.clone()), TreeIds::of_attempt(tree.clone()))
+    };
     vec![
         Event::StorySelected { iteration: 1, place: place.clone(), title, number: 1, of: 9, open: 9 },
-        Event::AttemptStarted { place: place.clone(), base: Some(Oid::from(story)) },
+        Event::AttemptStarted { place: place.clone(), base: Some(Oid::from(story)), tree: None },
         Event::RedChecked { place: place.clone(), red: Red::Red, runs: vec![check(&format!("red {story}"))] },
         Event::TurnStarted { place: place.clone() },
         turn_ended(&place),
-        Event::Verified {
-            place: place.clone(),
-            outcome: VerifyOutcome::Passed,
-            tree: Some(tree.clone()),
-            changed: 1,
-            runs: vec![check(story)],
-            reason: None,
-            restored: Vec::new(),
-            alarms: Vec::new(),
-            agent_test: None,
-            as_before: None,
-            judge: None,
-        },
+        Event::Verified(Box::new(Verified { place: place.clone(), changed: 1, restored: Vec::new(), report, judge: None })),
         Event::CommitStarted {
             place: place.clone(),
             tree: tree.clone(),
-            verdict,
+            proof,
+            outcome,
             gates: Some("sha256:gates".to_owned()),
             previous: Some(format!("sha256:before {story}")),
             criteria: Vec::new(),
         },
-        Event::Committed { place, commit, tree, verdict, base, files: 1, evidence: None, criteria: Vec::new(), noted: true },
+        Event::Committed {
+            place,
+            commit,
+            tree,
+            proof,
+            outcome,
+            base,
+            files: 1,
+            evidence: None,
+            criteria: Vec::new(),
+            noted: true,
+        },
     ]
 }
 
@@ -107,13 +116,14 @@ fn check(digest: &str) -> CheckRun {
         flaky: false,
         advisory: false,
         tests: None,
+        hidden: false,
     }
 }
 
 /// The evidence of the commit that is being made.
 fn evidence(state: &State) -> Option<Evidence> {
-    let (Phase::Committing { tree, verdict }, Some(attempt)) = (&state.phase, &state.attempt) else { return None };
-    Some(Evidence::of(state, attempt, *verdict, tree, &attempt.proof))
+    let (Phase::Committing { proof, outcome, .. }, Some(attempt)) = (&state.phase, &state.attempt) else { return None };
+    Some(Evidence::of(state, attempt, (*proof, *outcome), attempt.report.as_deref()?))
 }
 
 fn run_of(store: &Store, events: Vec<Event>) -> StoredRun {
@@ -134,7 +144,7 @@ fn where_a_run_stands_is_known_from_its_end() {
     let stories: Vec<String> = (0..200).map(|n| format!("US-{n}")).collect();
     let mut events = vec![started("plan.md")];
     for story in &stories {
-        events.extend(attempt(story, StoryVerdict::Verified));
+        events.extend(attempt(story, Proof::Verified));
     }
     let mut committing = 0;
     for cut in (0..=9).chain([900]).chain(events.len() - 9..=events.len()) {
@@ -159,14 +169,14 @@ fn what_is_proven_is_the_best_that_a_run_of_the_plan_committed() {
     let run = |plan: &str, attempts: Vec<Vec<Event>>| {
         run_of(&store, std::iter::once(started(plan)).chain(attempts.into_iter().flatten()).collect())
     };
-    run("plan.md", vec![attempt("A", StoryVerdict::Verified), attempt("B", StoryVerdict::Unproven)]);
-    run("plan.md", vec![attempt("A", StoryVerdict::Unverified), attempt("B", StoryVerdict::Verified)]);
-    run("other.md", vec![attempt("C", StoryVerdict::Verified)]);
-    let odd = run("plan.md", vec![attempt("D", StoryVerdict::Unproven)]).journal();
+    run("plan.md", vec![attempt("A", Proof::Verified), attempt("B", Proof::Untested)]);
+    run("plan.md", vec![attempt("A", Proof::Unchecked), attempt("B", Proof::Verified)]);
+    run("other.md", vec![attempt("C", Proof::Verified)]);
+    let odd = run("plan.md", vec![attempt("D", Proof::Untested)]).journal();
     let spaced = fs::read_to_string(&odd).unwrap().replace("{\"v\":1,", "{ \"v\" : 1, ");
     fs::write(&odd, spaced).unwrap();
-    let expected = [("A", StoryVerdict::Verified), ("B", StoryVerdict::Verified), ("D", StoryVerdict::Unproven)]
-        .map(|(id, verdict)| (StoryId::from(id), verdict));
+    let expected = [("A", Proof::Verified), ("B", Proof::Verified), ("D", Proof::Untested)]
+        .map(|(id, proof)| (StoryId::from(id), StoryResult::done(proof)));
     assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from(expected));
     assert!(proven(&store, "none.md").unwrap().is_empty());
 }
@@ -182,6 +192,24 @@ fn a_new_run_is_always_the_latest() {
         Journal::create(&run_dir).unwrap();
         assert_eq!(store.latest().unwrap().unwrap().id, id);
     }
+}
+
+#[test]
+fn a_loop_of_a_session_is_the_latest_and_no_run_that_could_have_died() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::of(dir.path());
+    let run = run_of(&store, vec![started("plan.md")]);
+    let mut begun = started("plan.md");
+    if let Event::RunStarted { session, .. } = &mut begun {
+        *session = Some("s1".to_owned());
+    }
+    let (place, tree) = (place("A"), Oid::from("tree"));
+    let marked = Event::Marked { place, tree, proof: Proof::Untested, files: 1, criteria: Vec::new(), reason: None };
+    let held = run_of(&store, vec![begun, marked]);
+    assert_eq!((store.latest().unwrap().unwrap().id, store.latest_run().unwrap().unwrap().id), (held.id.clone(), run.id.clone()));
+    assert!(held.is_loop() && !run.is_loop());
+    assert_eq!(crate::recover::unfinished(dir.path()).unwrap(), Some(run.id));
+    assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from([(StoryId::from("A"), StoryResult::done(Proof::Untested))]));
 }
 
 #[test]
@@ -210,5 +238,24 @@ fn what_others_wrote_where_the_last_id_is_kept_does_no_harm() {
         fs::write(dir.path().join("verdone-last-run"), text).unwrap();
         let (id, _) = Store::of(dir.path()).create(dir.path(), noon).unwrap();
         assert!(id.as_str().starts_with("20260101-120000-"), "{text:?} gave {id}");
+    }
+}
+
+#[test]
+fn a_runs_folder_that_is_a_link_gets_no_file_that_hides_it() {
+    for linked in [".verdone", ".verdone/runs"] {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, own) = (dir.path().join("project"), dir.path().join("own"));
+        for folder in [&own, &own.join("runs")] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join(".gitignore"), "mine\n").unwrap();
+        }
+        let link = root.join(linked);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&own, &link).unwrap();
+        Store::of(&root).hide().unwrap();
+        for folder in [&own, &own.join("runs")] {
+            assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "mine\n", "{linked}");
+        }
     }
 }

@@ -12,8 +12,9 @@ use verdone_core::id::{Oid, digest};
 
 use super::copying::NOT_COPIED;
 use super::credentials::Login;
+use super::disposable::Disposable;
 use super::error::WorkspaceError;
-use super::spaces::{Disposable, GitRoom, LARGEST_COMPARED, Place};
+use super::spaces::{GitRoom, LARGEST_COMPARED, Place};
 use super::view::View;
 use crate::git::{Alternates, BOUND_OBJECTS, Git, PrivateRepository, RepoPath};
 use crate::project::HOME;

@@ -22,6 +22,10 @@ pub enum WorkspaceError {
     Git(#[from] GitError),
     #[error("files here need the git filter {name:?}, which may run only in a private view; this machine has none: {reason}")]
     Filter { name: String, reason: String, remedy: Option<String> },
+    #[error("the hidden folder of gate {gate:?}, {}, cannot be used: {why}", folder.display())]
+    Hidden { gate: String, folder: PathBuf, why: &'static str },
+    #[error("gate {gate:?} has hidden checks, which only a private view can hide from agents; this machine has none: {reason}")]
+    HiddenNeedsView { gate: String, reason: String, remedy: Option<String> },
     #[error("cannot write the workspace: {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("the temporary folder {} cannot be used: {source}", path.display())]
@@ -38,7 +42,8 @@ impl WorkspaceError {
     /// What to do next.
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Filter { remedy, .. } => {
+            Self::Hidden { .. } => vec!["name a folder elsewhere, for example ~/hidden/PROJECT".to_owned()],
+            Self::Filter { remedy, .. } | Self::HiddenNeedsView { remedy, .. } => {
                 remedy.iter().cloned().chain(["verdone doctor shows what is missing".to_owned()]).collect()
             }
             Self::Required { remedy, .. } => {

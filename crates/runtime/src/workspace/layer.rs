@@ -3,18 +3,24 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use verdone_core::id::Oid;
 
 use super::copying::copy_files;
+use super::disposable::Disposable;
 use super::error::WorkspaceError;
-use super::spaces::{Disposable, OWN_BRANCH};
-use crate::git::{Alternates, Filters, Git, PrivateRepository};
+use super::spaces::OWN_BRANCH;
+use crate::git::{Alternates, BuiltFrom, DatedBy, Filters, Git, PrivateRepository, attribute_files, file_clock};
 
 #[derive(Debug)]
 pub(super) struct Layer {
     folder: Disposable,
     holds: Oid,
+    made: SystemTime,
+    /// Whose time each file has, in the order of the index.
+    dated: Arc<[DatedBy]>,
     /// Files of the user's that are in no commit.
     copies: Vec<PathBuf>,
 }
@@ -30,17 +36,21 @@ pub(super) struct Wanted<'a> {
     pub(super) copies: &'a [PathBuf],
     pub(super) top: &'a Path,
     pub(super) filters: &'a Filters,
+    /// What the caches that are shown with it were built from.
+    pub(super) built: BuiltFrom<'a>,
 }
 
 impl Layer {
     /// A layer with what is wanted: the one from before where it can be changed, else a new one at `place`.
     pub(super) fn hold(before: Option<Self>, git: &Git, wanted: Wanted<'_>, place: PathBuf) -> Result<Self, WorkspaceError> {
+        let since = SystemTime::now();
         // What was copied before is either written again, or has to go.
         let before = before.filter(|layer| layer.copies.iter().all(|copy| wanted.copies.contains(copy)));
         let mut layer = match before.and_then(|layer| layer.changed_to(git, wanted.tree, wanted.filters)) {
             Some(layer) => layer,
             None => Self::new(git, wanted.tree, place, wanted.filters)?,
         };
+        layer.dated = git.date_files(&layer.tree(), &layer.index(), wanted.built, since)?.into();
         layer.show(git, wanted.head, wanted.objects)?;
         layer.copies = wanted.copies.to_vec();
         copy_files(wanted.top, &layer.tree(), wanted.copies)?;
@@ -48,17 +58,32 @@ impl Layer {
     }
 
     fn changed_to(self, git: &Git, tree: &Oid, filters: &Filters) -> Option<Self> {
-        let done = self.holds == *tree || git.update_files(tree, &self.tree(), &self.index(), filters).is_ok();
-        done.then(|| Self { holds: tree.clone(), ..self })
+        if self.holds != *tree {
+            let attributes = attribute_files(&self.index()).ok()?;
+            git.update_files(tree, &self.tree(), &self.index(), filters).ok()?;
+            // They also say how files are written that are the same in both trees.
+            if attribute_files(&self.index()).ok()? != attributes {
+                return None;
+            }
+        }
+        Some(Self { holds: tree.clone(), ..self })
     }
 
     fn new(git: &Git, tree: &Oid, place: PathBuf, filters: &Filters) -> Result<Self, WorkspaceError> {
-        let layer = Self { folder: Disposable::make(place)?, holds: tree.clone(), copies: Vec::new() };
+        let folder = Disposable::make(place)?;
+        let layer = Self { folder, holds: tree.clone(), made: file_clock(), dated: Arc::default(), copies: Vec::new() };
         fs::create_dir(layer.tree()).map_err(WorkspaceError::io(layer.folder.path()))?;
         git.lay_out_files(tree, &layer.tree(), &layer.index(), filters)?;
-        // Best effort: a build may take longer without it.
-        let _ = git.copy_times(&layer.tree(), &layer.index());
         Ok(layer)
+    }
+
+    /// When its folders were made. None of them is older.
+    pub(super) fn made(&self) -> SystemTime {
+        self.made
+    }
+
+    pub(super) fn dated(&self) -> Arc<[DatedBy]> {
+        Arc::clone(&self.dated)
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -69,7 +94,7 @@ impl Layer {
         self.folder.path().join("tree")
     }
 
-    fn index(&self) -> PathBuf {
+    pub(super) fn index(&self) -> PathBuf {
         self.folder.path().join("index")
     }
 

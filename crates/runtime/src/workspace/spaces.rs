@@ -3,6 +3,7 @@
 mod checks;
 mod commit_hooks;
 mod git_room;
+mod opening;
 mod read_attempt;
 mod script;
 
@@ -11,23 +12,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use verdone_core::check::Gate;
 use verdone_core::config::{Config, SealSettings, WorkspacePath, WorkspaceSettings};
-use verdone_core::event::{Seal, SealLevel};
 use verdone_core::id::{Oid, digest};
 
 use super::Inside;
 use super::agent_space::{self, AgentSpace};
+use super::cache::Cache;
 use super::copying::{copy_files, files_to_copy};
 use super::credentials::Login;
+use super::disposable::Disposable;
 use super::error::WorkspaceError;
+use super::hidden::HiddenFolders;
 use super::layer::Layer;
-use super::probe::{Ability, Level, probe};
-use super::remove::remove_tree;
+use super::probe::{Ability, Level};
 use super::reset;
-use super::seal::{missing, missing_seal, possible, refusal};
-use super::state::{Held, Owner, StateFolder};
+use super::seal::possible;
+use super::state::Held;
 use super::view::View;
-use super::visible::{Abilities, AgentInUse, System, Tree, ViewKind, ViewRequest, Visible, build};
+use super::visible::{Abilities, AgentInUse, BuildFolders, Hidden, System, Tree, ViewKind, ViewRequest, Visible, build};
 use crate::git::{
     Alternates, Git, IgnoredEntry, Module, PrivateRepository, RepoPath, copy_index_file, file_clock, file_clock_after,
 };
@@ -35,7 +38,7 @@ use crate::process::{EnvPlan, check_program, own_program};
 use crate::project::Project;
 use crate::regular::read_regular;
 
-pub use checks::CheckPlace;
+pub use checks::{CheckNeeds, CheckPlace, Start};
 pub use commit_hooks::HookOutcome;
 pub(super) use git_room::GitRoom;
 pub use read_attempt::ReadAttempt;
@@ -68,8 +71,12 @@ pub struct Workspaces {
     /// The agent's own program, where it is named by a path: it may lie in the project and in no commit.
     agent_program: Option<PathBuf>,
     name: String,
-    run_dir: PathBuf,
+    /// Nothing without a run.
+    run_dir: Option<PathBuf>,
     objects: Vec<PathBuf>,
+    /// Whether trees keep the `.verdone/` that they have, whatever the checkout has.
+    settings_of_trees: bool,
+    gates: Vec<Gate>,
     open: Option<Open>,
     notes: Vec<String>,
     /// Notes that were taken.
@@ -83,13 +90,16 @@ struct Open {
     agent: Option<AgentSpace>,
     /// The agent's last workspace, without its view.
     spare: Option<AgentSpace>,
-    layer: Option<Layer>,
+    /// The files of the last check workspace, and what checks built for those that build on a commit.
+    layer: Option<Arc<Layer>>,
+    cache: Option<Arc<Cache>>,
     script_layer: Option<Arc<Layer>>,
     ability: Ability,
     ignored: Vec<IgnoredEntry>,
     modules: Vec<Module>,
     /// Filters of the user's git settings.
     filters: Vec<String>,
+    hidden: HiddenFolders,
     system: System,
     number: u32,
     held: Held,
@@ -106,29 +116,6 @@ pub struct Place {
     pub env: EnvPlan,
     /// Folders of the project that can be emptied there, but not removed or renamed.
     pub mount_points: Vec<PathBuf>,
-}
-
-/// A folder that is deleted in the background when this is dropped.
-#[derive(Debug)]
-pub(super) struct Disposable(PathBuf);
-
-impl Disposable {
-    pub(super) fn make(path: PathBuf) -> Result<Self, WorkspaceError> {
-        fs::create_dir_all(&path).map_err(WorkspaceError::io(&path))?;
-        Ok(Self(path))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Disposable {
-    fn drop(&mut self) {
-        let path = std::mem::take(&mut self.0);
-        // What is not deleted in time goes with the whole workspace, or is swept by the next run.
-        let _ = std::thread::Builder::new().name("delete".to_owned()).spawn(move || remove_tree(&path));
-    }
 }
 
 impl Workspaces {
@@ -151,73 +138,19 @@ impl Workspaces {
             agent,
             agent_program,
             name: request.run.to_owned(),
-            run_dir: request.run_dir.to_owned(),
+            run_dir: Some(request.run_dir.to_owned()),
+            gates: request.config.gate.clone(),
             objects: request.objects.clone(),
+            settings_of_trees: false,
             open: None,
             notes: Vec::new(),
             told: BTreeSet::new(),
         }
     }
 
-    /// Makes the folder of the workspaces, and finds out how they can be sealed.
-    pub fn open(&mut self, git: &Git) -> Result<PathBuf, WorkspaceError> {
-        // Everything that is started reports there; without it, the probe would find no view.
-        let temp = std::env::temp_dir();
-        tempfile::tempfile_in(&temp).map_err(|source| WorkspaceError::Temp { path: temp, source })?;
-        let state = StateFolder::from_environment(self.workspace.state.as_deref(), &self.project.git_top)?;
-        let _ = state.sweep();
-        let run = Some(self.name.clone());
-        let owner = Owner { pid: std::process::id(), project: self.project.root.clone(), run };
-        let held = state.create(&self.name, &owner)?;
-        let ability = probe(held.path());
-        if self.seal.required && !missing_seal(&ability, &self.seal).is_empty() {
-            let (reason, remedy) = refusal(&ability);
-            return Err(WorkspaceError::Required { reason, remedy });
-        }
-        let filters = git.filters()?;
-        if !ability.view.works() {
-            for name in &filters {
-                if git.uses_filter(name)? {
-                    let (reason, remedy) = refusal(&ability);
-                    return Err(WorkspaceError::Filter { name: name.clone(), reason, remedy });
-                }
-            }
-        }
-        let mut ignored = git.ignored_entries()?;
-        let submodules = self.submodules(git)?;
-        if !submodules.is_empty() {
-            let names: Vec<String> = submodules.iter().map(|entry| entry.path.display().to_string()).collect();
-            let text = "submodules appear as they are in your checkout; changes in them are not committed";
-            self.notes.push(format!("{text}: {}", names.join(", ")));
-        }
-        ignored.extend(submodules);
-        let folder = held.path().to_owned();
-        self.open = Some(Open {
-            agent: None,
-            spare: None,
-            layer: None,
-            script_layer: None,
-            ability,
-            ignored,
-            modules: git.modules(),
-            filters,
-            system: System::read(),
-            number: 0,
-            held,
-        });
-        Ok(folder)
-    }
-
-    /// Submodules that the user's checkout has files of.
-    fn submodules(&self, git: &Git) -> Result<Vec<IgnoredEntry>, WorkspaceError> {
-        let top = &self.project.git_top;
-        if !top.join(".gitmodules").exists() {
-            return Ok(Vec::new());
-        }
-        let Some(head) = git.status()?.head else { return Ok(Vec::new()) };
-        let has_files = |path: &PathBuf| fs::read_dir(top.join(path)).is_ok_and(|mut entries| entries.next().is_some());
-        let found = git.submodules_of(&head)?.into_iter().filter(has_files);
-        Ok(found.map(|path| IgnoredEntry { path, is_folder: true }).collect())
+    /// Checks see the `.verdone/` of their tree instead of the checkout's, which may be the work that is judged.
+    pub fn leave_settings_of_trees(&mut self) {
+        self.settings_of_trees = true;
     }
 
     /// What the user should know about the workspaces, once.
@@ -225,17 +158,6 @@ impl Workspaces {
         let mut notes = std::mem::take(&mut self.notes);
         notes.retain(|note| self.told.insert(note.clone()));
         notes
-    }
-
-    /// How agents and checks are confined.
-    pub fn seal(&self) -> Seal {
-        let Some(open) = &self.open else { return Seal { level: SealLevel::Unsealed, missing: Vec::new(), container: false } };
-        let level = match open.ability.level() {
-            Level::View | Level::ViewWithoutOwnProc => SealLevel::View,
-            Level::CloneWithLandlock => SealLevel::Landlock,
-            Level::UnsealedClone => SealLevel::Unsealed,
-        };
-        Seal { level, missing: missing(&open.ability, &self.seal), container: open.ability.container.is_some() }
     }
 
     /// Whether the agent's next attempt from this commit needs a new folder.
@@ -347,7 +269,7 @@ impl Workspaces {
             return Ok(place.clone());
         }
         let tree = agent.tree.clone();
-        let made = self.view(ViewKind::Agent, Tree::Writable(tree.clone()), agent.folder.path())?;
+        let made = self.view(ViewKind::Agent, Tree::Writable(tree.clone()), agent.folder.path(), Shown::default())?;
         let place = Place { cwd: made.cwd, tree, inside: made.inside, env: made.env, mount_points: made.mount_points };
         self.notes.extend(made.notes);
         let agent = self.open.as_mut().and_then(|open| open.agent.as_mut()).ok_or(WorkspaceError::NotOpen)?;
@@ -393,13 +315,13 @@ impl Workspaces {
         Disposable::make(open.held.path().join(format!("{purpose}-{}", open.number)))
     }
 
-    fn view(&self, kind: ViewKind, tree: Tree, folder: &Path) -> Result<Made, WorkspaceError> {
+    fn view(&self, kind: ViewKind, tree: Tree, folder: &Path, shown: Shown<'_>) -> Result<Made, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let at = match (open.ability.view.works(), self.workspace.path) {
             (true, WorkspacePath::Same) => self.project.git_top.clone(),
             (true, WorkspacePath::Own) | (false, _) => tree.files().to_owned(),
         };
-        let mut visible = self.visible(kind, tree, &at, folder)?;
+        let mut visible = self.visible(kind, tree, &at, folder, shown)?;
         visible.plan.network = possible(visible.plan.network, &open.ability);
         let mut notes = visible.notes;
         notes.extend(visible.preparation.carry_out()?);
@@ -417,11 +339,22 @@ impl Workspaces {
         };
         let login = Login::new(visible.credentials);
         let cwd = at.join(self.below_top());
-        Ok(Made { at, cwd, inside, env: visible.env, view, login, notes, mount_points: visible.mount_points })
+        Ok(Made {
+            at,
+            cwd,
+            inside,
+            env: visible.env,
+            view,
+            login,
+            notes,
+            mount_points: visible.mount_points,
+            build_folders: visible.build_folders,
+            written_apart: visible.written_apart,
+        })
     }
 
     /// What a view shows.
-    fn visible(&self, kind: ViewKind, tree: Tree, at: &Path, folder: &Path) -> Result<Visible, WorkspaceError> {
+    fn visible(&self, kind: ViewKind, tree: Tree, at: &Path, folder: &Path, shown: Shown<'_>) -> Result<Visible, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let scratch = folder.join("scratch");
         fs::create_dir_all(&scratch).map_err(WorkspaceError::io(&scratch))?;
@@ -436,10 +369,12 @@ impl Workspaces {
             objects: if kind == ViewKind::Read { &[] } else { &self.objects },
             modules: if kind == ViewKind::Read { &[] } else { &open.modules },
             ignored: &open.ignored,
+            build_folders: shown.build_folders,
+            hidden: Hidden { all: open.hidden.all(), shown: shown.hidden },
             scratch: &scratch,
             state: open.held.state().path(),
             agent: Some(&self.agent).filter(|_| kind == ViewKind::Agent),
-            run_dir: Some(&self.run_dir),
+            run_dir: self.run_dir.as_deref(),
             workspace: &self.workspace,
             seal: &self.seal,
             abilities: Abilities { mounts: open.ability.view.works(), overlay: open.ability.overlay.works() },
@@ -468,4 +403,14 @@ struct Made {
     login: Login,
     notes: Vec<String>,
     mount_points: Vec<PathBuf>,
+    build_folders: Vec<(PathBuf, PathBuf)>,
+    written_apart: Vec<(PathBuf, PathBuf)>,
+}
+
+/// What a view shows beside its tree.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shown<'a> {
+    build_folders: BuildFolders<'a>,
+    /// The folder of a hidden check.
+    hidden: Option<&'a Path>,
 }

@@ -10,6 +10,7 @@ mod copy;
 mod draft;
 mod environment;
 mod folders;
+mod hidden;
 mod home;
 mod masks;
 mod prepare;
@@ -17,6 +18,7 @@ mod submodules;
 mod system;
 mod temp;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::{NetworkAccess, SealSettings, WorkspaceSettings};
@@ -30,6 +32,8 @@ use prepare::Step;
 /// Folders of the project in which lifecycle scripts are looked for.
 const SCRIPT_HOMES: [&str; 2] = [crate::project::HOME, ".fresher"];
 
+pub(super) use draft::key;
+pub(super) use folders::run_folders;
 pub use prepare::{Preparation, PrepareError};
 pub use system::System;
 
@@ -51,8 +55,9 @@ pub enum ViewKind {
 pub enum Tree {
     /// This folder itself.
     Writable(PathBuf),
-    /// Copy-on-write over this folder. `work` is made anew by the preparation.
-    Overlay { lower: PathBuf, upper: PathBuf, work: PathBuf },
+    /// Copy-on-write over this folder, and over `built`, which has build folders that are not in it. `work` is made anew by the
+    /// preparation.
+    Overlay { lower: PathBuf, built: Option<PathBuf>, upper: PathBuf, work: PathBuf },
     /// This folder, not to be written.
     ReadOnly(PathBuf),
 }
@@ -64,6 +69,26 @@ impl Tree {
             Self::Writable(folder) | Self::ReadOnly(folder) | Self::Overlay { lower: folder, .. } => folder,
         }
     }
+}
+
+/// Where the content of build folders comes from: ignored folders whose mode is `cache`.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum BuildFolders<'a> {
+    /// From the checkout.
+    #[default]
+    Checkout,
+    /// From the checkout, below what earlier checks wrote: a layer for each path, relative to the top of the checkout.
+    Kept(&'a BTreeMap<PathBuf, PathBuf>),
+    /// They are left out, as is what tools cache among dependencies.
+    Absent,
+}
+
+/// Folders that no setting shows, by their real paths: of hidden checks, and of runs in other checkouts of the repository.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hidden<'a> {
+    pub all: &'a [PathBuf],
+    /// The one that this view is for.
+    pub shown: Option<&'a Path>,
 }
 
 /// What this system can do, as probed.
@@ -108,6 +133,8 @@ pub struct ViewRequest<'a> {
     pub modules: &'a [Module],
     /// What git ignores in the checkout ([`crate::git::Git::ignored_entries`]).
     pub ignored: &'a [IgnoredEntry],
+    pub build_folders: BuildFolders<'a>,
+    pub hidden: Hidden<'a>,
     /// A folder of the workspace for upper layers, copies and temporary files. A view that continues an earlier one gives the same.
     pub scratch: &'a Path,
     /// Verdone's state folder.
@@ -129,6 +156,10 @@ pub struct Visible {
     pub notes: Vec<String>,
     /// Copy-on-write folders of the tree, relative to the project's root: they can be emptied inside, but not removed or renamed.
     pub mount_points: Vec<PathBuf>,
+    /// Build folders that are copy-on-write, relative to the top of the tree, with the folder that gets what is written there.
+    pub build_folders: Vec<(PathBuf, PathBuf)>,
+    /// The same for every folder of the tree that is not written together with it.
+    pub written_apart: Vec<(PathBuf, PathBuf)>,
     pub preparation: Preparation,
     /// Where a rotated login of the client would be written, and the user's own file.
     pub credentials: Option<Credentials>,
@@ -164,6 +195,8 @@ pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
         env,
         notes: draft.notes,
         mount_points: draft.mount_points,
+        build_folders: draft.build_folders,
+        written_apart: draft.written_apart,
         preparation: Preparation { steps: draft.steps },
         credentials,
     }
@@ -207,6 +240,7 @@ fn sealed(draft: &mut Draft<'_>) {
     if !in_state {
         draft.mounts.push(Mount::Mask { at: request.state.to_owned() });
     }
+    hidden::hide(draft);
 }
 
 /// A lifecycle script: everything as the user has it, but for the project's files.
@@ -270,7 +304,9 @@ fn tree(draft: &mut Draft<'_>) {
     match &request.tree {
         Tree::Writable(folder) => draft.bind(folder, &at, true),
         Tree::ReadOnly(folder) => draft.bind(folder, &at, false),
-        Tree::Overlay { lower, upper, work } => draft.overlay_at(lower, upper, work, &at),
+        Tree::Overlay { lower, built, upper, work } => {
+            draft.overlay_at(built.iter().chain([lower]).cloned().collect(), upper, work, &at);
+        }
     }
     if !draft::is_real_folder(&request.tree.files().join(".git")) {
         return;
@@ -285,10 +321,10 @@ fn tree(draft: &mut Draft<'_>) {
     submodules::show_objects(draft);
 }
 
-/// Parts of the run's folder that an agent's view has, and whether they can be written there.
+/// Parts of the run's folder that an agent's view has, and whether they can be written there: what hooks inside write about their
+/// sessions; prompts, and the story of the turn for those hooks. Nothing else of `.verdone/runs` is in the tree, no journal and no output.
 const RUN_PARTS: [(&str, bool); 2] = [("sessions", true), ("turns", false)];
 
-/// Hooks inside write about their sessions, and agents read long prompts. The rest of the run's folder is not in the tree.
 fn run_parts(draft: &mut Draft<'_>) {
     let Some(run) = draft.request.run_dir else { return };
     if draft.request.kind != ViewKind::Agent {

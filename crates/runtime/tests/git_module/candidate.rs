@@ -237,30 +237,3 @@ fn tracked_files_in_an_ignored_directory_are_tracked() {
     assert_eq!(changes(&repo, &since, &candidate), ["M target/kept"]);
     assert!(candidate.obstacles.is_empty(), "{:?}", candidate.obstacles);
 }
-
-#[test]
-fn two_trees_are_compared_with_their_contents_whatever_the_names() {
-    let repo = Repo::new();
-    let base = repo.head();
-    let since = repo.checkpoint();
-    repo.write("a.txt", "changed\n");
-    repo.remove("dir/b.txt");
-    repo.write("new\nline", "odd\n");
-    repo.write("binary", "a\0b");
-    repo.write("large", "x".repeat(1_000_001));
-    let candidate = repo.candidate(&since);
-    let comparison = repo.git.compare(&base, &candidate.tree).unwrap();
-    let sides = |path: &str| {
-        let file = comparison.files.iter().find(|file| file.path == path.into()).unwrap();
-        let text = |side: &Option<Vec<u8>>| side.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        (text(&file.old), text(&file.new))
-    };
-    assert_eq!(sides("a.txt").1.as_deref(), Some("changed\n"));
-    assert!(sides("a.txt").0.is_some());
-    assert!(sides("dir/b.txt").1.is_none());
-    assert_eq!(sides("new\nline"), (None, Some("odd\n".to_owned())));
-    let unread: Vec<String> = comparison.unread.iter().map(ToString::to_string).collect();
-    assert_eq!(unread, ["large", "binary"]);
-    let found = repo.git.files_at(&base, &["a.txt".to_owned(), "x\ny".to_owned(), "nothing".to_owned()]).unwrap();
-    assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false]);
-}

@@ -31,7 +31,9 @@ fn run(repo: &Repo, tip: &str, branch: Option<&str>) -> (RunId, String) {
         seal: None,
         frozen: String::new(),
         max_iterations: 0,
-        unverified: false,
+        unchecked: false,
+        reviews: std::collections::BTreeMap::new(),
+        session: None,
         gates: None,
         evidence: None,
     };

@@ -3,7 +3,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::{Duration, SystemTime};
 
 use verdone_core::id::Oid;
-use verdone_runtime::git::Filters;
+use verdone_runtime::git::{BuiltFrom, DatedBy, EarlierBuild, Filters, file_clock, file_clock_after};
 
 use crate::repo::{Repo, odd_names};
 use crate::workspace::Workspace;
@@ -121,6 +121,35 @@ fn identical_files_get_the_times_of_the_checkout_and_changed_ones_do_not() {
         assert_eq!(workspace.git(&["diff-files", "--name-only"]), "", "the index knows the times");
         assert_eq!(workspace.git(&["status", "--porcelain"]), "");
         workspace.git(&["fsck"]);
+    }
+}
+
+#[test]
+fn files_that_a_cache_was_built_from_keep_their_times_and_all_others_are_of_a_later_second() {
+    let repo = Repo::new();
+    for name in ["a.txt", "run.sh", "dir/b.txt"] {
+        age(&repo, name);
+    }
+    repo.git(&["update-index", "--refresh"]);
+    let first = Workspace::new(&repo);
+    let begun = file_clock_after(file_clock());
+    let dated = repo.git.date_files(&first.tree(), &first.index(), BuiltFrom::Checkout, begun).unwrap();
+    // A rule for git, and the three.
+    assert_eq!(dated, [DatedBy::User; 4]);
+    let modified = |workspace: &Workspace, name: &str| fs::metadata(workspace.path(name)).unwrap().modified().unwrap();
+    let ended = SystemTime::now();
+    let build = EarlierBuild { index: &first.index(), dated: &dated, begun, ended };
+    // One file differs, one was touched by the user since, with its old time, and one is the same.
+    let time = fs::metadata(repo.path("run.sh")).unwrap().modified().unwrap();
+    fs::File::open(repo.path("run.sh")).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
+    let other = repo.git.replace_in_tree(&tree_of(&repo), &[("a.txt".into(), Some(("100644", b"two\n".to_vec())))]).unwrap();
+    let next = Workspace::at(&repo.git, repo.home(), Some(&repo.head()), &other);
+    let dated = repo.git.date_files(&next.tree(), &next.index(), BuiltFrom::Workspace(&build), SystemTime::now()).unwrap();
+    assert_eq!(dated, [DatedBy::User, DatedBy::Workspace, DatedBy::User, DatedBy::Workspace]);
+    assert_eq!(modified(&next, "dir/b.txt"), modified(&first, "dir/b.txt"));
+    let second = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    for name in ["a.txt", "run.sh"] {
+        assert!(second(modified(&next, name)) > second(ended), "{name}");
     }
 }
 

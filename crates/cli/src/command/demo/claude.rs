@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _};
 
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
 use verdone_core::money::Usd;
-use verdone_core::verdict::StoryVerdict;
+use verdone_core::verify::{Proof, StoryResult};
 use verdone_core::view::RunView;
 use verdone_report::cost;
 use verdone_runtime::config_file::Flags;
@@ -90,7 +90,7 @@ fn confirmed(context: &Context) -> Result<bool, CliError> {
 }
 
 fn is_verified(view: &RunView, id: &str) -> bool {
-    view.story(&id.into()).is_some_and(|story| story.verdict == Some(StoryVerdict::Verified))
+    view.story(&id.into()).is_some_and(|story| story.result == Some(StoryResult::done(Proof::Verified)))
 }
 
 fn tell(place: &Place, kept: bool, verified: usize, view: &RunView) -> Result<(), CliError> {

@@ -53,7 +53,7 @@ fn a_commit_msg_hook_may_rewrite_the_message_and_the_evidence_stays() {
     world.hook("commit-msg", "echo 'PROJ-7 all new' > \"$1\"");
     world.run(0);
     assert_eq!(world.subjects(), ["PROJ-7 all new", "initial"]);
-    assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"verdict\": \"verified\""));
+    assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"proof\": \"verified\""));
     world.verdone(&["undo"]).assert_code(0);
     assert_eq!(world.subjects(), ["revert: US-001", "PROJ-7 all new", "initial"]);
 }

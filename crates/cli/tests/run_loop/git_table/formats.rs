@@ -21,7 +21,7 @@ fn assert_works(options: &[&str]) {
     let base = world.head();
     world.run(0);
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
-    assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"verdict\": \"verified\""));
+    assert!(world.git(&["notes", "--ref=verdone", "show", "HEAD"]).contains("\"proof\": \"verified\""));
     world.assert_clean();
     world.verdone(&["undo"]).assert_code(0);
     assert_eq!(world.git(&["rev-parse", "HEAD^{tree}"]), world.git(&["rev-parse", &format!("{base}^{{tree}}")]));

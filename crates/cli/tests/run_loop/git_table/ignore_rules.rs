@@ -69,7 +69,7 @@ fn rules_that_an_agent_writes_into_its_home_hide_nothing() {
         let world = with_secrets(&always(&format!("{{ run = '{hide}' }}, {{ create = \"a\" }}, {{ create = \"b\" }}")));
         world.run(0);
         assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "PLAN.md\na\nb", "{hide}");
-        assert_eq!(world.trailer("HEAD", "Verdone-Verdict"), "verified", "{hide}");
+        assert_eq!(world.trailer("HEAD", "Verdone-Proof"), "verified", "{hide}");
         assert_eq!(world.sandbox.read("../home/ignore"), "global-secret\n", "{hide}");
         assert!(!world.has("../home/.config/git/ignore"), "{hide}");
     }

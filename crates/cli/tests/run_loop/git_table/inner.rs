@@ -178,7 +178,7 @@ fn a_submodule_that_an_attempt_made_is_refused() {
     let world = World::with(ONE, &always(steps), &SHORT);
     make_repository(&world, "../tmp/lib");
     world.run(4);
-    assert_eq!(text(&world.last("verified")["reason"]), "made is a git repository inside this one");
+    assert_eq!(text(&world.last("verified")["report"]["reasons"][0]["why"]), "made is a git repository inside this one");
     assert!(!world.has("made") && !world.has(".gitmodules"));
     let kept = world.tree_files(&world.kept());
     assert!(kept.contains(&"a".to_owned()) && kept.contains(&".gitmodules".to_owned()), "{kept:?}");
@@ -204,7 +204,7 @@ fn a_repository_of_the_users_is_left_alone() {
 fn a_repository_that_an_attempt_made_is_refused() {
     let world = World::with(ONE, &always("{ create = \"a\" }, { run = 'git init --quiet made; echo x > made/file' }"), &SHORT);
     world.run(4);
-    assert_eq!(text(&world.last("verified")["reason"]), "made is a git repository inside this one");
+    assert_eq!(text(&world.last("verified")["report"]["reasons"][0]["why"]), "made is a git repository inside this one");
     assert!(!world.has("made"));
     assert!(world.tree_files(&world.kept()).contains(&"a".to_owned()));
 }

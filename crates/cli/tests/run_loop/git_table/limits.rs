@@ -27,7 +27,7 @@ fn no_limit_means_no_limit() {
 fn a_large_file_of_an_attempt_is_neither_committed_nor_kept() {
     let world = limited(&always("{ create = \"a\" }, { run = 'head -c 2000 /dev/zero > big' }"), "snapshot_file_bytes = 1000");
     world.run(4);
-    assert_eq!(text(&world.last("verified")["reason"]), "big is too large to commit (1 MB)");
+    assert_eq!(text(&world.last("verified")["report"]["reasons"][0]["why"]), "big is too large to commit (1 MB)");
     let kept = world.tree_files(&world.kept());
     assert!(kept.contains(&"a".to_owned()) && !kept.contains(&"big".to_owned()), "{kept:?}");
     assert!(!world.has("big"));
@@ -41,7 +41,7 @@ fn a_file_of_the_repository_that_an_attempt_makes_large_is_not_committed() {
     world.git(&["add", "notes"]);
     world.git(&["commit", "--quiet", "-m", "notes"]);
     world.run(4);
-    assert_eq!(text(&world.last("verified")["reason"]), "notes is too large to commit (1 MB)");
+    assert_eq!(text(&world.last("verified")["report"]["reasons"][0]["why"]), "notes is too large to commit (1 MB)");
     assert_eq!(world.sandbox.read("notes"), "small\n");
     assert_eq!(world.git(&["show", &format!("{}:notes", world.kept())]), "small");
     world.assert_clean();

@@ -92,7 +92,7 @@ fn linked_work_trees_run_side_by_side_with_refs_and_notes_of_their_own() {
 
     let refs = world.git(&["for-each-ref", "--format=%(refname)", "refs/heads/verdone"]);
     assert_eq!(refs.lines().count(), 2, "{refs}");
-    assert!(world.git(&["notes", "--ref=verdone", "show", "side"]).contains("\"verdict\": \"verified\""));
+    assert!(world.git(&["notes", "--ref=verdone", "show", "side"]).contains("\"proof\": \"verified\""));
     world.run(0);
     for branch in ["main", "side"] {
         let blob = world.git(&["notes", "--ref=verdone", "list", branch]);
@@ -108,9 +108,9 @@ fn without_settings_checks_run_where_the_run_was_started_and_the_whole_tree_is_c
     std::fs::remove_dir_all(world.sandbox.path(".verdone")).unwrap();
     world.sandbox.write("sub/PLAN.md", "# Plan\n\n- [ ] US-001: Write a\n");
     world.sandbox.repo();
-    let agent = "touch a; echo top > ../top";
-    let output = world.verdone(&["-C", "sub", "run", "--agent-command", agent, "--check", "test -f a", "--red-baseline"]);
+    let agent = "mkdir -p src; touch src/a; echo top > ../top.md";
+    let output = world.verdone(&["-C", "sub", "run", "--agent-command", agent, "--check", "test -f src/a", "--red-baseline"]);
     output.assert_code(0);
     world.verdone(&["-C", "sub", "land"]).assert_code(0);
-    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "sub/PLAN.md\nsub/a\ntop");
+    assert_eq!(world.git(&["show", "--name-only", "--format=", "HEAD"]), "sub/PLAN.md\nsub/src/a\ntop.md");
 }

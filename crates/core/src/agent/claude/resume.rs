@@ -46,9 +46,13 @@ pub fn left_session(events: &[Recorded]) -> Option<Option<Resumable>> {
         | Event::Verified { .. }
         | Event::CommitStarted { .. }
         | Event::Committed { .. }
+        | Event::Marked { .. }
         | Event::CommitRefused { .. }
         | Event::AttemptRejected { .. }
         | Event::StoryFailed { .. }
+        | Event::ReviewNeeded { .. }
+        | Event::Accepted { .. }
+        | Event::Refused { .. }
         | Event::RegressionStarted { .. }
         | Event::RegressionChecked { .. }
         | Event::Regressed { .. }

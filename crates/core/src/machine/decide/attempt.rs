@@ -8,13 +8,14 @@ use super::script::{beginning, end_iteration};
 use super::wait::{near_limit, pause, service_error, usage_limit, waited};
 use super::{out_of_time, over_budget, stopped_by, then, unexpected};
 use crate::agent::TurnOutcome;
-use crate::check::{CheckOrigin, CheckRun};
-use crate::event::{Event, Place, Recorded, Rejection, VerifyOutcome};
+use crate::check::CheckRun;
+use crate::config::OnReview;
+use crate::event::{Event, Place, Recorded, Rejection, Verified};
 use crate::id::{Oid, StoryId};
-use crate::machine::{Attempt, Decision, Effect, Feedback, Input, Phase, Rules, State, TurnReport, Verification, apply};
-use crate::proof::{AgentTest, AsBefore, OwnCheck};
-use crate::tamper::Response;
-use crate::verdict::{Red, RedPolicy, StoryVerdict};
+use crate::machine::{Attempt, Decision, Effect, Input, Phase, Rules, State, TurnReport, Verification, apply};
+use crate::plan::Waiting;
+use crate::verdict::{Red, RedPolicy};
+use crate::verify::{Failure, Outcome, Proof, ProvenCriterion, Reason, VerifyReport};
 
 /// The phases that have an attempt.
 pub(super) fn in_attempt(
@@ -27,39 +28,67 @@ pub(super) fn in_attempt(
 ) -> Decision {
     match (phase, input) {
         (Phase::Beginning, Input::ScriptRan(run)) => beginning(state, rules, attempt, run.as_ref()),
-        (Phase::Beginning, Input::Ready { base }) => {
-            let event = Event::AttemptStarted { place: attempt.place.clone(), base: Some(base.clone()) };
+        (Phase::Beginning, Input::Ready { base, tree }) => {
+            let event = Event::AttemptStarted { place: attempt.place.clone(), base: base.clone(), tree: tree.clone() };
             then(vec![event], Effect::RedCheck)
         }
         (Phase::RedChecking, Input::RedChecked { red, runs }) => red_checked(state, rules, attempt, *red, runs),
         (Phase::Turn, Input::TurnEnded(report)) => turn_ended(state, rules, now, attempt, report),
         (Phase::Waiting { turn, .. }, Input::Waited { over }) => waited(state, rules, now, (attempt, turn), *over),
         (Phase::Verifying, Input::Verified(verification)) => verified(state, rules, now, attempt, verification),
-        (Phase::Committing { verdict, .. }, Input::Committed { commit, tree: committed, files, evidence, noted }) => {
+        (Phase::Committing { proof, outcome, .. }, Input::Committed { commit, tree: committed, files, evidence, noted }) => {
             let event = Event::Committed {
                 place: attempt.place.clone(),
                 commit: commit.clone(),
                 tree: committed.clone(),
-                verdict: *verdict,
+                proof: *proof,
+                outcome: *outcome,
                 base: attempt.base.clone(),
                 files: *files,
                 evidence: evidence.clone(),
-                criteria: attempt.criteria.clone(),
+                criteria: criteria_of(attempt),
                 noted: *noted,
             };
-            if rules.land_each {
-                return then(vec![event, Event::LandingStarted { to: commit.clone() }], Effect::Land);
-            }
-            end_iteration(state, rules, vec![event])
+            committed_story(state, rules, attempt, commit, event)
+        }
+        (Phase::Committing { tree, proof, .. }, Input::Marked { files, reason }) => {
+            let (place, tree, reason) = (attempt.place.clone(), tree.clone(), reason.clone());
+            let criteria = criteria_of(attempt);
+            end_iteration(state, rules, vec![Event::Marked { place, tree, proof: *proof, files: *files, criteria, reason }])
         }
         (Phase::Committing { tree, .. }, Input::CommitRefused { message }) => {
             commit_refused(state, rules, now, attempt, tree, message)
         }
-        (Phase::Keeping { rejection }, Input::Kept { kept, files }) => {
-            let event = Event::AttemptKept { place: attempt.place.clone(), kept: kept.clone(), files: *files };
-            was_kept(state, rules, attempt, rejection, event)
-        }
+        (Phase::Keeping { rejection }, Input::Kept { kept, files }) => was_kept(state, rules, attempt, rejection, kept, *files),
         _ => unexpected(phase, input),
+    }
+}
+
+fn criteria_of(attempt: &Attempt) -> Vec<ProvenCriterion> {
+    attempt.report.as_ref().map(|report| report.criteria.clone()).unwrap_or_default()
+}
+
+fn committed_story(state: &State, rules: &Rules, attempt: &Attempt, commit: &Oid, event: Event) -> Decision {
+    let is_pending = matches!(event, Event::Committed { outcome: Outcome::NeedsReview, .. });
+    if is_pending {
+        return end_iteration(state, rules, vec![event, review_needed(attempt, commit)]);
+    }
+    // What stands on a story that waits for a person waits with it.
+    let is_held_up = state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked);
+    if rules.land_each && !is_held_up {
+        return then(vec![event, Event::LandingStarted { to: commit.clone() }], Effect::Land);
+    }
+    end_iteration(state, rules, vec![event])
+}
+
+fn review_needed(attempt: &Attempt, work: &Oid) -> Event {
+    let report = attempt.report.as_deref();
+    Event::ReviewNeeded {
+        place: attempt.place.clone(),
+        work: work.clone(),
+        base: attempt.base.clone(),
+        proof: report.and_then(|report| report.proof).unwrap_or(Proof::Unchecked),
+        reasons: report.map(VerifyReport::problems).unwrap_or_default(),
     }
 }
 
@@ -139,9 +168,8 @@ pub(super) fn spent(state: &State, events: &[Event]) -> f64 {
 fn cost_of(event: &Event) -> f64 {
     match event {
         Event::TurnEnded { usage, .. } => usage.cost_usd.unwrap_or(0.0),
-        Event::Verified { judge: Some(judge), .. } => judge.usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0),
-        Event::Verified { judge: None, .. }
-        | Event::RunStarted { .. }
+        Event::Verified(verified) => verified.cost_usd().unwrap_or(0.0),
+        Event::RunStarted { .. }
         | Event::BaselineChecked { .. }
         | Event::StorySelected { .. }
         | Event::AttemptStarted { .. }
@@ -151,6 +179,7 @@ fn cost_of(event: &Event) -> f64 {
         | Event::WaitEnded { .. }
         | Event::CommitStarted { .. }
         | Event::Committed { .. }
+        | Event::Marked { .. }
         | Event::CommitRefused { .. }
         | Event::AttemptRejected { .. }
         | Event::AttemptKept { .. }
@@ -160,6 +189,9 @@ fn cost_of(event: &Event) -> f64 {
         | Event::LandingRefused { .. }
         | Event::Reapplied { .. }
         | Event::StoryFailed { .. }
+        | Event::ReviewNeeded { .. }
+        | Event::Accepted { .. }
+        | Event::Refused { .. }
         | Event::ScriptRan { .. }
         | Event::GuardFailed { .. }
         | Event::RegressionStarted { .. }
@@ -249,127 +281,54 @@ pub(super) fn reject(mut events: Vec<Event>, place: &Place, rejection: Rejection
 }
 
 fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, verification: &Verification) -> Decision {
-    let outcome = honest_outcome(rules, attempt, verification);
-    let mut events = vec![Event::Verified {
-        place: attempt.place.clone(),
-        outcome: outcome.clone(),
-        tree: verification.tree.clone(),
-        changed: verification.changed,
-        runs: verification.runs.clone(),
-        reason: why(rules, verification, &outcome),
-        restored: verification.restored.clone(),
-        alarms: verification.alarms.clone(),
-        agent_test: verification.agent_test.clone().map(Box::new),
-        as_before: verification.as_before.clone().map(Box::new),
-        judge: verification.judge.clone(),
-    }];
-    let told = why(rules, verification, &outcome);
-    let reason = || told.clone().unwrap_or_else(|| Feedback::from_runs(&verification.runs).reason);
-    match (outcome, &verification.tree) {
-        (VerifyOutcome::Passed, Some(tree)) => {
-            let verdict = verdict(rules, attempt, verification);
-            events.push(Event::CommitStarted {
-                place: attempt.place.clone(),
-                tree: tree.clone(),
-                verdict,
-                gates: state.gates.clone(),
-                previous: state.evidence.clone(),
-                criteria: verification.criteria.clone(),
-            });
+    let Verification { changed, restored, report, judge } = verification.clone();
+    let place = attempt.place.clone();
+    let (outcome, proof, reason) = (report.outcome, report.proof, report.sentence());
+    let is_cut = report.was_interrupted();
+    let tree = report.trees.attempt.clone();
+    let criteria = report.criteria.clone();
+    let is_unchanged = report.reasons.contains(&Reason::Failure(Failure::NothingChanged));
+    let mut events = vec![Event::Verified(Box::new(Verified { place: place.clone(), changed, restored, report, judge }))];
+    if is_cut {
+        let reason = state.stop.map_or_else(|| "interrupted".to_owned(), stopped_by);
+        return reject(events, &place, Rejection::Stopped, reason);
+    }
+    let is_stacked = outcome == Outcome::NeedsReview && rules.on_review == OnReview::Stack;
+    match (outcome, proof) {
+        (Outcome::Done | Outcome::Accepted, Some(proof)) => {
+            events.push(commit_started(state, place, tree, proof, Outcome::Done, criteria));
             then(events, Effect::Commit)
         }
-        (VerifyOutcome::Interrupted, _) => {
-            let reason = state.stop.map_or_else(|| "interrupted".to_owned(), stopped_by);
-            reject(events, &attempt.place, Rejection::Stopped, reason)
+        (Outcome::NeedsReview, Some(proof)) if is_stacked => {
+            events.push(commit_started(state, place, tree, proof, outcome, criteria));
+            then(events, Effect::Commit)
         }
-        (VerifyOutcome::Refused, _) if rules.tamper.gravest(&verification.alarms).0 == Response::Ask => {
-            reject(events, &attempt.place, Rejection::NeedsHuman, reason())
-        }
-        // The work is not at fault, and another turn would not make the judge answer.
-        (VerifyOutcome::Refused, _) if verification.judge.as_ref().is_some_and(|judge| judge.proved_nothing()) => {
-            match called_off(state, rules, now, attempt, &events) {
-                Some(stopped) => reject(events, &attempt.place, Rejection::Stopped, stopped),
-                None => reject(events, &attempt.place, Rejection::NeedsHuman, reason()),
-            }
-        }
-        (failure, _) => {
-            let (rejection, reason) = match failure {
-                VerifyOutcome::NothingChanged => (Rejection::NothingChanged, "no file was changed".to_owned()),
-                VerifyOutcome::Passed | VerifyOutcome::Failed | VerifyOutcome::Refused | VerifyOutcome::Interrupted => {
-                    (Rejection::ChecksFailed, reason())
-                }
-            };
-            if repeats(rules, attempt, verification, &events) {
-                let reason = format!("no progress: {reason}");
-                let rejection =
-                    if rejection == Rejection::NothingChanged { Rejection::NothingChanged } else { Rejection::NoProgress };
-                return reject(events, &attempt.place, rejection, reason);
+        (Outcome::NeedsReview, _) => reject(events, &place, Rejection::NeedsReview, reason),
+        (Outcome::Done | Outcome::Accepted, None) | (Outcome::Failed, _) => {
+            let rejection = if is_unchanged { Rejection::NothingChanged } else { Rejection::ChecksFailed };
+            if repeats(rules, attempt, &events) {
+                let rejection = if is_unchanged { rejection } else { Rejection::NoProgress };
+                return reject(events, &place, rejection, format!("no progress: {reason}"));
             }
             again_or(state, rules, now, attempt, events, rejection, reason)
         }
     }
 }
 
-/// What the runs do not say.
-fn why(rules: &Rules, verification: &Verification, outcome: &VerifyOutcome) -> Option<String> {
-    let tampering = || rules.tamper.refusal(&verification.alarms).filter(|_| *outcome == VerifyOutcome::Refused);
-    let no_proof = || (*outcome != verification.outcome).then(|| unproven(verification));
-    verification.reason.clone().or_else(tampering).or_else(no_proof)
-}
-
-fn unproven(verification: &Verification) -> String {
-    let tests = verification.agent_test.as_ref().and_then(|tests| tests.unproven.clone());
-    tests.unwrap_or_else(|| "no check ran, so nothing was proven".to_owned())
-}
-
-/// The runtime reports what it saw; whether that is a pass is decided here, from the runs themselves.
-fn honest_outcome(rules: &Rules, attempt: &Attempt, verification: &Verification) -> VerifyOutcome {
-    let claimed = &verification.outcome;
-    if *claimed != VerifyOutcome::Passed {
-        return claimed.clone();
-    }
-    let accepted_as_true = attempt.place.turn == 0;
-    if verification.changed == 0 && !accepted_as_true {
-        return VerifyOutcome::NothingChanged;
-    }
-    let proven =
-        verification.runs.iter().any(|run| !run.advisory) || rules.unverified || tests_prove(rules, attempt, verification);
-    let green = !verification.runs.iter().any(CheckRun::blocks);
-    if !(proven && green && verification.tree.is_some()) {
-        return VerifyOutcome::Failed;
-    }
-    match rules.tamper.gravest(&verification.alarms).0 {
-        Response::Report => VerifyOutcome::Passed,
-        Response::Ask | Response::Refuse => VerifyOutcome::Refused,
-    }
-}
-
-/// Whether tests of the attempt's own count, and prove it.
-fn tests_prove(rules: &Rules, attempt: &Attempt, verification: &Verification) -> bool {
-    let asked = rules.own_check == OwnCheck::AgentTest && attempt.red == Some(Red::Absent);
-    asked && verification.agent_test.as_ref().is_some_and(AgentTest::proves)
-}
-
-fn verdict(rules: &Rules, attempt: &Attempt, verification: &Verification) -> StoryVerdict {
-    let runs = &verification.runs;
-    // A check that passes only since the attempt changed it is not the one that was red.
-    let same = verification.as_before.as_ref().is_none_or(AsBefore::holds);
-    let own = same && runs.iter().any(|run| run.origin == CheckOrigin::Story);
-    let nothing_counts = runs.iter().all(|run| run.advisory);
-    let tested = tests_prove(rules, attempt, verification);
-    if tested {
-        return StoryVerdict::Verified;
-    }
-    match (nothing_counts && !tested, own, attempt.red) {
-        (true, _, _) => StoryVerdict::Unverified,
-        (false, true, Some(Red::Red)) => StoryVerdict::Verified,
-        (false, _, _) => StoryVerdict::Unproven,
-    }
+fn commit_started(
+    state: &State,
+    place: Place,
+    tree: Oid,
+    proof: Proof,
+    outcome: Outcome,
+    criteria: Vec<ProvenCriterion>,
+) -> Event {
+    Event::CommitStarted { place, tree, proof, outcome, gates: state.gates.clone(), previous: state.evidence.clone(), criteria }
 }
 
 /// Whether this failure is the same as the ones before it, once too often. Asks the fold itself, so that both agree.
-fn repeats(rules: &Rules, attempt: &Attempt, verification: &Verification, events: &[Event]) -> bool {
-    if rules.limits.no_progress == 0 || verification.tree.is_none() {
+fn repeats(rules: &Rules, attempt: &Attempt, events: &[Event]) -> bool {
+    if rules.limits.no_progress == 0 {
         return false;
     }
     let mut scratch = State { attempt: Some(attempt.clone()), ..State::default() };
@@ -389,17 +348,13 @@ fn commit_refused(state: &State, rules: &Rules, now: Duration, attempt: &Attempt
     again_or(state, rules, now, attempt, events, Rejection::CommitRefused, reason)
 }
 
-fn was_kept(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejection, event: Event) -> Decision {
+fn was_kept(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejection, kept: &Oid, files: u32) -> Decision {
     let story = &attempt.place.story;
-    let mut events = vec![event];
+    let mut events = vec![Event::AttemptKept { place: attempt.place.clone(), kept: kept.clone(), files }];
     match rejection {
         Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::CommitRefused => {}
         Rejection::AlreadyGreen => events.push(story_failed(story, "its checks prove nothing: they were green before any work")),
-        // Another attempt would meet the same question.
-        Rejection::NeedsHuman => {
-            let told = attempt.feedback.as_ref().map_or("a human has to look at it", |told| told.reason.as_str());
-            events.push(story_failed(story, told));
-        }
+        Rejection::NeedsReview => events.push(review_needed(attempt, kept)),
         Rejection::ChecksFailed
         | Rejection::NothingChanged
         | Rejection::NoProgress

@@ -11,7 +11,7 @@ use crate::machine::{Decision, Effect, RegressionReport, Rules, State};
 /// No story is open. What was committed since the last look may have broken what was done before.
 pub(super) fn all_done(state: &State, rules: &Rules) -> Decision {
     if !rules.regression.at_end || state.since_regression == 0 {
-        return complete(Vec::new());
+        return complete(state, Vec::new());
     }
     match state.stop {
         Some(signal) => stop(Vec::new(), Finish::Manual, stopped_by(signal)),
@@ -29,9 +29,9 @@ pub(super) fn look_again(at_end: bool) -> Decision {
 }
 
 pub(super) fn looked(state: &State, at_end: bool, report: &RegressionReport) -> Decision {
-    let RegressionReport { held, runs, broken, not_checked, doubted } = report.clone();
+    let RegressionReport { held, runs, broken, not_checked } = report.clone();
     let interrupted = runs.iter().any(|run| run.outcome == CheckOutcome::Interrupted);
-    let mut events = vec![Event::RegressionChecked { at_end, held, runs, not_checked, doubted }];
+    let mut events = vec![Event::RegressionChecked { at_end, held, runs, not_checked }];
     if let Some(signal) = state.stop {
         return stop(events, Finish::Manual, stopped_by(signal));
     }
@@ -39,7 +39,7 @@ pub(super) fn looked(state: &State, at_end: bool, report: &RegressionReport) -> 
         return stop(events, Finish::Manual, "interrupted");
     }
     if broken.is_empty() {
-        return if at_end { complete(events) } else { then(events, Effect::Select) };
+        return if at_end { complete(state, events) } else { then(events, Effect::Select) };
     }
     for (story, runs) in broken {
         let again = state.reopened.contains(&story);
@@ -53,6 +53,11 @@ pub(super) fn reopened(state: &State, rules: &Rules, stories: &[StoryId], commit
     next_story(state, rules, vec![Event::Reopened { stories: stories.to_vec(), commit: commit.cloned() }])
 }
 
-fn complete(events: Vec<Event>) -> Decision {
-    stop(events, Finish::Complete, "nothing is left to do")
+/// Work that waits for a person is not done, even if every box is ticked on the run's branch.
+fn complete(state: &State, events: Vec<Event>) -> Decision {
+    match state.progress.review.len() {
+        0 => stop(events, Finish::Complete, "nothing is left to do"),
+        1 => stop(events, Finish::Blocked, "1 story is left for you to review"),
+        waiting => stop(events, Finish::Blocked, format!("{waiting} stories are left for you to review")),
+    }
 }

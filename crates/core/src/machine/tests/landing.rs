@@ -1,10 +1,11 @@
 //! Landing after each commit: it follows the commit, ends the iteration, and never costs the run or its commit anything.
 
 use super::*;
+use crate::plan::Waiting;
 
 /// A run whose first story was just committed, and what is to be done then.
 fn committed(land_each: bool) -> (Rules, State, Vec<Recorded>, Decision) {
-    let rules = Rules { land_each, ..rules(RedPolicy::Flag, false) };
+    let rules = Rules { land_each, ..rules() };
     let (mut state, mut journal) = (State::default(), Vec::new());
     let story = Choice::Story { story: StoryId::from("A"), title: "a".to_owned(), number: 1, of: 2, open: 2 };
     let inputs = [
@@ -16,7 +17,7 @@ fn committed(land_each: bool) -> (Rules, State, Vec<Recorded>, Decision) {
         ready(),
         Input::RedChecked { red: Red::Red, runs: Vec::new() },
         Input::TurnEnded(turn_report(TurnOutcome::Ended)),
-        Input::Verified(verified(VerifyOutcome::Passed, vec![ran("true", CheckOutcome::Passed)])),
+        Input::Verified(Box::new(verification(done(Proof::Verified)))),
     ];
     for input in &inputs {
         let decision = decide(&state, &rules, Duration::ZERO, input);
@@ -51,7 +52,7 @@ fn the_iteration_ends_after_the_landing_whatever_came_of_it() {
         assert_eq!(decision.effect, Some(Effect::Script(Script::PostIteration)), "{input:?}");
         record(&mut state, &mut journal, decision.events, Duration::ZERO);
         assert_eq!((&state.phase, state.commits, &state.fatal), (&Phase::Selecting, 1, &None), "{input:?}");
-        assert_eq!(state.verdicts.get(&StoryId::from("A")), Some(&StoryVerdict::Verified));
+        assert_eq!(state.results.get(&StoryId::from("A")), Some(&StoryResult::done(Proof::Verified)));
         let next = decide(&state, &rules, Duration::ZERO, &Input::ScriptRan(None));
         assert_eq!(next.effect, Some(Effect::Select));
     }
@@ -85,13 +86,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_commit_has_its_landing_right_after_it(rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)) {
+    fn a_commit_lands_right_after_it_unless_a_story_below_it_waits_for_a_person(
+        rules in any_rules(), choices in prop::collection::vec(any::<u8>(), 1..64)
+    ) {
         let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
+        let mut state = State::default();
         for (at, recorded) in journal.iter().enumerate() {
+            let is_held_up = state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked);
             match &recorded.event {
-                Event::Committed { .. } => {
+                Event::Committed { outcome, .. } => {
                     let starts = matches!(journal[at + 1].event, Event::LandingStarted { .. });
-                    prop_assert_eq!(starts, rules.land_each);
+                    prop_assert_eq!(starts, rules.land_each && *outcome == Outcome::Done && !is_held_up);
                 }
                 Event::LandingStarted { .. } => {
                     let ends = matches!(journal[at + 1].event, Event::Landed { .. } | Event::LandingRefused { .. });
@@ -99,6 +104,7 @@ proptest! {
                 }
                 _ => {}
             }
+            apply(&mut state, recorded);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Bench {
     }
 
     fn before_its_turn(limits: impl FnOnce(&mut Limits)) -> Self {
-        let mut rules = rules(RedPolicy::Flag, false);
+        let mut rules = rules();
         limits(&mut rules.limits);
         let (state, journal, now) = (State::default(), Vec::new(), Duration::ZERO);
         let mut bench = Self { rules, state, journal, now, effect: None };
@@ -55,7 +55,7 @@ impl Bench {
             if self.effect.as_ref() == Some(effect) || matches!(self.state.phase, Phase::Stopped { .. }) {
                 return;
             }
-            let done = self.state.verdicts.contains_key(&StoryId::from("A"));
+            let done = self.state.results.contains_key(&StoryId::from("A"));
             let input = match self.effect.as_ref().unwrap() {
                 Effect::Script(_) => Input::ScriptRan(None),
                 Effect::Prepare => Input::Prepared { baseline: Vec::new() },
@@ -96,19 +96,26 @@ impl Bench {
 
     /// With a judge that was asked.
     fn verify_with(&mut self, outcome: CheckOutcome, judge: Option<JudgeRecord>) {
-        assert_eq!(self.effect, Some(Effect::Verify));
-        let passed = outcome == CheckOutcome::Passed;
-        let refused = judge.as_ref().is_some_and(|judge| judge.said != JudgeFact::Holds);
-        let said = match (passed, refused) {
-            (false, _) => VerifyOutcome::Failed,
-            (true, true) => VerifyOutcome::Refused,
-            (true, false) => VerifyOutcome::Passed,
+        let said = judge.as_ref().map_or(JudgeFact::Holds, |judge| judge.said.clone());
+        let report = match (outcome, said) {
+            (CheckOutcome::Passed, JudgeFact::Refuted { findings }) => {
+                report(Outcome::Failed, Some(Proof::Verified), vec![Reason::Doubt(Doubt::JudgeRefuted { findings })])
+            }
+            (CheckOutcome::Passed, JudgeFact::Unknown { why }) => {
+                report(Outcome::NeedsReview, Some(Proof::Verified), vec![Reason::Doubt(Doubt::JudgeUnknown { why })])
+            }
+            (CheckOutcome::Passed, JudgeFact::Holds | JudgeFact::Off) => done(Proof::Verified),
+            _ => failed(vec![check_failed()]),
         };
-        self.give(Input::Verified(Verification {
-            tree: Some(Oid(format!("tree {}", self.journal.len()))),
-            judge: judge.map(Box::new),
-            ..verified(said, vec![ran("true", outcome)])
-        }));
+        self.verify_as(report, judge);
+    }
+
+    /// On a tree that was not seen before.
+    fn verify_as(&mut self, report: VerifyReport, judge: Option<JudgeRecord>) {
+        assert_eq!(self.effect, Some(Effect::Verify));
+        let trees = TreeIds::of_attempt(Oid(format!("tree {}", self.journal.len())));
+        let report = VerifyReport { trees, ..report };
+        self.give(Input::Verified(Box::new(Verification { judge, ..verification(report) })));
     }
 
     fn attempt(&self) -> &Attempt {
@@ -398,13 +405,14 @@ fn what_a_judge_costs_is_spent_by_the_run_and_by_the_attempt() {
     let mut bench = Bench::with(capped);
     bench.turn(TurnOutcome::Ended, 0.3);
     bench.verify_with(CheckOutcome::Passed, judge(f64::NAN));
-    let evidence = Evidence::of(&bench.state, bench.attempt(), StoryVerdict::Verified, &Oid::from("t"), &[]);
+    let result = (Proof::Verified, Outcome::Done);
+    let evidence = Evidence::of(&bench.state, bench.attempt(), result, bench.attempt().report.as_ref().unwrap());
     let judge = evidence.judge.unwrap();
     assert_eq!((judge.session.as_deref(), evidence.cost_usd), (Some("s2"), Some(0.3)), "what is no number costs nothing");
 }
 
 #[test]
-fn a_judge_that_gives_no_clear_answer_spends_no_turn_and_leaves_the_story_to_a_human() {
+fn a_judge_that_gives_no_clear_answer_spends_no_turn_and_leaves_the_story_to_a_person() {
     let after = |said: JudgeFact, change: fn(&mut Limits)| {
         let mut bench = Bench::with(change);
         bench.turn(TurnOutcome::Ended, 0.3);
@@ -419,9 +427,10 @@ fn a_judge_that_gives_no_clear_answer_spends_no_turn_and_leaves_the_story_to_a_h
     let unknown = || JudgeFact::Unknown { why: "the judge reached a usage limit".to_owned() };
     let refuted = JudgeFact::Refuted { findings: vec!["a:1: wrong".to_owned()] };
     let short = |limits: &mut Limits| limits.cost_usd = Usd::try_from(0.5).unwrap();
-    assert_eq!(after(unknown(), |_| {}), (Some(Effect::Keep), Some(Rejection::NeedsHuman)));
-    assert_eq!(after(unknown(), short), (Some(Effect::Keep), Some(Rejection::Stopped)), "money that is spent comes first");
-    assert_eq!(after(refuted, |_| {}), (Some(Effect::Turn), None), "what was found is fed back");
+    assert_eq!(after(unknown(), |_| {}), (Some(Effect::Keep), Some(Rejection::NeedsReview)));
+    assert_eq!(after(unknown(), short), (Some(Effect::Keep), Some(Rejection::NeedsReview)), "a review costs nothing");
+    assert_eq!(after(refuted.clone(), |_| {}), (Some(Effect::Turn), None), "what was found is fed back");
+    assert_eq!(after(refuted, short), (Some(Effect::Keep), Some(Rejection::Stopped)), "a turn of feedback has to be paid");
     assert_eq!(after(JudgeFact::Holds, |_| {}), (Some(Effect::Commit), None));
 }
 
@@ -431,7 +440,7 @@ fn money_that_is_spent_when_a_story_is_done_keeps_the_story_and_begins_no_other(
     bench.turn(TurnOutcome::Ended, 1.5);
     bench.verify(CheckOutcome::Passed);
     bench.ends(Finish::Budget, 3);
-    assert_eq!((bench.state.commits, bench.state.verdicts.len()), (1, 1));
+    assert_eq!((bench.state.commits, bench.state.results.len()), (1, 1));
 }
 
 #[test]

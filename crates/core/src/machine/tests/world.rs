@@ -56,7 +56,7 @@ impl World {
             Effect::Turn => Input::TurnEnded(self.turn()),
             // However long it takes, it ends.
             Effect::Wait => Input::Waited { over: self.clock.as_secs().is_multiple_of(2) },
-            Effect::Verify => Input::Verified(self.verification()),
+            Effect::Verify => Input::Verified(Box::new(self.verification(state))),
             Effect::Commit if self.pick(4) == 0 => Input::CommitRefused { message: "no".to_owned() },
             Effect::Commit => {
                 let story = state.attempt.as_ref().map(|attempt| attempt.place.story.clone());
@@ -92,25 +92,7 @@ impl World {
         let broken: Vec<StoryId> = done.into_iter().filter(|_| self.pick(4) == 0).collect();
         let broken = broken.into_iter().map(|story| (story, self.runs())).collect();
         let runs = self.runs();
-        let done = self.done.clone();
-        let doubted = done.into_iter().filter(|_| self.pick(5) == 0).collect::<Vec<_>>();
-        let doubted = doubted.into_iter().map(|story| Doubted { story, by: Vec::new(), seen: AsBefore::default() }).collect();
-        RegressionReport { held: 1, runs, broken, not_checked: Vec::new(), doubted }
-    }
-
-    pub(super) fn agent_test(&mut self) -> Option<AgentTest> {
-        let unproven = (self.pick(4) == 0).then(|| "why".to_owned());
-        (self.pick(3) > 0).then(|| AgentTest { before: self.runs(), after: self.runs(), unproven, ..AgentTest::default() })
-    }
-
-    pub(super) fn as_before(&mut self) -> Option<AsBefore> {
-        let unproven = (self.pick(4) == 0).then(|| "why".to_owned());
-        (self.pick(3) == 0).then(|| AsBefore {
-            files: vec!["own.sh".to_owned()],
-            runs: self.runs(),
-            unproven,
-            ..AsBefore::default()
-        })
+        RegressionReport { held: 1, runs, broken, not_checked: Vec::new() }
     }
 
     pub(super) fn script(&mut self, script: Script) -> Option<ScriptRun> {
@@ -125,7 +107,8 @@ impl World {
     }
 
     pub(super) fn choose(&self, state: &State) -> Choice {
-        let runnable = self.open.iter().find(|id| !state.progress.failed.contains_key(id));
+        let is_settled = |id: &StoryId| state.progress.failed.contains_key(id) || state.progress.review.contains_key(id);
+        let runnable = self.open.iter().find(|id| !is_settled(id));
         match runnable {
             Some(id) => Choice::Story { story: id.clone(), title: "T".to_owned(), number: 1, of: 3, open: self.open.len() },
             None if self.open.is_empty() => Choice::AllDone,
@@ -153,36 +136,57 @@ impl World {
         TurnReport { tests, ..turn_report(outcome) }
     }
 
-    pub(super) fn alarms(&mut self) -> Vec<Alarm> {
-        let severity = match self.pick(6) {
-            0 => Severity::High,
-            1 => Severity::Medium,
-            2 => Severity::Low,
-            _ => return Vec::new(),
+    /// What the engine could say, and one answer that it never gives: done without a proof.
+    pub(super) fn verification(&mut self, state: &State) -> Verification {
+        let turn = state.attempt.as_ref().map(|attempt| attempt.feedback_turn(&Limits::default()));
+        let proof = Proof::ALL[usize::from(self.pick(4))];
+        let report = match self.pick(11) {
+            0 => failed(vec![Failure::NothingChanged]),
+            1 | 2 => failed(vec![check_failed()]),
+            3 => failed(vec![Failure::CannotCommit { why: "a submodule changed".to_owned() }]),
+            4 if self.pick(3) == 0 => failed(vec![Failure::Interrupted]),
+            4 => report(Outcome::Done, None, Vec::new()),
+            5 if turn == Some(FeedbackTurn::Left) => report(Outcome::Failed, Some(proof), vec![Reason::Doubt(autorun())]),
+            5 => report(Outcome::NeedsReview, Some(proof), vec![Reason::Doubt(autorun())]),
+            6 => report(Outcome::NeedsReview, Some(proof), vec![Reason::Doubt(unclear())]),
+            _ => report(Outcome::Done, Some(proof), vec![Reason::Note(Note::NoOwnCheck)]),
         };
-        let (kind, path, text) = (AlarmKind::TestDeleted, "tests/a.rs".to_owned(), "works".to_owned());
-        vec![Alarm { kind, severity, path, line: None, text, expected: false }]
+        let runs = [(Tree::Attempt, self.runs())].into();
+        let trees = TreeIds::of_attempt(Oid(format!("tree{}", self.pick(3))));
+        Verification { changed: u32::from(self.pick(4)), ..verification(VerifyReport { trees, runs, ..report }) }
     }
+}
 
-    /// The runtime may be wrong about the outcome: the runs beside it are not made to agree with it.
-    pub(super) fn verification(&mut self) -> Verification {
-        let outcome = match self.pick(7) {
-            0 => VerifyOutcome::NothingChanged,
-            1 | 2 => VerifyOutcome::Failed,
-            3 => VerifyOutcome::Refused,
-            _ => VerifyOutcome::Passed,
-        };
-        let tree = (self.pick(9) > 0).then(|| Oid(format!("tree{}", self.pick(3))));
-        let changed = u32::from(self.pick(4));
-        Verification {
-            tree,
-            changed,
-            agent_test: self.agent_test(),
-            as_before: self.as_before(),
-            alarms: self.alarms(),
-            ..verified(outcome, self.runs())
-        }
-    }
+pub(super) fn check_failed() -> Failure {
+    Failure::CheckFailed { check: "true".to_owned(), said: "failed with exit code 1".to_owned() }
+}
+
+/// A doubt about which the agent can do something.
+pub(super) fn autorun() -> Doubt {
+    Doubt::AutorunChanged { files: vec![".envrc".to_owned()] }
+}
+
+/// A doubt that is out of the agent's hands.
+pub(super) fn unclear() -> Doubt {
+    Doubt::JudgeUnknown { why: "it gave no answer".to_owned() }
+}
+
+pub(super) fn failed(failures: Vec<Failure>) -> VerifyReport {
+    report(Outcome::Failed, None, failures.into_iter().map(Reason::Failure).collect())
+}
+
+pub(super) fn done(proof: Proof) -> VerifyReport {
+    report(Outcome::Done, Some(proof), Vec::new())
+}
+
+pub(super) fn report(outcome: Outcome, proof: Option<Proof>, reasons: Vec<Reason>) -> VerifyReport {
+    let empty = VerifyReport::empty(Surface::Run, Some(StoryId::from("A")), TreeIds::of_attempt(Oid::from("t")));
+    VerifyReport { outcome, proof, reasons, ..empty }
+}
+
+/// One changed file, and what the engine says about it.
+pub(super) fn verification(report: VerifyReport) -> Verification {
+    Verification { changed: 1, restored: Vec::new(), report, judge: None }
 }
 
 /// A turn of which there is nothing else to tell.
@@ -202,30 +206,13 @@ pub(super) fn turn_report(outcome: TurnOutcome) -> TurnReport {
     }
 }
 
-/// One changed file, and nothing found but what the checks say.
-pub(super) fn verified(outcome: VerifyOutcome, runs: Vec<CheckRun>) -> Verification {
-    Verification {
-        outcome,
-        tree: Some(Oid::from("t")),
-        changed: 1,
-        runs,
-        reason: None,
-        restored: Vec::new(),
-        alarms: Vec::new(),
-        agent_test: None,
-        as_before: None,
-        judge: None,
-        criteria: Vec::new(),
-    }
-}
-
 /// The workspace is ready.
 pub(super) fn ready() -> Input {
-    Input::Ready { base: Oid::from("base") }
+    Input::Ready { base: Some(Oid::from("base")), tree: None }
 }
 
 pub(super) fn landed() -> Event {
-    Event::Landed { branch: "main".to_owned(), from: Oid::from("base"), to: Oid::from("c") }
+    Event::Landed { branch: "main".to_owned(), from: Oid::from("base"), to: Oid::from("c"), left: 0 }
 }
 
 pub(super) fn landing_refused(reason: &str) -> Event {
@@ -248,8 +235,10 @@ pub(super) fn start() -> Input {
         seal: None,
         frozen: String::new(),
         max_iterations: 0,
-        unverified: false,
+        unchecked: false,
         gates: None,
+        reviews: BTreeMap::new(),
+        session: None,
         evidence: None,
     }))
 }
@@ -283,31 +272,31 @@ pub(super) fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec
     }
 }
 
-pub(super) fn rules(red_check: RedPolicy, unverified: bool) -> Rules {
+pub(super) fn rules() -> Rules {
     Rules {
         limits: Limits { max_iterations: 0, ..Limits::default() },
-        red_check,
+        red_check: RedPolicy::Flag,
         red_baseline: false,
-        unverified,
         fail_behavior: FailBehavior::Continue,
         land_each: false,
         pause_at: 0,
-        tamper: TamperSettings::default(),
-        own_check: OwnCheck::Gates,
+        on_review: OnReview::Continue,
         regression: Regression::default(),
     }
 }
 
 pub(super) fn any_rules() -> impl Strategy<Value = Rules> {
-    let policy = prop_oneof![Just(RedPolicy::Flag), Just(RedPolicy::Accept), Just(RedPolicy::Refuse)];
-    let own_check = prop_oneof![Just(OwnCheck::Gates), Just(OwnCheck::AgentTest)];
+    let red_check = prop_oneof![Just(RedPolicy::Flag), Just(RedPolicy::Accept), Just(RedPolicy::Refuse)];
     let regression = (any::<bool>(), 0_u32..4).prop_map(|(at_end, every)| Regression { at_end, every, ..Regression::default() });
-    (policy, any::<bool>(), any::<bool>(), own_check, regression).prop_map(
-        |(policy, unverified, land_each, own_check, regression)| Rules {
-            land_each,
-            own_check,
-            regression,
-            ..rules(policy, unverified)
-        },
-    )
+    (red_check, any::<bool>(), any_on_review(), regression).prop_map(|(red_check, land_each, on_review, regression)| Rules {
+        red_check,
+        land_each,
+        on_review,
+        regression,
+        ..rules()
+    })
+}
+
+pub(super) fn any_on_review() -> impl Strategy<Value = OnReview> {
+    prop_oneof![Just(OnReview::Continue), Just(OnReview::Stop), Just(OnReview::Stack)]
 }

@@ -37,14 +37,24 @@ pub(super) fn rules() -> Vec<Rule> {
     // What the user accepted is proof in every session, so no agent may say it.
     rules.extend(deny(
         Family::Tools,
-        vec![Entry {
-            name: "plan-approval",
-            matcher: Matcher::Programs(&[&["verdone", "plan", "approve"]]),
-            reason: "a plan is approved by the user, who has read its commands",
-            alternative: "ask the user to run `verdone plan approve`",
-            matches: &["verdone plan approve --yes", "sh -c 'verdone plan approve'", "/usr/bin/verdone plan approve PLAN.md"],
-            not_matches: &["verdone plan show", "verdone plan lint", "echo verdone plan approve"],
-        }],
+        vec![
+            Entry {
+                name: "plan-approval",
+                matcher: Matcher::Programs(&[&["verdone", "plan", "approve"]]),
+                reason: "a plan is approved by the user, who has read its commands",
+                alternative: "ask the user to run `verdone plan approve`",
+                matches: &["verdone plan approve --yes", "sh -c 'verdone plan approve'", "/usr/bin/verdone plan approve PLAN.md"],
+                not_matches: &["verdone plan show", "verdone plan lint", "echo verdone plan approve"],
+            },
+            Entry {
+                name: "story-review",
+                matcher: Matcher::Programs(&[&["verdone", "accept"], &["verdone", "reject"]]),
+                reason: "a story that needs a review is accepted or rejected by the user, who has looked at the work",
+                alternative: "ask the user to run `verdone review`",
+                matches: &["verdone accept US-001", "sh -c 'verdone accept US-001'", "/usr/bin/verdone reject US-001 --json"],
+                not_matches: &["verdone review", "verdone review US-001 --json", "echo verdone accept US-001"],
+            },
+        ],
     ));
     rules
 }

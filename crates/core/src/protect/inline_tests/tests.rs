@@ -18,12 +18,18 @@ mod tests {
 }
 ";
 
-fn clean(base: &str, attempt: &str) -> String {
-    for_pristine(base.as_bytes(), attempt.as_bytes()).unwrap()
+fn read(source: &str) -> InlineTests<'_> {
+    InlineTests::read(source.as_bytes()).unwrap()
 }
 
+/// The attempt's file with the base's test items.
+fn clean(base: &str, attempt: &str) -> String {
+    read(attempt).with_tests_of(&read(base)).unwrap()
+}
+
+/// The base's file with the attempt's test items.
 fn tests_only(base: &str, attempt: &str) -> String {
-    for_proof(base.as_bytes(), attempt.as_bytes()).unwrap()
+    read(base).with_tests_of(&read(attempt)).unwrap()
 }
 
 fn names(source: &str) -> Vec<String> {
@@ -92,7 +98,7 @@ fn an_item_keeps_its_place_in_its_module() {
     let base = "mod inner {\n    fn x() {}\n    #[test]\n    fn a() { x(); }\n}\n";
     let attempt = "mod inner {\n    fn x() { }\n}\n";
     assert_eq!(clean(base, attempt), "mod inner {\n    fn x() { }\n#[test]\n    fn a() { x(); }\n}\n");
-    assert_eq!(for_pristine(base.as_bytes(), b"fn x() {}\n"), Err(Unreadable::NoPlace));
+    assert_eq!(read("fn x() {}\n").with_tests_of(&read(base)), Err(Unreadable::NoPlace));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::split::{Part, is_listed};
 
 const WORK: &str = "\
 $schema name displayName version description keywords homepage bugs license licenses author contributors maintainers \
-publisher funding repository private publishConfig files main module browser types typings typesVersions exports imports \
+publisher funding repository private publishConfig files main module browser types typings typesVersions exports \
 bin man directories type sideEffects unpkg jsdelivr style source engines os cpu libc packageManager peerDependenciesMeta \
 dependenciesMeta bundleDependencies bundledDependencies icon categories contributes activationEvents";
 

@@ -265,3 +265,30 @@ fn ecosystems_are_found_by_their_files() {
         [Ecosystem::Any, Ecosystem::Python, Ecosystem::Rust, Ecosystem::Make]
     );
 }
+
+#[test]
+fn a_new_file_that_takes_the_place_of_a_module_of_the_language_is_protected() {
+    let ecosystems = [Ecosystem::Python, Ecosystem::Perl, Ecosystem::Ruby];
+    let protection = Protection::new(&ProtectSettings::default(), &ecosystems, "").unwrap();
+    for (path, module) in [
+        ("unittest.py", Some("unittest")),
+        ("src/pytest/__init__.py", Some("pytest")),
+        ("lib/Test/More.pm", Some("Test/")),
+        ("lib/strict.pm", Some("strict")),
+        ("lib/minitest/autorun.rb", Some("minitest/")),
+        ("lib/set.rb", Some("set")),
+        ("shop/json/__init__.py", None),
+        ("lib/Calc.pm", None),
+        ("lib/File/Shop.pm", None),
+        ("lib/shop/set.rb", None),
+        ("json.pm", None),
+        ("tools/python", Some("python")),
+        ("tools/python.py", None),
+    ] {
+        let class = protection.classify(path, true);
+        let found = if let Why::Shadows { module } = class.why { Some(module) } else { None };
+        assert_eq!(found.as_deref(), module, "{path}");
+    }
+    // The project's own file of that name was there before.
+    assert_eq!(protection.classify("lib/Test/More.pm", false).role, Role::Work);
+}

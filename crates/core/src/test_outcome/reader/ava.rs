@@ -2,7 +2,7 @@
 
 use super::super::failures::Failures;
 use super::super::lines::Lines;
-use super::{Framework, Reading, Says, counted, own, place, stack_place, without_time};
+use super::{Framework, Reading, Says, TestCounts, counted, own, place, stack_place, without_time};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Ava);
@@ -34,26 +34,15 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             return Some(reading);
         }
     }
-    detail(&lines[..end], &mut marked);
-    let counts = rule.map(|rule| &lines[rule + 1..]).unwrap_or_default();
-    let mut seen = false;
-    let (mut passed, mut failing, mut skipped, mut stray) = (0, 0, 0, 0);
-    for line in counts.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).take(12) {
-        let of = |word| counted(line, word).unwrap_or(0);
-        let tests = of("test") + of("tests") + of("hook") + of("hooks");
-        if line.ends_with(" passed") {
-            passed += tests;
-        } else if line.ends_with(" failed") {
-            failing += tests;
-        } else if line.ends_with(" skipped") || line.ends_with(" todo") {
-            skipped += tests;
-        } else if line.contains("uncaught exception") || line.contains("unhandled rejection") || line.contains("timed out") {
-            stray += 1;
-        } else if !line.contains("known failure") {
-            continue;
-        }
-        seen = true;
+    let before = lines[..end].iter().enumerate().filter(|(_, line)| line.trim() == "─");
+    for (passed, failing, skipped, _) in before.filter_map(|(at, _)| counts(&lines[at + 1..])) {
+        let more = TestCounts { passed: Some(passed), failed: Some(failing), skipped: Some(skipped) };
+        reading.earlier = reading.earlier.plus(more);
     }
+    detail(&lines[..end], &mut marked);
+    let sums = rule.and_then(|rule| counts(&lines[rule + 1..]));
+    let seen = sums.is_some();
+    let (passed, failing, skipped, stray) = sums.unwrap_or_default();
     if !seen && !(rule.is_some() && (empty || !marked.is_empty())) {
         reading.says = Says::Failed;
         reading.failures = marked;
@@ -75,6 +64,30 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     reading.counts.passed = reading.counts.passed.filter(|passed| *passed > 0);
     reading.says = if broken || empty && listed == 0 { Says::Broken } else { Says::Failed };
     Some(reading)
+}
+
+/// The counts below a rule: passed, failed, skipped, and what happened outside of tests.
+fn counts(lines: &[std::borrow::Cow<'_, str>]) -> Option<(u64, u64, u64, u64)> {
+    let mut seen = false;
+    let (mut passed, mut failing, mut skipped, mut stray) = (0, 0, 0, 0);
+    let below = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).take_while(|line| *line != "─");
+    for line in below.take(12) {
+        let of = |word| counted(line, word).unwrap_or(0);
+        let tests = of("test") + of("tests") + of("hook") + of("hooks");
+        if line.ends_with(" passed") {
+            passed += tests;
+        } else if line.ends_with(" failed") {
+            failing += tests;
+        } else if line.ends_with(" skipped") || line.ends_with(" todo") {
+            skipped += tests;
+        } else if line.contains("uncaught exception") || line.contains("unhandled rejection") || line.contains("timed out") {
+            stray += 1;
+        } else if !line.contains("known failure") {
+            continue;
+        }
+        seen = true;
+    }
+    seen.then_some((passed, failing, skipped, stray))
 }
 
 /// A reason may follow the name; only known ones are cut.

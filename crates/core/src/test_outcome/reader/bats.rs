@@ -29,16 +29,18 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             }
         }
     }
-    let Some((_, summary)) = summary else {
+    if summary.is_none() {
         // The end is cut away; a mark with its place below it is no word of a test.
         reading.says = Says::Failed;
         let placed = reading.failures.iter().any(|failure| failure.line.is_some());
         return placed.then_some(reading);
-    };
-    let of = |word| counted(summary, word).unwrap_or(0);
-    let failed = of("failure") + of("failures");
-    let tests = of("tests") + of("test");
-    reading.count(tests.saturating_sub(failed + of("skipped")), failed, of("skipped"));
+    }
+    for summary in lines.iter().filter(|line| is_summary(line)) {
+        let of = |word| counted(summary, word).unwrap_or(0);
+        let failed = of("failure") + of("failures");
+        let tests = of("tests") + of("test");
+        reading.count_instead(tests.saturating_sub(failed + of("skipped")), failed, of("skipped"));
+    }
     reading.concluded = Some(end);
     reading.judge();
     Some(reading)

@@ -7,6 +7,7 @@ use super::{Framework, Reading, Says, leading_number, stack_place, without_time}
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Bun);
     let (mut pass, mut fail, mut skip, mut errors) = (None, None, 0, 0);
+    let mut last_sum = 0;
     let mut file: Option<&str> = None;
     let (mut message, mut found) = ("", None);
     for (at, line) in lines.iter().enumerate() {
@@ -28,18 +29,26 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if let (Some(number), Some(word)) =
             (leading_number(text), text.split(' ').nth(1).filter(|_| text.split(' ').count() == 2))
         {
+            // The sums follow each other; a test may print one of them.
+            let is_next = last_sum + 1 == at;
+            last_sum = if is_next || word == "pass" { at } else { last_sum };
             match word {
-                "pass" => (pass, reading.concluded) = (Some(number), Some(at)),
-                "fail" => fail = Some(number),
-                "skip" | "todo" => skip += number,
-                "error" | "errors" => errors += number,
+                "pass" => {
+                    if let (Some(pass), Some(fail)) = (pass, fail.take()) {
+                        reading.count_instead(pass, fail, skip);
+                    }
+                    (pass, skip, reading.concluded) = (Some(number), 0, Some(at));
+                }
+                "fail" if is_next => fail = Some(number),
+                "skip" | "todo" if is_next => skip += number,
+                "error" | "errors" if is_next => errors += number,
                 _ => {}
             }
         }
     }
     let ran = lines.iter().any(|line| line.starts_with("Ran ") && line.contains(" across "));
     if let (Some(pass), Some(fail), true) = (pass, fail, ran) {
-        reading.count(pass, fail, skip);
+        reading.count_instead(pass, fail, skip);
         reading.judge();
         if errors > 0 && reading.failures.is_empty() {
             reading.says = Says::Broken;

@@ -2,7 +2,7 @@
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
-use super::{Framework, Reading, Says, counted, place};
+use super::{End, Framework, Reading, Says, TestCounts, counted, place};
 
 /// A test, where it failed, and what it said.
 type Reason<'l> = (&'l str, Option<(&'l str, u32)>, &'l str);
@@ -14,17 +14,31 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let (mut in_list, mut stopped, mut panic) = (false, None, None);
     // Each binary has one result, its last: what a test printed before it does not count.
     let (mut running, mut result) = (false, None);
+    let mut binary = Binary::default();
     for (at, line) in lines.iter().enumerate() {
+        if let Some((name, end)) = verdict(line) {
+            reading.names.add(&format!("{} {name}", binary.name), end);
+        }
         if let Some(counts) = line.strip_prefix("test result: ").filter(|rest| rest.contains(" measured; ")) {
-            if let Some(earlier) = result.replace(counts).filter(|_| !running) {
-                count(&mut reading, earlier);
+            match (result.replace(counts), running) {
+                (Some(earlier), false) => count(&mut reading, earlier),
+                (Some(printed), true) => reading.earlier = reading.earlier.plus(counts_of(printed)),
+                (None, _) => {}
             }
-            (reading.concluded, in_list) = (Some(at), false);
+            (reading.concluded, in_list, binary.is_open) = (Some(at), false, false);
         } else if line.starts_with("running ") && (line.ends_with(" tests") || line.ends_with(" test")) {
             if let Some(earlier) = result.take() {
                 count(&mut reading, earlier);
             }
             running = true;
+            if !binary.begin() {
+                reading.names.spoil();
+            }
+        } else if let Some(name) = running_binary(line) {
+            if binary.is_open {
+                reading.names.spoil();
+            }
+            binary.next = Some(name);
         } else if let Some(event) =
             line.strip_prefix("{ \"type\": \"test\", ").filter(|rest| rest.contains("\"event\": \"failed\""))
         {
@@ -111,8 +125,12 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
 }
 
 fn count(reading: &mut Reading, result: &str) {
-    let of = |word| counted(result, word).unwrap_or(0);
-    reading.count(of("passed"), of("failed"), of("ignored"));
+    reading.counts = reading.counts.plus(counts_of(result));
+}
+
+fn counts_of(result: &str) -> TestCounts {
+    let of = |word| Some(counted(result, word).unwrap_or(0));
+    TestCounts { passed: of("passed"), failed: of("failed"), skipped: of("ignored") }
 }
 
 /// `--test flow` in "error: test failed, to rerun pass `--test flow`".
@@ -165,6 +183,49 @@ pub(super) fn tell_panic(reading: &mut Reading, line: &str, next: Option<&str>) 
     }
 }
 
+/// Whose tests are listed, for binaries may have tests of one name. It is announced on the other stream, so lines may be out of order.
+#[derive(Default)]
+struct Binary {
+    name: String,
+    next: Option<String>,
+    is_open: bool,
+}
+
+impl Binary {
+    /// Whether it is clear which one begins: that which was announced since the last.
+    fn begin(&mut self) -> bool {
+        let is_clear = self.next.is_some() || self.name.is_empty();
+        self.name = self.next.take().unwrap_or_default();
+        self.is_open = true;
+        is_clear
+    }
+}
+
+/// `shop tests/flow.rs` in `Running tests/flow.rs (target/debug/deps/shop-507999230d6984fa)`, without what changes with each build.
+fn running_binary(line: &str) -> Option<String> {
+    let text = line.trim_start();
+    if let Some(package) = text.strip_prefix("Doc-tests ") {
+        return Some(format!("{package} doc-tests"));
+    }
+    let (source, program) = text.strip_prefix("Running ")?.strip_suffix(')')?.rsplit_once(" (")?;
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let program = program.rsplit_once('-').map_or(program, |(program, _)| program);
+    Some(format!("{program} {source}"))
+}
+
+/// `test name ... ok`, `test name ... ignored, why`.
+fn verdict(line: &str) -> Option<(&str, End)> {
+    let (name, verdict) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    let word = verdict.split([',', ' ']).next().unwrap_or(verdict);
+    let end = match word {
+        "ok" => End::Passed,
+        "FAILED" => End::Failed,
+        "ignored" => End::Skipped,
+        _ => return None,
+    };
+    Some((without_note(name), end))
+}
+
 /// `test name ... FAILED`, `name --- FAILED`.
 fn failed(line: &str) -> Option<&str> {
     if let Some(name) = line.strip_suffix(" --- FAILED") {
@@ -178,4 +239,35 @@ fn failed(line: &str) -> Option<&str> {
 fn without_note(name: &str) -> &str {
     let name = name.trim();
     name.strip_suffix(" - should panic").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::lines::split;
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_a_binary_only_where_the_order_of_lines_is_clear() {
+        let a = "     Running unittests src/lib.rs (target/debug/deps/a-0123456789abcdef)\n";
+        let b = "     Running tests/b.rs (target/debug/deps/b-0123456789abcdef)\n";
+        let block =
+            "\nrunning 1 test\ntest adds ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let names = |text: &str| {
+            let reading = read(&split(text)).unwrap();
+            reading.names.complete(reading.counts).map(|names| names.passed.into_iter().collect::<Vec<_>>())
+        };
+        let whole = [a, block, b, block].concat();
+        assert_eq!(names(&whole), Some(vec!["a unittests src/lib.rs adds".to_owned(), "b tests/b.rs adds".to_owned()]));
+        let early = [
+            a,
+            "\nrunning 1 test\n",
+            b,
+            "test adds ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured\n",
+            block,
+        ];
+        assert_eq!(names(&early.concat()), None, "the second began before the first ended");
+        assert_eq!(names(&[a, b, block, block].concat()), None);
+        assert_eq!(names(&[a, block, block, b].concat()), None);
+        assert_eq!(names(block), Some(vec!["adds".to_owned()]), "the other stream is not there");
+    }
 }

@@ -1,12 +1,12 @@
 //! `go test`: plain, `-v`, `-json`; and gotestsum, which prints the same and a summary of its own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
 
 use super::super::failures::tell;
 use super::super::lines::Lines;
-use super::{Framework, Reading, Says, counted, indent, place};
+use super::{End, Framework, Listed, Reading, Says, counted, place};
 
 #[derive(Default)]
 struct Packages {
@@ -20,6 +20,8 @@ struct Packages {
 struct Start<'l> {
     name: &'l str,
     failures: usize,
+    verdicts: usize,
+    failed_tests: u64,
     failed: usize,
     built_badly: usize,
     concluded: Option<usize>,
@@ -35,12 +37,15 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
 fn read_text(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Go);
     let mut packages = Packages::default();
-    let (mut passed, mut skipped, mut verbose, mut last, mut total) = (0, 0, false, None, None);
+    let mut verdicts = Verdicts::default();
+    let (mut verbose, mut last, mut totals) = (false, None, Vec::new());
     let mut log: Option<(&str, u32, &str)> = None;
     // With `-v` a test's log comes before its verdict, and that of a subtest before its parent's.
     let mut logs: HashMap<&str, (&str, u32, &str)> = HashMap::new();
     let mut running = "";
     let (mut open, mut panicked, mut package) = (false, None, None);
+    // Go names the place in a file where an import fails; of a package that is not there it has none. Both streams take part.
+    let (mut unset, mut placed): (Vec<&str>, HashSet<&str>) = (Vec::new(), HashSet::new());
     // What a test prints while it runs may look like verdicts; if it passes, they were its own words.
     let mut start: Option<Start<'_>> = None;
     for (at, line) in lines.iter().enumerate() {
@@ -51,6 +56,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             .map_or(line.trim_start(), |(head, _)| &line.trim_start()[head.len() + 2..]);
         if let Some(name) = text.strip_prefix("--- FAIL: ") {
             reading.failures.add(without_elapsed(name), None, None, "");
+            verdicts.add(without_elapsed(name), End::Failed);
             open = true;
             let said = logs.remove(without_elapsed(name)).or(log.take().filter(|_| verbose));
             if let (Some((file, number, message)), Some(failure)) = (said, reading.failures.last_mut()) {
@@ -66,13 +72,16 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
                 start.take_if(|start| line.starts_with("--- PASS: ") && without_elapsed(&line[10..]) == start.name)
             {
                 reading.failures.truncate(start.failures);
+                if verdicts.failed > start.failed_tests {
+                    verdicts.failed = start.failed_tests;
+                    reading.names.spoil();
+                }
+                verdicts.ended.truncate(start.verdicts);
                 (packages.failed, packages.built_badly, reading.concluded, last) =
                     (start.failed, start.built_badly, start.concluded, None);
             }
-            if indent(line) == 0 {
-                passed += u64::from(text.starts_with("--- PASS: "));
-                skipped += u64::from(text.starts_with("--- SKIP: "));
-            }
+            let end = if text.starts_with("--- PASS: ") { End::Passed } else { End::Skipped };
+            verdicts.add(without_elapsed(&text["--- PASS: ".len()..]), end);
             (open, log) = (false, None);
         } else if line.starts_with("=== RUN ") || line.starts_with("=== NAME ") || line.starts_with("=== CONT ") {
             (verbose, log, open) = (true, None, false);
@@ -80,6 +89,8 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             start = (line.starts_with("=== RUN ") && !running.contains('/')).then(|| Start {
                 name: running,
                 failures: reading.failures.len(),
+                verdicts: verdicts.ended.len(),
+                failed_tests: verdicts.failed,
                 failed: packages.failed,
                 built_badly: packages.built_badly,
                 concluded: reading.concluded,
@@ -87,8 +98,10 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
         } else if let Some(rest) = line.strip_prefix("FAIL\t") {
             packages.failed += 1;
             let name = rest.split(['\t', ' ']).next().unwrap_or(rest);
+            verdicts.end_package(name, true, &mut reading.names);
             if rest.contains("[build failed]") || rest.contains("[setup failed]") {
                 packages.built_badly += 1;
+                unset.extend(rest.contains("[setup failed]").then_some(name));
                 if !reading.failures.iter().any(|failure| failure.name == name) {
                     reading.failures.add(name, None, None, "");
                 }
@@ -100,8 +113,9 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
                 reading.failures.add(name, None, None, "");
             }
             (reading.concluded, open) = (Some(at), false);
-        } else if line.starts_with("ok  \t") {
+        } else if let Some(rest) = line.strip_prefix("ok  \t") {
             packages.ok += 1;
+            verdicts.end_package(rest.split(['\t', ' ']).next().unwrap_or(rest), false, &mut reading.names);
             packages.without_tests += usize::from(line.contains("[no tests to run]"));
             (reading.concluded, open) = (Some(at), false);
         } else if line.starts_with("?   \t") && line.contains("[no test files]")
@@ -111,7 +125,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
         } else if **line == *"FAIL" || **line == *"PASS" {
             (last, open) = (Some((at, **line == *"FAIL")), false);
         } else if let Some(counts) = line.strip_prefix("DONE ").filter(|rest| rest.contains(" test")) {
-            total = Some((at, counts));
+            totals.push((at, counts));
         } else if let Some(name) = line.strip_prefix("# ") {
             package = Some(name.split(' ').next().unwrap_or(name).trim_matches(['[', ']']));
         } else if let Some((file, number, message)) = located(text) {
@@ -125,6 +139,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
                     log = log.or(Some((file, number, message)));
                 }
             } else if let Some(package) = package {
+                placed.insert(package);
                 reading.failures.add(package, Some(file), Some(number), message);
             }
         } else if let Some(message) = text.strip_prefix("panic: ") {
@@ -136,24 +151,71 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             stack(line, lines.get(at + 1), &mut reading);
         }
     }
-    conclude(reading, &packages, (passed, skipped, verbose), last, total)
+    reading.missing = unset.iter().filter(|package| !placed.contains(*package)).count() as u64;
+    // A test binary that runs by itself names no package.
+    verdicts.end_package("", false, &mut reading.names);
+    conclude(reading, &packages, &verdicts, verbose, last, &totals)
+}
+
+/// Tests by how they ended, those of a package together.
+#[derive(Default)]
+struct Verdicts {
+    ended: Vec<(String, End)>,
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+}
+
+impl Verdicts {
+    fn add(&mut self, name: &str, end: End) {
+        self.ended.push((name.to_owned(), end));
+    }
+
+    /// Counts a package's tests, without those that only group others. One that failed in no test counts itself.
+    fn end_package(&mut self, package: &str, failed: bool, names: &mut Listed) {
+        let before = self.failed;
+        let ended = std::mem::take(&mut self.ended);
+        let is_group_of = |wanted: fn(End) -> bool| -> HashSet<&str> {
+            let with_end = ended.iter().filter(|(_, end)| wanted(*end)).map(|(name, _)| name);
+            with_end.flat_map(|name| name.match_indices('/').map(|(at, _)| &name[..at])).collect()
+        };
+        let (groups, failed_groups) = (is_group_of(|_| true), is_group_of(|end| end == End::Failed));
+        for (name, end) in &ended {
+            let (skip_as, count) = match end {
+                End::Passed => (&groups, &mut self.passed),
+                // A group may fail though its tests pass.
+                End::Failed => (&failed_groups, &mut self.failed),
+                End::Skipped => (&groups, &mut self.skipped),
+            };
+            if !skip_as.contains(name.as_str()) {
+                *count += 1;
+                names.add(&format!("{package} {name}"), *end);
+            }
+        }
+        if failed && self.failed == before {
+            self.failed += 1;
+        }
+    }
 }
 
 fn conclude(
     mut reading: Reading,
     packages: &Packages,
-    (passed, skipped, verbose): (u64, u64, bool),
+    verdicts: &Verdicts,
+    verbose: bool,
     last: Option<(usize, bool)>,
-    total: Option<(usize, &str)>,
+    totals: &[(usize, &str)],
 ) -> Option<Reading> {
     reading.failures = std::mem::take(&mut reading.failures).without_groups('/');
-    if let Some((at, counts)) = total {
-        let of = |word| counted(counts, word).unwrap_or(0);
-        let failed = of("failure") + of("failures");
-        let tests = of("tests") + of("test");
-        reading.count(tests.saturating_sub(failed + of("skipped")), failed, of("skipped"));
+    if let Some((at, _)) = totals.last() {
+        for (_, counts) in totals {
+            let of = |word| counted(counts, word).unwrap_or(0);
+            let failed = of("failure") + of("failures");
+            let tests = of("tests") + of("test");
+            reading.count_instead(tests.saturating_sub(failed + of("skipped")), failed, of("skipped"));
+        }
         reading.judge();
-        reading.concluded = Some(at);
+        reading.concluded = Some(*at);
         return Some(reading);
     }
     // A lone word may be anybody's.
@@ -165,14 +227,18 @@ fn conclude(
     }
     if !failing && reading.concluded.is_some() {
         if verbose {
-            reading.count(passed, 0, skipped);
+            reading.count(verdicts.passed, 0, verdicts.skipped);
         }
-        let nothing = packages.ok > 0 && packages.ok == packages.without_tests || verbose && passed == 0 && skipped > 0;
+        let is_skipped = verbose && verdicts.passed == 0 && verdicts.skipped > 0;
+        let nothing = packages.ok > 0 && packages.ok == packages.without_tests || is_skipped;
         reading.says = if nothing { Says::NothingRan } else { Says::Passed };
         return Some(reading);
     }
     if verbose {
-        reading.count(passed, reading.failures.len() as u64, skipped);
+        reading.count(verdicts.passed, verdicts.failed, verdicts.skipped);
+    } else {
+        // How many passed is only told when asked for.
+        reading.counts.failed = Some(verdicts.failed);
     }
     reading.says = if packages.built_badly > 0 && packages.built_badly == packages.failed { Says::Broken } else { Says::Failed };
     (failing || !reading.failures.is_empty()).then_some(reading)
@@ -247,7 +313,8 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Go);
     let mut logs: HashMap<(String, String), Log> = HashMap::new();
     let mut packages = Packages::default();
-    let (mut passed, mut skipped, mut last) = (0, 0, None);
+    let (mut verdicts, mut last): (BTreeMap<String, Verdicts>, _) = (BTreeMap::new(), None);
+    let mut failed_packages: HashSet<String> = HashSet::new();
     let mut builds: Vec<(String, String, u32, String)> = Vec::new();
     let mut failed_tests: Vec<((String, String), Option<Log>)> = Vec::new();
     let mut heading = None;
@@ -268,6 +335,18 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
         if event.test.is_empty() && event.action == "pass" {
             // What a test of a package that passed printed may have been taken for a verdict.
             failed_tests.retain(|((package, _), _)| *package != event.package);
+            if let Some(verdicts) = verdicts.get_mut(&event.package) {
+                verdicts.ended.retain(|(_, end)| *end != End::Failed);
+            }
+        }
+        let end = match event.action.as_str() {
+            "pass" => Some(End::Passed),
+            "fail" => Some(End::Failed),
+            "skip" => Some(End::Skipped),
+            _ => None,
+        };
+        if let Some(end) = end.filter(|_| !event.test.is_empty()) {
+            verdicts.entry(event.package.clone()).or_default().add(&event.test, end);
         }
         match event.action.as_str() {
             "output" | "build-output" => {
@@ -286,6 +365,7 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
             }
             "fail" if event.test.is_empty() => {
                 packages.failed += 1;
+                failed_packages.insert(event.package.clone());
                 packages.built_badly += usize::from(!event.failed_build.is_empty() && packages.built_badly < packages.failed);
                 last = Some(at);
             }
@@ -297,8 +377,6 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
             "skip" if event.test.is_empty() => {
                 (packages.ok, packages.without_tests, last) = (packages.ok + 1, packages.without_tests + 1, Some(at));
             }
-            "pass" if !event.test.contains('/') => passed += 1,
-            "skip" if !event.test.contains('/') => skipped += 1,
             _ => {}
         }
     }
@@ -307,12 +385,18 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
         reading.failures.add(test, file, number, log.as_ref().map_or("", |(_, _, message)| message));
     }
     reading.failures = std::mem::take(&mut reading.failures).without_groups('/');
-    let failed = reading.failures.len() as u64;
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for (package, verdicts) in &mut verdicts {
+        verdicts.end_package(package, failed_packages.contains(package), &mut reading.names);
+        (passed, failed, skipped) = (passed + verdicts.passed, failed + verdicts.failed, skipped + verdicts.skipped);
+    }
     for (package, file, number, message) in &builds {
         reading.failures.add(package, Some(file), Some(*number), message);
     }
     reading.concluded = last;
-    reading.count(passed, failed, skipped);
+    // A package that was not built has no event of a test.
+    let unseen = failed_packages.iter().filter(|package| !verdicts.contains_key(*package)).count();
+    reading.count(passed, failed + unseen as u64, skipped);
     let nothing = packages.ok == packages.without_tests || passed == 0;
     reading.says = match packages.failed {
         0 if failed > 0 => Says::Failed,

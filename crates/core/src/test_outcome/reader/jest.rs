@@ -64,7 +64,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         && let Some((at, line)) = lone
     {
         summaries.push(("", line));
-        reading.concluded = Some(at);
+        (reading.concluded, reading.is_partial) = (Some(at), true);
     }
     if reading.failures.is_empty() {
         reading.failures = marked;
@@ -94,6 +94,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     reading.judge();
     if reading.counts.failed == Some(0) && suites_failed > 0 {
+        // Files that did not load have no tests to count.
+        reading.count(0, suites_failed, 0);
         reading.says = Says::Broken;
     }
     Some(reading)

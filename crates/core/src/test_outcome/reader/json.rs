@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::lines::Lines;
-use super::{Framework, Reading, Says, place};
+use super::{Framework, Reading, Says, TestCounts, place};
 
 /// A report may follow other output, but not much that looks like it.
 const MOST_STARTS: usize = 8;
@@ -21,13 +21,16 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 || line.contains("\"version\""))
     };
     let starts = lines.iter().enumerate().filter(|(_, line)| looks(line)).map(|(at, _)| at).take(MOST_STARTS);
-    starts.into_iter().find_map(|at| {
+    let mut readings = starts.into_iter().filter_map(|at| {
         let text = lines[at..].join("\n");
         let value = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next()?.ok()?;
-        let mut reading = jest(&value).or_else(|| mocha(&value)).or_else(|| rspec(&value))?;
-        reading.concluded = Some(lines.len() - 1);
-        Some(reading)
-    })
+        jest(&value).or_else(|| mocha(&value)).or_else(|| rspec(&value))
+    });
+    let mut reading = readings.next()?;
+    // One run has one report: what follows is of others.
+    reading.earlier = readings.map(|more| more.counts).fold(reading.earlier, TestCounts::plus);
+    (reading.concluded, reading.is_report) = (Some(lines.len() - 1), true);
+    Some(reading)
 }
 
 fn jest(value: &Value) -> Option<Reading> {
@@ -89,11 +92,13 @@ fn mocha_failure(case: &Value, reading: &mut Reading) {
 
 /// Mocha's json-stream: one event a line.
 fn read_stream(lines: &Lines<'_>) -> Option<Reading> {
-    let (at, end) = lines.iter().enumerate().rev().find(|(_, line)| line.starts_with("[\"end\",{"))?;
-    let end: Value = serde_json::from_str(end).ok()?;
-    let number = |key: &str| end.get(1).and_then(|stats| stats.get(key)).and_then(Value::as_u64);
+    let at = lines.iter().rposition(|line| line.starts_with("[\"end\",{"))?;
     let mut reading = Reading::new(Framework::Mocha);
-    reading.count(number("passes")?, number("failures")?, number("pending").unwrap_or(0));
+    for end in lines.iter().filter(|line| line.starts_with("[\"end\",{")) {
+        let end: Value = serde_json::from_str(end).ok()?;
+        let number = |key: &str| end.get(1).and_then(|stats| stats.get(key)).and_then(Value::as_u64);
+        reading.count_instead(number("passes")?, number("failures")?, number("pending").unwrap_or(0));
+    }
     for line in lines.iter().filter(|line| line.starts_with("[\"fail\",{")) {
         if let Ok(event) = serde_json::from_str::<Value>(line)
             && let Some(case) = event.get(1)
@@ -101,7 +106,7 @@ fn read_stream(lines: &Lines<'_>) -> Option<Reading> {
             mocha_failure(case, &mut reading);
         }
     }
-    reading.concluded = Some(at);
+    (reading.concluded, reading.is_report) = (Some(at), true);
     reading.judge();
     Some(reading)
 }

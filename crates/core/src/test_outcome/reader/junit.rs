@@ -3,13 +3,13 @@
 //! A scanner of tags, not an XML parser: no document types, no entities but the five and numbers, nothing that could grow.
 
 use super::super::lines::Lines;
-use super::{Framework, Reading, Says};
+use super::{End, Framework, Reading, Says};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let start = lines.iter().position(|line| line.contains("<testsuite"))?;
     let end = lines.iter().rposition(|line| line.contains("</testsuite") || line.contains("<testsuite"))?;
     let mut reading = scan(&lines[start..=end].join("\n"));
-    reading.concluded = Some(end);
+    (reading.concluded, reading.is_report) = (Some(end), true);
     Some(reading)
 }
 
@@ -70,15 +70,23 @@ pub(in super::super) fn scan(text: &str) -> Reading {
         }
         let ends = tag.starts_with("/testcase") || name == "testcase" && closed;
         if let Some(case) = case.take_if(|_| ends) {
-            match (case.failed && !case.skipped, case.skipped) {
+            let end = match (case.failed && !case.skipped, case.skipped) {
                 (true, _) => {
                     failed += 1;
                     loading += usize::from(case.message.contains("collection failure"));
                     reading.failures.add(&case.full_name(), case.file.as_deref(), case.line, first_line(&case.message));
+                    End::Failed
                 }
-                (false, true) => skipped += 1,
-                (false, false) => passed += 1,
-            }
+                (false, true) => {
+                    skipped += 1;
+                    End::Skipped
+                }
+                (false, false) => {
+                    passed += 1;
+                    End::Passed
+                }
+            };
+            reading.names.add(&case.full_name(), end);
         }
     }
     reading.count(passed, failed, skipped);

@@ -14,9 +14,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             let of = |word| counted(line, word).unwrap_or(0);
             let failed = of("failures") + of("errors");
             let skipped = of("skips") + of("pendings") + of("omissions");
-            // The last one is the real one: a test may print the like.
-            reading.counts = super::TestCounts::default();
-            reading.count(runs.saturating_sub(failed + skipped), failed, skipped);
+            reading.count_instead(runs.saturating_sub(failed + skipped), failed, skipped);
             (reading.concluded, open) = (Some(at), false);
         } else if let Some(name) = reported(line) {
             reading.failures.add(name, None, None, "");

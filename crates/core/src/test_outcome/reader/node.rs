@@ -1,4 +1,4 @@
-//! `node --test` with the spec and dot reporters; its TAP is read as TAP.
+//! `node --test` with the spec and dot reporters; its TAP is read as TAP, but for the sums at its end.
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
@@ -6,21 +6,15 @@ use super::{Framework, Reading, Says, indent, leading_number, place, stack_place
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::NodeTest);
-    let mut counts: [Option<u64>; 5] = [None; 5];
+    let mut sums = Sums::default();
     let mut inline = Failures::default();
     let mut listed: Vec<(Option<(&str, u32)>, &str)> = Vec::new();
     let mut groups: Vec<&str> = Vec::new();
     let (mut at_place, mut in_list, mut dot, mut timed) = (None, false, false, false);
     for (at, line) in lines.iter().enumerate() {
         let text = line.trim_start();
-        if let Some((word, number)) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')) {
-            let slot = ["tests", "pass", "fail", "cancelled", "skipped"].iter().position(|known| *known == word);
-            if let (Some(slot), Some(number)) = (slot, leading_number(number)) {
-                // A test may print such a line: only a whole block counts, and the last one stays.
-                if slot == 0 {
-                    counts = [None; 5];
-                }
-                counts[slot] = Some(number);
+        if let Some(sum) = line.strip_prefix("ℹ ") {
+            if sums.hear(at, sum, &mut reading) {
                 reading.concluded = Some(at);
             }
         } else if **line == *"✖ failing tests:" {
@@ -58,9 +52,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     } else {
         drop_suites(&mut reading.failures, &groups);
     }
-    let [tests, pass, fail, cancelled, skipped] = counts;
-    if let (Some(_), Some(pass), Some(fail)) = (tests, pass, fail) {
-        reading.count(pass, fail + cancelled.unwrap_or(0), skipped.unwrap_or(0));
+    if sums.count(&mut reading) {
         reading.judge();
         let files_only = !reading.failures.is_empty() && reading.failures.iter().all(|failure| is_file(&failure.name));
         if reading.says == Says::Failed && files_only {
@@ -75,6 +67,45 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     reading.says = Says::Failed;
     (!reading.failures.is_empty() && (in_list || dot || timed)).then_some(reading)
+}
+
+/// The block of sums at the end of a report. A test may print such a line: only a whole block counts.
+#[derive(Default)]
+pub(super) struct Sums {
+    numbers: [Option<u64>; 6],
+    last: usize,
+}
+
+impl Sums {
+    /// Takes the line `pass 3`. The first of a block ends the block before it, and the others follow line by line.
+    pub(super) fn hear(&mut self, at: usize, sum: &str, reading: &mut Reading) -> bool {
+        let Some((word, number)) = sum.split_once(' ') else { return false };
+        let Some(number) = leading_number(number) else { return false };
+        if word == "tests" {
+            self.count(reading);
+            *self = Self::default();
+        } else if at != self.last + 1 {
+            return false;
+        }
+        self.last = at;
+        let slot = ["tests", "pass", "fail", "cancelled", "skipped", "todo"].iter().position(|known| *known == word);
+        if let Some(slot) = slot {
+            self.numbers[slot] = Some(number);
+        }
+        slot.is_some()
+    }
+
+    /// Counts the block, if it is whole. Only `node --test` cancels.
+    pub(super) fn count(&self, reading: &mut Reading) -> bool {
+        let [Some(_), Some(pass), Some(fail), cancelled, skipped, todo] = self.numbers else { return false };
+        let skipped = skipped.unwrap_or(0).saturating_add(todo.unwrap_or(0));
+        reading.count_instead(pass, fail.saturating_add(cancelled.unwrap_or(0)), skipped);
+        true
+    }
+
+    pub(super) fn is_of_node(&self) -> bool {
+        self.numbers[3].is_some()
+    }
 }
 
 /// `✖ adds (0.255935ms)`: node prints parts of milliseconds, people do not.

@@ -27,8 +27,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 let failed = of("Failures:") + of("Errors:");
                 let skipped = of("Skipped:") + of("Incomplete:");
                 let tests = super::leading_number(rest).unwrap_or(0);
-                reading.counts = super::TestCounts::default();
-                reading.count(tests.saturating_sub(failed + skipped), failed, skipped);
+                reading.count_instead(tests.saturating_sub(failed + skipped), failed, skipped);
                 let bad = matches!(word, "FAILURES!" | "ERRORS!");
                 end = Some((at, if bad { Says::Failed } else { Says::Passed }));
             }
@@ -38,8 +37,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if let Some(name) = numbered(line).filter(|name| !in_failures && name.contains("::")) {
             entries.add(name, None, None, "");
         } else if let Some(rest) = line.strip_prefix("OK (").filter(|rest| rest.contains(" assertion")) {
-            reading.counts = super::TestCounts::default();
-            reading.count(counted(rest, "test").or_else(|| counted(rest, "tests")).unwrap_or(0), 0, 0);
+            reading.count_instead(counted(rest, "test").or_else(|| counted(rest, "tests")).unwrap_or(0), 0, 0);
             (end, in_failures) = (Some((at, Says::Passed)), false);
         } else if text == "No tests executed!" {
             end = Some((at, Says::NothingRan));

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::super::failures::{Failures, cut};
 use super::super::lines::Lines;
-use super::{Framework, Reading, Says, counted, place};
+use super::{End, Framework, Reading, Says, TestCounts, counted, place};
 
 #[derive(Default)]
 struct Section<'l> {
@@ -15,27 +15,49 @@ struct Section<'l> {
     message: &'l str,
 }
 
+/// What follows one heading `test session starts`, or comes before the first.
+#[derive(Default)]
+struct Session<'l> {
+    /// The line and the text of each, and whether it stands in a section that shows what tests printed. The last is the session's own.
+    summaries: Vec<(usize, &'l str, bool)>,
+}
+
+impl<'l> Session<'l> {
+    fn hear(&mut self, at: usize, title: &'l str, ends_sections: bool, is_shown: bool) {
+        if ends_sections {
+            self.summaries.retain(|(_, _, is_shown)| !is_shown);
+        } else if is_summary(title) {
+            self.summaries.push((at, title, is_shown));
+        }
+    }
+}
+
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Pytest);
     let mut sections: Vec<Section<'_>> = Vec::new();
     let mut listed: Vec<(&str, &str)> = Vec::new();
     let mut loose: Vec<(&str, &str)> = Vec::new();
     let mut progress = Failures::default();
-    let mut sessions: Vec<Option<(usize, &str)>> = vec![None];
+    let mut sessions: Vec<Session<'_>> = vec![Session::default()];
+    let mut shows_output = false;
     // What names a test only in part: a file with an `F` among its dots, a line of `--tb=line`.
     let mut dotted = Failures::default();
     let mut missing = Failures::default();
-    let (mut in_list, mut in_section, mut collecting, mut broken, mut sugar) = (false, false, false, None, None);
+    let (mut in_list, mut in_section, mut collecting, mut broken) = (false, false, false, None);
+    let mut sugar: Vec<usize> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if let Some(title) = ruled(line, '=') {
             (in_list, in_section) = (title == "short test summary info", title == "FAILURES" || title == "ERRORS");
+            shows_output = in_section || title == "PASSES" || shows_output && !in_list;
             if title == "test session starts" {
-                sessions.push(None);
-            } else if is_summary(title) {
-                set_last(&mut sessions, at, title);
+                sessions.push(Session::default());
+            } else if let Some(session) = sessions.last_mut() {
+                session.hear(at, title, in_list, shows_output);
             }
         } else if line.starts_with(|c: char| c.is_ascii_digit()) && is_summary(line) || line.starts_with("no tests ran in ") {
-            set_last(&mut sessions, at, line);
+            if let Some(session) = sessions.last_mut() {
+                session.hear(at, line, false, shows_output);
+            }
             in_list = false;
         } else if let Some(title) = in_section.then(|| ruled(line, '_')).flatten() {
             collecting |= title.starts_with("ERROR collecting ");
@@ -64,24 +86,30 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if let Some(file) = dots(line) {
             dotted.add(file, Some(file), None, "");
         } else if line.starts_with("Results (") && line.ends_with("s):") {
-            sugar = Some(at);
-        } else if let Some(name) = progress_name(line) {
-            progress.add(name, file_of(name), None, "");
+            sugar.push(at);
+        } else if let Some((name, end)) = verdict(line) {
+            reading.names.add(name, end);
+            if end == End::Failed {
+                progress.add(name, file_of(name), None, "");
+            }
         }
     }
     let mut errors = 0;
     let mut seen = false;
-    for (at, text) in sessions.into_iter().flatten() {
-        let of = |word| counted(text, word).unwrap_or(0);
-        errors += of("error") + of("errors");
-        reading.count(of("passed") + of("xpassed"), of("failed") + of("error") + of("errors"), of("skipped") + of("xfailed"));
-        reading.conclude(at);
-        seen = true;
+    for session in sessions {
+        let mut summaries = session.summaries.into_iter().rev();
+        if let Some((at, text, _)) = summaries.next() {
+            errors += counted(text, "error").or_else(|| counted(text, "errors")).unwrap_or(0);
+            reading.counts = reading.counts.plus(counts(text));
+            reading.conclude(at);
+            seen = true;
+        }
+        reading.earlier = summaries.map(|(_, text, _)| counts(text)).fold(reading.earlier, TestCounts::plus);
     }
-    if let Some(at) = sugar.filter(|_| !seen) {
+    let sugar = if seen { Vec::new() } else { sugar };
+    for at in sugar {
         let text = lines[at + 1..].iter().take(8).map(|line| line.trim()).collect::<Vec<_>>().join(" ");
-        let of = |word| counted(&text, word).unwrap_or(0);
-        reading.count(of("passed"), of("failed") + of("error") + of("errors"), of("skipped"));
+        reading.counts = reading.counts.plus(counts(&text));
         (reading.concluded, seen) = (Some(at), true);
     }
     let known: HashMap<&str, &Section<'_>> = sections.iter().map(|section| (bare(section.title), section)).collect();
@@ -135,9 +163,13 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     Some(reading)
 }
 
-fn set_last<'l>(sessions: &mut [Option<(usize, &'l str)>], at: usize, text: &'l str) {
-    if let Some(last) = sessions.last_mut() {
-        *last = Some((at, text));
+/// A test that was expected to fail proves nothing, whatever it did.
+fn counts(summary: &str) -> TestCounts {
+    let of = |words: &[&str]| Some(words.iter().filter_map(|word| counted(summary, word)).sum());
+    TestCounts {
+        passed: of(&["passed"]),
+        failed: of(&["failed", "error", "errors"]),
+        skipped: of(&["skipped", "xfailed", "xpassed"]),
     }
 }
 
@@ -185,19 +217,34 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     (is_path && !path.contains(' ')).then_some((name.trim(), message))
 }
 
-/// A test in the progress of `-v`, if it failed.
-fn progress_name(line: &str) -> Option<&str> {
+/// A test in the progress of `-v`: `test_cart.py::test_total PASSED [ 50%]`, `[gw0] [ 50%] PASSED test_cart.py::test_total`.
+fn verdict(line: &str) -> Option<(&str, End)> {
+    let end = |word: &str| match word {
+        "PASSED" => Some(End::Passed),
+        "FAILED" | "ERROR" => Some(End::Failed),
+        "SKIPPED" | "XFAIL" | "XPASS" => Some(End::Skipped),
+        _ => None,
+    };
     if let Some(rest) = line.strip_prefix("[gw") {
-        let (_, name) = rest.split_once("] FAILED ").or_else(|| rest.split_once("] ERROR "))?;
-        return name.contains("::").then(|| name.trim());
+        let rest = rest.split_once("] ")?.1;
+        let rest = if rest.starts_with('[') { rest.split_once("] ")?.1 } else { rest };
+        let (word, name) = rest.split_once(' ')?;
+        return name.contains("::").then_some((name.trim(), end(word)?));
     }
     let trimmed = line.trim_end();
     let text = match trimmed.strip_suffix("%]").and_then(|text| text.rsplit_once('[')) {
         Some((text, _)) => text.trim_end(),
         None => trimmed,
     };
-    let name = text.strip_suffix(" FAILED").or_else(|| text.strip_suffix(" ERROR"))?;
-    (name.contains("::") && name.split("::").next()?.ends_with(".py")).then_some(name)
+    // A reason may follow in parentheses.
+    let bare = text.rsplit_once(" (").filter(|(head, _)| text.ends_with(')') && end(last_word(head)).is_some());
+    let text = bare.map_or(text, |(head, _)| head);
+    let (name, word) = text.rsplit_once(' ')?;
+    (name.contains("::") && name.split("::").next()?.ends_with(".py")).then_some((name, end(word)?))
+}
+
+fn last_word(text: &str) -> &str {
+    text.rsplit(' ').next().unwrap_or(text)
 }
 
 /// The file of a line of dots with a failure among them: `tests/test_cart.py .F.E    [ 50%]`.

@@ -24,6 +24,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 if finished && reading.counts.passed.is_some() && reading.concluded.is_some_and(|seen| !is_real(lines, seen)) {
                     reading.counts = super::TestCounts::default();
                 }
+                reading.is_partial = !finished;
                 reading.count(examples.saturating_sub(failed + of("pending")), failed, of("pending"));
                 outside += of("error") + of("errors");
                 (reading.concluded, finished) = (Some(at), false);

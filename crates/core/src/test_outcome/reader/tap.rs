@@ -2,7 +2,11 @@
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
-use super::{Framework, Reading, Says, counted, indent, labelled, leading_number, place, without_time};
+use super::node::Sums;
+use super::{End, Framework, Reading, Says, TestCounts, counted, indent, labelled, leading_number, place, without_time};
+
+/// How much deeper a test inside of another stands.
+const SUBTEST_INDENT: usize = 4;
 
 #[derive(Default)]
 struct Tally {
@@ -17,6 +21,11 @@ struct Point {
     name: String,
     failed: bool,
     braced: bool,
+    /// With the names of the tests around it.
+    path: String,
+    end: End,
+    /// It only groups others.
+    is_suite: bool,
 }
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
@@ -28,6 +37,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut points: Vec<Point> = Vec::new();
     let (mut plan, mut version, mut bailed, mut in_yaml, mut open) = (None, false, None, None, false);
     let (mut printed, mut printed_bad) = (None, None);
+    let mut sums = Sums::default();
+    let mut around: Vec<&str> = Vec::new();
     let mut loading = false;
     for (at, line) in lines.iter().enumerate() {
         let depth = indent(line);
@@ -35,6 +46,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         if let Some(level) = in_yaml {
             if text == "..." && depth == level {
                 in_yaml = None;
+            } else if let Some(last) = points.last_mut().filter(|_| text == "type: 'suite'") {
+                last.is_suite = true;
             } else if open && let Some(failure) = reading.failures.last_mut() {
                 loading |= text.starts_with("failureType: 'uncaughtException'")
                     || text.contains("exitCode: ") && !text.ends_with(": 0") && failure.name.contains('.');
@@ -61,17 +74,29 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 shown = if name.is_empty() { text.trim_end_matches(" {").to_owned() } else { name.to_owned() };
                 reading.failures.add(&shown, None, None, "");
             }
-            points.push(Point { depth, name: shown, failed, braced: text.ends_with(" {") });
+            let end = match (failed, excused) {
+                (true, _) => End::Failed,
+                (false, true) => End::Skipped,
+                (false, false) => End::Passed,
+            };
+            around.truncate(depth / SUBTEST_INDENT);
+            let path = around.iter().copied().chain([name]).collect::<Vec<_>>().join(" > ");
+            points.push(Point { depth, name: shown, failed, braced: text.ends_with(" {"), path, end, is_suite: false });
             if depth == 0 {
-                match (failed, excused) {
-                    (true, _) => tally.failed += 1,
-                    (false, true) => tally.skipped += 1,
-                    (false, false) => tally.passed += 1,
+                match end {
+                    End::Failed => tally.failed += 1,
+                    End::Skipped => tally.skipped += 1,
+                    End::Passed => tally.passed += 1,
                 }
             }
         } else if let Some(comment) = text.strip_prefix('#') {
             let comment = comment.trim();
+            if let Some(name) = comment.strip_prefix("Subtest: ") {
+                around.truncate(depth / SUBTEST_INDENT);
+                around.push(name);
+            }
             if depth == 0 {
+                sums.hear(at, comment, &mut reading);
                 let number = |word: &str| leading_number(comment.strip_prefix(word)?.strip_prefix(' ')?.trim_start());
                 printed = number("pass").or(printed);
                 printed_bad = number("fail").or(printed_bad);
@@ -87,19 +112,24 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     reading.framework = producer(lines);
     drop_groups(&mut reading.failures, &points);
     reading.concluded = plan.map(|(at, _)| at).or(bailed.map(|(at, _)| at)).or(version.then_some(0));
-    // Subtests are not counted here, but the producer may have done it.
-    if let Some(passed) = printed.filter(|_| tally.failed > 0) {
-        tally.passed = passed;
-    }
     // The points are cut away: the producer's own counts stand below the plan.
     if let (Some(passed), Some(failed), true) = (printed, printed_bad, points.is_empty()) {
         (tally.passed, tally.failed) = (passed, failed);
     }
-    reading.count(tally.passed, tally.failed, tally.skipped);
+    // Subtests are not counted here, but node does it.
+    let counts_subtests = sums.is_of_node() && sums.count(&mut reading);
+    if !counts_subtests {
+        (reading.counts, reading.earlier) = (TestCounts::default(), TestCounts::default());
+        reading.count(tally.passed, tally.failed, tally.skipped);
+    }
+    for point in points.iter().filter(|point| if counts_subtests { !point.is_suite } else { point.depth == 0 }) {
+        reading.names.add(&point.path, point.end);
+    }
     reading.judge();
     if let Some((_, reason)) = bailed {
         if reading.failures.is_empty() {
             reading.failures.add(reason, None, None, "");
+            reading.count(0, 1, 0);
         }
         (reading.says, reading.reason) = (Says::Broken, Some(format!("Bail out! {reason}")));
     } else if tally.failed == 0 && !reading.failures.is_empty() {
@@ -243,15 +273,18 @@ fn comment_of(comment: &str, failure: &mut super::super::TestFailure) {
 /// `prove` tells each file and a result at the end.
 fn read_prove(lines: &Lines<'_>) -> Option<Reading> {
     let (end, result) = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, line.strip_prefix("Result: ")?)))?;
-    let files = lines[..end].iter().rev().take(5).find(|line| line.starts_with("Files="))?;
+    lines[..end].iter().rev().take(5).find(|line| line.starts_with("Files="))?;
     let mut reading = Reading::new(Framework::Tap);
     reading.concluded = Some(end);
-    let tests = labelled(files, "Tests=").unwrap_or(0);
-    let mut failed = 0;
-    let mut named = false;
+    let sum = |label: &str| lines.iter().filter_map(|line| labelled(line.strip_prefix("Files=")?, label)).sum::<u64>();
+    let tests = sum("Tests=");
+    let (mut failed, mut died, mut skipped) = (0, 0, 0);
+    let (mut named, mut file) = (false, "");
     for (at, line) in lines[..end].iter().enumerate() {
         if let Some((file, rest)) = line.split_once(" (Wstat: ") {
-            failed += labelled(rest, "Failed:").unwrap_or(0);
+            let bad = labelled(rest, "Failed:").unwrap_or(0);
+            failed += bad;
+            died += u64::from(bad == 0 && leading_number(rest) != Some(0));
             let why = lines[at + 1..end]
                 .iter()
                 .take(3)
@@ -268,10 +301,23 @@ fn read_prove(lines: &Lines<'_>) -> Option<Reading> {
             let (file, number) = place.map(|(file, rest)| (file, leading_number(rest).unwrap_or(0) as u32)).unzip();
             reading.failures.add(name, file, number, "");
             named = true;
+        } else if let Some((good, name, directive)) = point(line) {
+            skipped += u64::from(directive.is_some());
+            let end = match (good, directive) {
+                (_, Some(_)) => End::Skipped,
+                (true, None) => End::Passed,
+                (false, None) => End::Failed,
+            };
+            if name.is_empty() {
+                reading.names.spoil();
+            }
+            reading.names.add(&format!("{file} {name}"), end);
+        } else if let Some((path, _)) = line.split_once(" ..").filter(|(_, rest)| rest.trim_matches(['.', ' ']).is_empty()) {
+            file = path;
         }
     }
     let broken = lines[..end].iter().any(|line| line.trim_end() == "No subtests run") && tests == 0;
-    reading.count(tests.saturating_sub(failed), failed, 0);
+    reading.count(tests.saturating_sub(failed + skipped), failed + died, skipped);
     reading.says = match result.trim() {
         "PASS" => Says::Passed,
         "NOTESTS" => Says::NothingRan,
@@ -301,8 +347,8 @@ fn read_terse(lines: &Lines<'_>) -> Option<Reading> {
     let clean = |line: &str| line.replace('\u{200b}', "");
     let at = lines.iter().rposition(|line| line.starts_with("Asserts:"))?;
     let asserts = clean(&lines[at]);
-    let suites = lines[at.saturating_sub(1)..].iter().take(3).map(|line| clean(line)).find(|line| line.starts_with("Suites:"))?;
     let of = |word| counted(&asserts, word).unwrap_or(0);
+    let suites = lines[at.saturating_sub(1)..].iter().take(3).map(|line| clean(line)).find(|line| line.starts_with("Suites:"))?;
     let mut reading = Reading::new(Framework::Tap);
     let suites_failed = counted(&suites, "fail").or_else(|| counted(&suites, "failed")).unwrap_or(0);
     reading.count(of("pass") + of("passed"), of("fail") + of("failed"), of("skip") + of("todo"));

@@ -2,7 +2,7 @@
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
-use super::{Framework, Reading, Says, labelled, leading_number};
+use super::{End, Framework, Reading, Says, labelled, leading_number};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Unittest);
@@ -10,6 +10,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut ran: Option<(usize, u64)> = None;
     let (mut after_rule, mut open, mut traced, mut loading, mut failed, mut concluded) =
         (false, false, false, 0_usize, false, false);
+    let mut unloaded_test = UnloadedTest::default();
     for (at, line) in lines.iter().enumerate() {
         let heading = after_rule.then(|| heading(line)).flatten();
         after_rule = line.len() >= 60 && line.bytes().all(|byte| byte == b'=');
@@ -19,6 +20,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             );
             reading.failures.add(name, None, None, "");
             (open, traced) = (true, false);
+            unloaded_test = UnloadedTest { is_one: name.contains("_FailedTest"), ..UnloadedTest::default() };
         } else if let Some(count) =
             line.strip_prefix("Ran ").filter(|rest| rest.contains(" test") && rest.contains(" in ")).and_then(leading_number)
         {
@@ -36,9 +38,13 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 reading.count(count.saturating_sub(skipped), 0, skipped);
                 (reading.concluded, ran, concluded) = (Some(at), None, true);
             }
-        } else if let Some(name) = progressed(line) {
-            progress.add(name, None, None, "");
+        } else if let Some((name, end)) = verdict(line) {
+            reading.names.add(name, end);
+            if end == End::Failed {
+                progress.add(name, None, None, "");
+            }
         } else if open && let Some(failure) = reading.failures.last_mut() {
+            reading.missing += u64::from(unloaded_test.is_missing(line));
             if line.starts_with("Traceback (most recent call last)") {
                 traced = true;
             } else if let Some(found) = location(line) {
@@ -82,6 +88,24 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     Some(reading)
 }
 
+/// What unittest reports of a name that it was given and could not load.
+#[derive(Default)]
+struct UnloadedTest {
+    is_one: bool,
+    /// A file of the project was being loaded: it is there, and something in it failed.
+    is_begun: bool,
+}
+
+impl UnloadedTest {
+    /// Whether this line says that there is no such module, class or test.
+    fn is_missing(&mut self, line: &str) -> bool {
+        self.is_begun |= location(line).is_some();
+        let is_gone = line.starts_with("ModuleNotFoundError: No module named ")
+            || line.starts_with("AttributeError: ") && line.contains(" has no attribute ");
+        self.is_one && !self.is_begun && is_gone
+    }
+}
+
 /// A module that is named on the command line and does not parse ends the runner itself.
 fn unloaded(lines: &Lines<'_>, mut reading: Reading) -> Option<Reading> {
     let loader = lines.iter().any(|line| line.trim_start().starts_with("File \"") && line.contains("unittest/loader.py\""));
@@ -92,13 +116,18 @@ fn unloaded(lines: &Lines<'_>, mut reading: Reading) -> Option<Reading> {
     Some(reading)
 }
 
-/// A test in the progress of `-v`, if it failed; trial has the verdict in brackets.
-fn progressed(line: &str) -> Option<&str> {
-    let bracketed = || {
-        let name = line.strip_suffix("[FAIL]").or_else(|| line.strip_suffix("[ERROR]"))?;
-        name.trim_end().strip_suffix(" ...")
+/// A test in the progress of `-v`; trial has the verdict in brackets.
+fn verdict(line: &str) -> Option<(&str, End)> {
+    let (name, word) = line.rsplit_once(" ... ")?;
+    let word = word.trim().trim_matches(['[', ']']);
+    let end = match word {
+        "ok" | "OK" => End::Passed,
+        "FAIL" | "ERROR" | "unexpected success" => End::Failed,
+        "expected failure" => End::Skipped,
+        _ if word.starts_with("skipped") => End::Skipped,
+        _ => return None,
     };
-    line.strip_suffix(" ... FAIL").or_else(|| line.strip_suffix(" ... ERROR")).or_else(bracketed)
+    Some((name, end))
 }
 
 fn heading(line: &str) -> Option<&str> {

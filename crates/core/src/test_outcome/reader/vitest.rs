@@ -63,7 +63,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         && let Some((at, tests)) = lone
     {
         summaries.push(("", tests));
-        reading.concluded = Some(at);
+        (reading.concluded, reading.is_partial) = (Some(at), true);
     }
     if reading.failures.is_empty() {
         reading.failures = marked;
@@ -93,18 +93,28 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     for (files, tests) in summaries {
         files_failed += counted(files, "failed").unwrap_or(0);
         let of = |word| counted(tests, word).unwrap_or(0);
-        reading.count(of("passed"), of("failed"), of("skipped") + of("todo"));
+        reading.count(of("passed"), of("failed"), of("skipped") + of("todo") + expected_to_fail(tests));
     }
     reading.judge();
     if reading.counts.failed == Some(0) && files_failed > 0 {
         // A hook that threw has a suite's name; a file that did not load has only its own.
+        reading.count(0, files_failed, 0);
         let loaded = reading.failures.iter().any(|failure| failure.file.as_ref() != Some(&failure.name));
         reading.says = if loaded { Says::Failed } else { Says::Broken };
     }
     if errors > 0 && reading.says < Says::Failed {
+        reading.count(0, errors, 0);
         reading.says = Says::Failed;
     }
     Some(reading)
+}
+
+/// `1` in `2 passed | 1 expected fail (3)`.
+fn expected_to_fail(tests: &str) -> u64 {
+    tests
+        .split('|')
+        .find_map(|part| part.split_once(" expected fail"))
+        .map_or(0, |(number, _)| number.trim().parse().unwrap_or(0))
 }
 
 /// An error outside of any test: the file that it came from, as the report or the stack tells.

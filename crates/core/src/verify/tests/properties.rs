@@ -35,7 +35,7 @@ fn result() -> impl Strategy<Value = CheckResult> {
 }
 
 fn protected() -> impl Strategy<Value = Vec<ProtectedChange>> {
-    let kind = select(vec![ProtectedKind::Test, ProtectedKind::Test, ProtectedKind::TestData, ProtectedKind::Config]);
+    let kind = select(vec![ProtectedKind::Test, ProtectedKind::Test, ProtectedKind::InlineTest, ProtectedKind::Config]);
     let change = select(vec![ChangeKind::Added, ChangeKind::Modified, ChangeKind::Deleted]);
     let one = (select(vec!["tests/a", "tests/b", "conf"]), kind, change, any::<bool>());
     let one = one.prop_map(|(path, kind, change, released)| ProtectedChange { path: path.to_owned(), kind, change, released });
@@ -140,7 +140,7 @@ fn whole(world: &World) -> Observed {
         }
     }
     let conditions = (!world.job.conditions.is_empty()).then(|| world.conditions.clone());
-    Observed { pristine, proof, results, conditions, judge: world.job.judge.then(|| world.judge.clone()) }
+    Observed { interrupted: false, pristine, proof, results, conditions, judge: world.job.judge.then(|| world.judge.clone()) }
 }
 
 /// What a report must never say, whatever was seen.

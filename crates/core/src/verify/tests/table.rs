@@ -3,10 +3,12 @@
 use super::world::{OWN, TEST, World, count, failed, gate, own_check, unknown};
 use crate::check::{CheckOutcome, When};
 use crate::done::JudgeFact;
+use crate::machine::Feedback;
+use crate::stop::Open;
 use crate::verify::ChangeKind::{Deleted, Modified};
 use crate::verify::Outcome::{Accepted, Done, Failed, NeedsReview};
 use crate::verify::Proof::{AgentTested, Unchecked, Untested, Verified};
-use crate::verify::ProtectedKind::{Config, Test, TestData};
+use crate::verify::ProtectedKind::{Config, Test};
 use crate::verify::{Baseline, CheckState, FeedbackTurn, Outcome, Proof, SeenCondition, Surface, TestNames, Tree, VerifyReport};
 
 struct Row {
@@ -79,7 +81,7 @@ fn every_line_of_the_designs_table() {
             test_first(),
             AgentTested,
             Done,
-            "`./own` fails with tests/new.rs but without the work",
+            "`./own` with tests/new.rs fails without the work and passes with it",
         ),
         row("gates green, the story names no check", World::without_own(), Untested, Done, "names no check"),
         row(
@@ -186,7 +188,13 @@ fn rulings_on_the_red_check() {
             Done,
             "pass without its work",
         ),
-        row("one red check of two is enough", with_second_own(CheckOutcome::Passed), Verified, Done, "`./two` passed before"),
+        row(
+            "one red check of two is enough",
+            with_second_own(CheckOutcome::Passed),
+            Verified,
+            Done,
+            "`./two` already passed before",
+        ),
         row(
             "a check that only the attempt has limits the proof",
             with_second_own(unknown()).added_test().says(Tree::Proof, "./two", failed()),
@@ -238,7 +246,7 @@ fn rulings_on_counts() {
             own(count(2, 1, 0), count(2, 0, 1)),
             Untested,
             NeedsReview,
-            "no more tests pass now",
+            "no additional test passes now",
         ),
         row("a failed test that passes now", own(count(2, 1, 0), count(3, 0, 0)), Verified, Done, ""),
         row("a runner that counts failures alone", uncounted, Verified, Done, ""),
@@ -291,7 +299,13 @@ fn rulings_on_tests_of_the_attempt() {
         world.counts(Tree::Attempt, TEST, count(5, 0, 0)).counts(Tree::Proof, TEST, proof)
     };
     check(vec![
-        row("red on the proof tree, green on the attempt", brings_test(), AgentTested, Done, "`test` fails with tests/new.rs"),
+        row(
+            "red on the proof tree, green on the attempt",
+            brings_test(),
+            AgentTested,
+            Done,
+            "`test` with tests/new.rs fails without the work",
+        ),
         row(
             "green on the proof tree",
             brings_test().result(Tree::Proof, TEST, CheckOutcome::Passed, count(4, 0, 0)),
@@ -330,7 +344,7 @@ fn rulings_on_tests_of_the_attempt() {
             "passes only with",
         ),
         row("import errors are red if the attempt passes new tests", import_error(4), AgentTested, Done, ""),
-        row("… and only then", import_error(3), Untested, Done, "no test is known to fail there"),
+        row("… and only then", import_error(3), Untested, Done, "no test is known to fail without it"),
         row(
             "a test that failed on the base is not the attempt's",
             red_before(count(4, 1, 0)),
@@ -369,7 +383,7 @@ fn rulings_on_tests_of_the_attempt() {
             World { unbuildable: vec![Tree::Proof], ..brings_test() },
             Untested,
             Done,
-            "could not be tried",
+            "could not be run",
         ),
         row(
             "a pristine tree that cannot be built",
@@ -380,10 +394,10 @@ fn rulings_on_tests_of_the_attempt() {
         ),
         row(
             "an updated snapshot that is released",
-            World::new().protected("a.snap", TestData, Modified).released().says(Tree::Proof, OWN, failed()),
+            World::new().protected("a.snap", Test, Modified).released().says(Tree::Proof, OWN, failed()),
             AgentTested,
             Done,
-            "`./own` fails without the work and passes with it",
+            "`./own` with a.snap fails without the work and passes with it",
         ),
     ]);
 }
@@ -410,7 +424,7 @@ fn rulings_on_the_minimum() {
         row("nothing was checked, with --unchecked", minimum(nothing(), Unchecked), Unchecked, Done, "no check ran"),
     ]);
     let told = minimum(World::without_own(), AgentTested).left().report().feedback.unwrap();
-    assert_eq!(told.advice, ["Bring a test that fails without your change."]);
+    assert_eq!(told.advice, ["Add a test that fails without your change."]);
 }
 
 #[test]
@@ -492,7 +506,7 @@ fn rulings_on_surfaces() {
     let limited = |world: World, proof| world.with(|job| job.at_most = Some(proof));
     check(vec![
         row("accept: no pristine", accept(pristine_red()), Untested, Accepted, "a person accepted the changes to tests/old.rs"),
-        row("accept: no counts", limited(accept(counts_fell()), Untested), Untested, Accepted, "when it went to review"),
+        row("accept: no counts", limited(accept(counts_fell()), Untested), Untested, Accepted, "the proof is untested at best"),
         row(
             "accept: refused if red",
             accept(World::new().says(Tree::Attempt, TEST, failed())),
@@ -552,6 +566,22 @@ fn of_a_hidden_check_the_agent_learns_the_name_and_that_it_failed() {
     let told = serde_json::to_string(&report.feedback).unwrap();
     assert!(told.contains("the hidden check `test` did not pass") && !told.contains("secret") && !told.contains("77"), "{told}");
     assert_eq!(report.hidden, [TEST]);
+    // Everywhere else that a prompt gets its words from.
+    let mut open = Open::default();
+    open.add_report(&report);
+    let short = report.falls_short_of(Verified, Done);
+    let told = format!("{:?} {:?} {short:?}", Feedback::from_report(&report), (&open.failed, &open.missing));
+    assert!(told.contains("did not pass") && !told.contains("secret") && !told.contains("77"), "{told}");
+}
+
+#[test]
+fn a_hidden_check_that_raises_a_doubt_stays_hidden() {
+    let mut world = pristine_red().left();
+    world.job.gates[0].hidden = true;
+    let mut open = Open::default();
+    open.add_report(&world.report());
+    let told = format!("{:?} {:?}", open.failed, open.missing);
+    assert!(told.contains("the hidden check `test` did not pass") && !told.contains("exit code"), "{told}");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 
 use super::super::{Phase, RunView, VerificationView};
 use crate::agent::{TurnOutcome, Usage};
-use crate::event::{Event, Place, VerifyOutcome};
+use crate::event::{Event, Place, Verified};
 use crate::id::Oid;
+use crate::verify::{Failure, Outcome, Reason, StoryResult};
 
 impl RunView {
     pub(super) fn end_turn(&mut self, at: Timestamp, event: &Event) {
@@ -42,62 +43,46 @@ impl RunView {
         self.enter(Phase::Verifying, at);
     }
 
-    pub(super) fn verify(&mut self, at: Timestamp, event: &Event) {
-        let Event::Verified { place, outcome, tree, changed, runs, reason, restored, alarms, agent_test, as_before, judge } =
-            event
-        else {
-            return;
-        };
-        if let Some(judge) = judge {
+    pub(super) fn verify(&mut self, at: Timestamp, verified: &Verified) {
+        let Verified { place, changed, restored, report, judge } = verified.clone();
+        if let Some(judge) = &judge {
             add_usage(&mut self.cost_usd, &mut self.tokens, judge.usage);
             let story = self.story_at(&place.story);
             add_usage(&mut story.cost_usd, &mut story.tokens, judge.usage);
         }
         self.restored.extend(restored.iter().cloned());
-        self.alarms.extend(alarms.iter().cloned());
-        self.note_flaky(runs);
-        let attempt = self.attempt(place, at);
+        self.protected.extend(report.protected.iter().map(|change| change.path.clone()));
+        self.note_flaky(report.all_runs().map(|(_, run)| run));
+        let is_failure = |wanted: fn(&Failure) -> bool| {
+            report.reasons.iter().any(|reason| matches!(reason, Reason::Failure(failure) if wanted(failure)))
+        };
+        let nothing_changed = is_failure(|failure| *failure == Failure::NothingChanged);
+        let check_failed = is_failure(|failure| matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. }));
+        let is_failed = report.outcome == Outcome::Failed;
+        let attempt = self.attempt(&place, at);
         let claimed = attempt
             .turns
             .iter()
             .any(|turn| turn.turn == place.turn && turn.outcome.as_ref().is_some_and(|end| *end == TurnOutcome::Ended));
-        let refuted = match outcome {
-            VerifyOutcome::NothingChanged | VerifyOutcome::Failed => true,
-            VerifyOutcome::Passed | VerifyOutcome::Refused | VerifyOutcome::Interrupted => false,
-        };
-        let false_claim = claimed && refuted;
-        attempt.verifications.push(VerificationView {
-            turn: place.turn,
-            at,
-            outcome: outcome.clone(),
-            tree: tree.clone(),
-            changed: *changed,
-            runs: runs.clone(),
-            reason: reason.clone(),
-            restored: restored.clone(),
-            alarms: alarms.clone(),
-            agent_test: agent_test.clone(),
-            as_before: as_before.clone(),
-            judge: judge.clone(),
-            false_claim,
-        });
+        let false_claim = claimed && (nothing_changed || check_failed);
+        let turn = place.turn;
+        attempt.verifications.push(VerificationView { turn, at, changed, restored, report, judge, false_claim });
         if false_claim {
-            let count = if *outcome == VerifyOutcome::NothingChanged {
-                &mut self.false_claims.nothing_changed
-            } else {
-                &mut self.false_claims.checks_failed
-            };
-            *count += 1;
+            let claims = &mut self.false_claims;
+            *(if nothing_changed { &mut claims.nothing_changed } else { &mut claims.checks_failed }) += 1;
         }
-        self.enter(if *outcome == VerifyOutcome::Passed { Phase::Committing } else { Phase::Prompting }, at);
+        self.enter(if is_failed { Phase::Prompting } else { Phase::Committing }, at);
     }
 
     pub(super) fn commit(&mut self, at: Timestamp, event: &Event) {
-        let Event::Committed { place, commit, verdict, base, files, evidence, criteria, noted, tree: _ } = event else { return };
+        let Event::Committed { place, commit, proof, outcome, base, files, evidence, criteria, noted, tree: _ } = event else {
+            return;
+        };
+        let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
         let active_ms = self.active.ms();
         let attempt = self.attempt(place, at);
         attempt.commit = Some(commit.clone());
-        attempt.verdict = Some(*verdict);
+        attempt.result = Some(result);
         attempt.base.clone_from(base);
         attempt.files = *files;
         attempt.evidence.clone_from(evidence);
@@ -105,11 +90,30 @@ impl RunView {
         attempt.criteria.clone_from(criteria);
         attempt.end(at, active_ms);
         self.commits += 1;
-        self.unlanded += 1;
+        // A session loop commits on the user's branch.
+        self.unlanded += u32::from(self.session.is_none());
         self.tip = Some(commit.clone());
         self.open = self.open.saturating_sub(1);
+        let story = self.story_at(&place.story);
+        (story.reason, story.review) = (None, None);
+        self.decide(&place.story, Some(result));
+        self.current = None;
+        self.enter(Phase::Selecting, at);
+    }
+
+    pub(super) fn mark(&mut self, at: Timestamp, event: &Event) {
+        let Event::Marked { place, proof, files, criteria, reason, tree: _ } = event else { return };
+        let result = StoryResult::done(*proof);
+        let active_ms = self.active.ms();
+        let attempt = self.attempt(place, at);
+        attempt.result = Some(result);
+        attempt.files = *files;
+        attempt.criteria.clone_from(criteria);
+        attempt.reason.clone_from(reason);
+        attempt.end(at, active_ms);
+        self.open = self.open.saturating_sub(1);
         self.story_at(&place.story).reason = None;
-        self.decide(&place.story, Some(*verdict));
+        self.decide(&place.story, Some(result));
         self.current = None;
         self.enter(Phase::Selecting, at);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use verdone_core::check::{CheckRun, CommandSpec};
+use verdone_core::check::CommandSpec;
 use verdone_core::event::Event;
 use verdone_core::event::light::kind;
 use verdone_core::redact::MARK;
@@ -30,9 +30,8 @@ fn read(stored: &StoredRun, commands: &mut HashSet<CommandSpec>) {
             continue;
         }
         let Ok(Some(recorded)) = reader.event() else { continue };
-        if let Event::Verified { runs, agent_test, .. } = recorded.event {
-            let tests = agent_test.into_iter().flat_map(|tests| tests.after);
-            commands.extend(runs.into_iter().chain(tests).map(|CheckRun { command, .. }| command));
+        if let Event::Verified(verified) = recorded.event {
+            commands.extend(verified.report.all_runs().map(|(_, run)| run.command.clone()));
         }
     }
 }

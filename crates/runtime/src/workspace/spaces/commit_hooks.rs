@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use verdone_core::id::Oid;
 
-use super::{OWN_BRANCH, Workspaces};
+use super::{OWN_BRANCH, Shown, Workspaces};
 use crate::git::{Git, HookRun, Hooked, PrivateRepository};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::visible::{Tree, ViewKind};
@@ -39,7 +39,7 @@ impl Workspaces {
         let repository =
             PrivateRepository { at: &git_dir_here, branch: OWN_BRANCH, head: Some(base), objects, index: Some(&index) };
         git.make_private_repository(&repository)?;
-        let made = self.view(ViewKind::Check, Tree::Writable(files.clone()), folder.path())?;
+        let made = self.view(ViewKind::Check, Tree::Writable(files.clone()), folder.path(), Shown::default())?;
         let git_dir = made.at.join(".git");
         let job = HookRun {
             seen_at: &made.at,

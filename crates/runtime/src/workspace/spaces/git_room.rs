@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::config::NetworkAccess;
 
-use super::{Disposable, Workspaces};
+use super::{Disposable, Shown, Workspaces};
 use crate::git::{Filters, Git};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::seal::possible;
@@ -82,7 +82,7 @@ impl Workspaces {
         network: Network,
     ) -> Result<GitRoom, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
-        let mut visible = self.visible(ViewKind::Read, tree, at, folder.path())?;
+        let mut visible = self.visible(ViewKind::Read, tree, at, folder.path(), Shown::default())?;
         visible.plan.mounts.extend(mounts);
         visible.plan.network = possible(network, &open.ability);
         visible.preparation.carry_out()?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use verdone_core::id::Oid;
 
-use super::{Disposable, Layer, Tree, ViewKind, WorkspaceError, Workspaces};
-use crate::git::Git;
+use super::{Disposable, Layer, Shown, Tree, ViewKind, WorkspaceError, Workspaces};
+use crate::git::{BuiltFrom, Git};
 use crate::process::EnvPlan;
 use crate::workspace::Inside;
 use crate::workspace::layer::Wanted;
@@ -40,11 +40,12 @@ impl Workspaces {
         let folder = self.new_folder("script")?;
         let mut room = self.filter_room(git, before.iter().chain([&place]))?;
         let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
-        let wanted = Wanted { tree: &git.tree_of(commit)?, head: commit, objects, copies, top: &top, filters: room.filters()? };
+        let (tree, built) = (git.tree_of(commit)?, BuiltFrom::Checkout);
+        let wanted = Wanted { tree: &tree, head: commit, objects, copies, top: &top, filters: room.filters()?, built };
         let layer = Arc::new(Layer::hold(open.script_layer.take().and_then(Arc::into_inner), git, wanted, place)?);
         open.script_layer = Some(Arc::clone(&layer));
         drop(room);
-        let made = self.view(ViewKind::Script, Tree::ReadOnly(layer.tree()), folder.path())?;
+        let made = self.view(ViewKind::Script, Tree::ReadOnly(layer.tree()), folder.path(), Shown::default())?;
         let (cwd, inside, env) = (made.cwd, made.inside, made.env);
         Ok(Some(ScriptPlace { cwd, inside, env, _view: made.view, _layer: layer, _folder: folder }))
     }

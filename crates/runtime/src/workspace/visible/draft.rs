@@ -20,6 +20,10 @@ pub(super) struct Draft<'r> {
     pub(super) notes: Vec<String>,
     /// Copy-on-write folders of the tree, relative to the project's root.
     pub(super) mount_points: Vec<PathBuf>,
+    /// Build folders that are copy-on-write, with their upper folders.
+    pub(super) build_folders: Vec<(PathBuf, PathBuf)>,
+    /// Folders of the tree that are written elsewhere, relative to its top, each with the folder that gets what is written there.
+    pub(super) written_apart: Vec<(PathBuf, PathBuf)>,
     /// The folder that the client is told to use instead of its own.
     pub(super) client_home: Option<PathBuf>,
     /// Shared temporary folders that a private one covers.
@@ -38,6 +42,8 @@ impl<'r> Draft<'r> {
             steps: Vec::new(),
             notes: Vec::new(),
             mount_points: Vec::new(),
+            build_folders: Vec::new(),
+            written_apart: Vec::new(),
             client_home: None,
             temp: Vec::new(),
             temp_inside: PathBuf::from("/dev/shm"),
@@ -53,17 +59,26 @@ impl<'r> Draft<'r> {
         self.mounts.push(Mount::Bind { from: from.to_owned(), at: at.to_owned(), write });
     }
 
-    /// Copy-on-write over a folder at its own place or another. The layer is the same whenever this scratch folder is used again.
+    /// Copy-on-write over a folder at its own place or another.
     pub(super) fn overlay(&mut self, lower: &Path, at: &Path) {
-        let own = self.request.scratch.join("overlays").join(key(at));
-        self.overlay_at(lower, &own.join("upper"), &own.join("work"), at);
+        self.overlay_over(vec![lower.to_owned()], at);
     }
 
-    pub(super) fn overlay_at(&mut self, lower: &Path, upper: &Path, work: &Path, at: &Path) {
-        self.steps.push(Step::FolderLike { path: upper.to_owned(), like: lower.to_owned() });
+    /// Copy-on-write over folders, each of which covers the next. Gives the folder that gets what is written: it is the same whenever
+    /// this scratch folder is used again.
+    pub(super) fn overlay_over(&mut self, lower: Vec<PathBuf>, at: &Path) -> PathBuf {
+        let own = self.request.scratch.join("overlays").join(key(at));
+        let upper = own.join("upper");
+        self.overlay_at(lower, &upper, &own.join("work"), at);
+        upper
+    }
+
+    pub(super) fn overlay_at(&mut self, lower: Vec<PathBuf>, upper: &Path, work: &Path, at: &Path) {
+        // The lowest one is the user's, or Verdone's.
+        let like = lower.last().cloned().unwrap_or_default();
+        self.steps.push(Step::FolderLike { path: upper.to_owned(), like });
         self.steps.push(Step::Fresh { path: work.to_owned() });
-        let (lower, upper, work) = (vec![lower.to_owned()], upper.to_owned(), work.to_owned());
-        self.mounts.push(Mount::Overlay { lower, upper, work, at: at.to_owned() });
+        self.mounts.push(Mount::Overlay { lower, upper: upper.to_owned(), work: work.to_owned(), at: at.to_owned() });
     }
 
     /// A folder that has to be there before the view is made.
@@ -110,7 +125,7 @@ impl<'r> Draft<'r> {
 }
 
 /// A short name for a path of any length and bytes.
-pub(super) fn key(path: &Path) -> String {
+pub(in crate::workspace) fn key(path: &Path) -> String {
     digest(path.as_os_str().as_bytes())[..16].to_owned()
 }
 

@@ -1,6 +1,6 @@
 //! Ignored folders and files of the checkout: builds need them, and nothing that is written to them reaches the user.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,15 @@ use verdone_core::config::FolderMode;
 use super::copy::is_larger;
 use super::draft::{Draft, is_clear, is_real_folder, key};
 use super::prepare::Step;
-use super::{Tree, ViewKind, submodules};
+use super::{BuildFolders, Tree, ViewKind, submodules};
 use crate::project::HOME;
 use crate::workspace::plan::Mount;
 
 /// The largest folder that is copied because it cannot be overlaid. One whose mode is `copy` may be larger.
 const MOST_COPIED: u64 = 2 * 1024 * 1024 * 1024;
+/// The folder of dependencies in which tools keep caches as well, and their names there.
+const WITH_CACHES: &str = "node_modules";
+const CACHES_IN_IT: [&str; 3] = [".cache", ".vite", ".vitest"];
 /// Names that one note gives.
 const NAMED: usize = 5;
 
@@ -25,7 +28,8 @@ pub(super) fn show(draft: &mut Draft<'_>) {
     for (path, mode) in chosen {
         let nested = mounted.iter().any(|folder| path.starts_with(folder));
         let place = draft.request.at.join(&path);
-        if mode == FolderMode::None {
+        let left_out = mode == FolderMode::Cache && matches!(draft.request.build_folders, BuildFolders::Absent);
+        if left_out || mode == FolderMode::None {
             if nested {
                 draft.mounts.push(Mount::Scratch { at: place });
             }
@@ -44,7 +48,7 @@ pub(super) fn show(draft: &mut Draft<'_>) {
             if mode != FolderMode::Copy {
                 submodules::show_git_file(draft, &path);
             }
-            if mode == FolderMode::Overlay {
+            if matches!(mode, FolderMode::Overlay | FolderMode::Cache) {
                 let above = draft.request.root.strip_prefix(draft.request.checkout).unwrap_or(Path::new(""));
                 draft.mount_points.push(path.strip_prefix(above).unwrap_or(&path).to_owned());
             }
@@ -59,15 +63,36 @@ pub(super) fn show(draft: &mut Draft<'_>) {
 fn mount_folder(draft: &mut Draft<'_>, path: &Path, place: &Path, mode: FolderMode) {
     let source = draft.request.checkout.join(path);
     match mode {
-        FolderMode::Overlay => draft.overlay(&source, place),
+        FolderMode::Overlay => overlay_dependencies(draft, path, &source, place),
+        FolderMode::Cache => overlay_build_folder(draft, path, source, place),
         FolderMode::ReadOnly => draft.bind(&source, place, false),
         FolderMode::Copy => {
             let copy = draft.request.scratch.join("copies").join(key(path));
             draft.steps.push(Step::CopyFolder { from: source, to: copy.clone(), except: Vec::new() });
             draft.bind(&copy, place, true);
+            draft.written_apart.push((path.to_owned(), copy));
         }
         FolderMode::None => {}
     }
+}
+
+fn overlay_dependencies(draft: &mut Draft<'_>, path: &Path, source: &Path, place: &Path) {
+    let upper = draft.overlay_over(vec![source.to_owned()], place);
+    if matches!(draft.request.build_folders, BuildFolders::Absent) && source.ends_with(WITH_CACHES) {
+        let there = CACHES_IN_IT.iter().filter(|name| is_real_folder(&source.join(name)));
+        draft.steps.extend(there.map(|name| Step::Opaque { path: upper.join(name) }));
+    }
+    draft.written_apart.push((path.to_owned(), upper));
+}
+
+fn overlay_build_folder(draft: &mut Draft<'_>, path: &Path, source: PathBuf, place: &Path) {
+    let kept = match draft.request.build_folders {
+        BuildFolders::Kept(layers) => layers.get(path).cloned(),
+        BuildFolders::Checkout | BuildFolders::Absent => None,
+    };
+    let upper = draft.overlay_over(kept.into_iter().chain([source]).collect(), place);
+    draft.build_folders.push((path.to_owned(), upper.clone()));
+    draft.written_apart.push((path.to_owned(), upper));
 }
 
 /// Into the tree itself, so that it is a folder like any other: a mount point could not be removed or renamed.
@@ -97,7 +122,7 @@ fn written(tree: &Tree) -> Option<PathBuf> {
 /// The mode that is possible, with a note where it is not the one that was asked for.
 fn degraded(draft: &mut Draft<'_>, path: &Path, source: &Path, mode: FolderMode) -> FolderMode {
     let name = path.display();
-    if mode != FolderMode::Overlay {
+    if !matches!(mode, FolderMode::Overlay | FolderMode::Cache) {
         return mode;
     }
     if draft.request.abilities.overlay {
@@ -105,7 +130,7 @@ fn degraded(draft: &mut Draft<'_>, path: &Path, source: &Path, mode: FolderMode)
             draft.note(format!("{name} is read-only in the workspace: something is mounted below it."));
             return FolderMode::ReadOnly;
         }
-        return FolderMode::Overlay;
+        return mode;
     }
     if is_larger(source, MOST_COPIED) {
         draft.note(format!(
@@ -123,7 +148,8 @@ pub(super) fn copy_in(draft: &mut Draft<'_>) {
     let mut copied: Vec<PathBuf> = Vec::new();
     for (path, mode) in chosen(draft) {
         let nested = copied.iter().any(|folder| path.starts_with(folder));
-        if mode == FolderMode::None || nested || !can_be_shown(draft, &path) {
+        let left_out = mode == FolderMode::Cache && matches!(draft.request.build_folders, BuildFolders::Absent);
+        if left_out || mode == FolderMode::None || nested || !can_be_shown(draft, &path) {
             continue;
         }
         let source = draft.request.checkout.join(&path);
@@ -141,8 +167,11 @@ pub(super) fn copy_in(draft: &mut Draft<'_>) {
 fn chosen(draft: &mut Draft<'_>) -> BTreeMap<PathBuf, FolderMode> {
     let request = draft.request;
     let above = request.root.strip_prefix(request.checkout).unwrap_or(Path::new(""));
-    let mode = |path: &Path| path.strip_prefix(above).map_or(FolderMode::default(), |below| request.workspace.mode_of(below));
-    let ignored = request.ignored.iter().filter(|entry| entry.is_folder && !is_ours(&entry.path, above));
+    let mode = |path: &Path| {
+        let named = path.strip_prefix(above).map(|below| request.workspace.mode_of(below));
+        named.unwrap_or_else(|_| FolderMode::suggested_by(path))
+    };
+    let ignored = request.ignored.iter().filter(|entry| entry.is_folder && !is_ours(&entry.path));
     let mut all: BTreeMap<PathBuf, FolderMode> = ignored.map(|entry| (entry.path.clone(), mode(&entry.path))).collect();
     for (name, mode) in &request.workspace.folders {
         let path: PathBuf = above.join(name).components().filter(|part| *part != std::path::Component::CurDir).collect();
@@ -155,9 +184,9 @@ fn chosen(draft: &mut Draft<'_>) -> BTreeMap<PathBuf, FolderMode> {
     all
 }
 
-/// Verdone's own folder, and git's.
-fn is_ours(path: &Path, above: &Path) -> bool {
-    path.starts_with(above.join(HOME)) || path.starts_with(".git")
+/// Verdone's own folders, of this project or another one in the repository, and git's.
+fn is_ours(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == HOME) || path.starts_with(".git")
 }
 
 fn can_be_shown(draft: &mut Draft<'_>, path: &Path) -> bool {
@@ -195,9 +224,8 @@ fn is_filled(folder: &Path) -> bool {
 fn copy_files(draft: &mut Draft<'_>) {
     let request = draft.request;
     let Some(to) = written(&request.tree) else { return };
-    let above = request.root.strip_prefix(request.checkout).unwrap_or(Path::new(""));
     let (mut left, mut skipped) = (request.workspace.copy_total_bytes, Vec::new());
-    for entry in request.ignored.iter().filter(|entry| !entry.is_folder && !is_ours(&entry.path, above)) {
+    for entry in request.ignored.iter().filter(|entry| !entry.is_folder && !is_ours(&entry.path)) {
         let source = request.checkout.join(&entry.path);
         let Ok(meta) = fs::symlink_metadata(&source) else { continue };
         // Committed in this run, or copied for an earlier session.
@@ -232,10 +260,12 @@ fn copy_files(draft: &mut Draft<'_>) {
 pub(super) fn keep_checkout_out_of_reach(draft: &mut Draft<'_>) {
     let request = draft.request;
     draft.bind(request.checkout, request.checkout, false);
-    for name in ["runs", "cache"] {
-        let path = request.root.join(HOME).join(name);
-        if is_real_folder(&path) {
-            draft.mounts.push(Mount::Mask { at: path });
-        }
-    }
+    let of_others = request.ignored.iter().filter(|entry| is_ours(&entry.path)).map(|entry| request.checkout.join(&entry.path));
+    let hidden: BTreeSet<PathBuf> = run_folders(request.root).into_iter().chain(of_others).collect();
+    draft.mounts.extend(hidden.into_iter().filter(|path| is_real_folder(path)).map(|at| Mount::Mask { at }));
+}
+
+/// What runs and sessions left in a project, outputs of checks among them.
+pub(in crate::workspace) fn run_folders(root: &Path) -> [PathBuf; 3] {
+    ["runs", "cache", "sessions"].map(|name| root.join(HOME).join(name))
 }

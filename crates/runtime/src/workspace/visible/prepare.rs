@@ -27,6 +27,10 @@ pub(super) enum Step {
     Fresh {
         path: PathBuf,
     },
+    /// An empty folder in the upper folder of an overlay: it hides the one below.
+    Opaque {
+        path: PathBuf,
+    },
     /// A folder below a tree, in which an agent may have worked.
     MountPoint {
         tree: PathBuf,
@@ -89,6 +93,7 @@ impl Preparation {
                     folder(path, mode | 0o700).map_err(PrepareError::new("create", path))?;
                 }
                 Step::Fresh { path } => fresh(path).map_err(PrepareError::new("create", path))?,
+                Step::Opaque { path } => opaque(path).map_err(PrepareError::new("create", path))?,
                 Step::MountPoint { tree, path } => {
                     real_folder(tree, path).map_err(PrepareError::new("create", &tree.join(path)))?;
                 }
@@ -147,6 +152,12 @@ fn own_file(path: &Path, text: &[u8]) -> io::Result<()> {
 fn fresh(path: &Path) -> io::Result<()> {
     remove_tree(path)?;
     folder(path, 0o700)
+}
+
+fn opaque(path: &Path) -> io::Result<()> {
+    folder(path, 0o755)?;
+    // The name that overlays without privileges use.
+    Ok(rustix::fs::setxattr(path, "user.overlay.opaque", b"y", rustix::fs::XattrFlags::empty())?)
 }
 
 fn file(from: &Path, to: &Path, path: &Path) -> io::Result<()> {

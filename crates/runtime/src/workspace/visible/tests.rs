@@ -18,6 +18,11 @@ struct World {
     ignored: Vec<IgnoredEntry>,
     modules: Vec<Module>,
     agent: AgentInUse,
+    /// Layers of build folders that earlier checks wrote.
+    kept: BTreeMap<PathBuf, PathBuf>,
+    cold: bool,
+    hidden: Vec<PathBuf>,
+    shown: Option<PathBuf>,
 }
 
 impl World {
@@ -38,6 +43,10 @@ impl World {
             ignored: Vec::new(),
             modules: Vec::new(),
             agent: AgentInUse { name: "claude".to_owned(), ..AgentInUse::default() },
+            kept: BTreeMap::new(),
+            cold: false,
+            hidden: Vec::new(),
+            shown: None,
         }
     }
 
@@ -75,7 +84,7 @@ impl World {
             ViewKind::Agent => Tree::Writable(self.at("tree")),
             ViewKind::Check => {
                 let scratch = self.at("home/.local/state/verdone/w");
-                Tree::Overlay { lower: self.at("tree"), upper: scratch.join("upper"), work: scratch.join("work") }
+                Tree::Overlay { lower: self.at("tree"), built: None, upper: scratch.join("upper"), work: scratch.join("work") }
             }
             ViewKind::Read | ViewKind::Script => Tree::ReadOnly(self.at("tree")),
         };
@@ -95,6 +104,8 @@ impl World {
             objects: &[self.at("objects"), self.at("home")],
             modules: &self.modules,
             ignored: &self.ignored,
+            build_folders: if self.cold { BuildFolders::Absent } else { BuildFolders::Kept(&self.kept) },
+            hidden: Hidden { all: &self.hidden, shown: self.shown.as_deref() },
             scratch: &self.at("home/.local/state/verdone/w"),
             state: &self.at("home/.local/state/verdone"),
             agent: Some(&self.agent),
@@ -117,11 +128,11 @@ impl World {
                 if from == at { format!("{arrow} {}", short(at)) } else { format!("{} {arrow} {}", short(from), short(at)) }
             }
             Mount::Overlay { lower, at, .. } => {
-                assert_eq!(lower.len(), 1);
-                if lower[0] == *at {
+                if lower[..] == [at.clone()] {
                     format!("overlay {}", short(at))
                 } else {
-                    format!("overlay {} at {}", short(&lower[0]), short(at))
+                    let lower: Vec<String> = lower.iter().map(|folder| short(folder)).collect();
+                    format!("overlay {} at {}", lower.join(", "), short(at))
                 }
             }
             Mount::Scratch { at } => format!("scratch {}", short(at)),
@@ -145,6 +156,7 @@ fn an_agent_sees_everything_in_the_order_that_works() {
     world.ignored_folder("node_modules");
     world.ignored_folder("web/node_modules");
     world.ignored_folder(".verdone/runs");
+    world.ignored_folder("sub/.verdone/runs");
     world.ignored_file(".env", 10);
     world.write("home/.ssh/id", b"key");
     world.write("home/.npmrc", b"token");
@@ -383,6 +395,62 @@ fn without_overlays_folders_are_copied_and_home_is_read_only() {
 }
 
 #[test]
+fn build_folders_are_over_what_was_kept_or_left_out() {
+    let mut world = World::new();
+    for name in ["target", "sub/target", "node_modules", "dist", "d"] {
+        world.ignored_folder(name);
+    }
+    world.write("home/project/node_modules/.cache/x", b"x");
+    world.workspace.folders.insert("d".to_owned(), FolderMode::Cache);
+    world.workspace.folders.insert("sub/target".to_owned(), FolderMode::Overlay);
+    world.kept.insert("target".into(), world.at("kept"));
+    let of_project = |visible: &Visible| {
+        let mut lines = world.lines(visible);
+        lines.retain(|line| line.contains("overlay") && line.contains("home/project/"));
+        lines
+    };
+    let visible = world.build(ViewKind::Check);
+    let (project, scratch) = ("home/project", "home/.local/state/verdone/w/overlays");
+    let expected = ["d", "dist", "node_modules", "sub/target"].map(|name| format!("overlay {project}/{name}"));
+    let kept = format!("overlay kept, {project}/target at {project}/target");
+    assert_eq!(of_project(&visible), [&expected[..], &[kept]].concat());
+    let uppers = ["d", "target"]
+        .map(|name| (PathBuf::from(name), world.at(scratch).join(key(&world.at(project).join(name))).join("upper")));
+    assert_eq!(visible.build_folders, uppers);
+    assert_eq!(visible.mount_points.len(), 5);
+    world.cold = true;
+    let visible = world.build(ViewKind::Check);
+    let mut lines = world.lines(&visible);
+    lines.retain(|line| line.contains("overlay") && line.contains("home/project/"));
+    assert_eq!(lines, expected[1..]);
+    visible.preparation.carry_out().unwrap();
+    let modules = world.at(scratch).join(key(&world.at(project).join("node_modules"))).join("upper");
+    assert!(modules.join(".cache").is_dir() && !modules.join(".vite").exists());
+}
+
+#[test]
+fn hidden_checks_are_seen_by_nobody_but_the_check_that_they_are_for() {
+    let mut world = World::new();
+    for folder in ["home/hidden/deep/deeper", "srv/hidden"] {
+        fs::create_dir_all(world.at(folder)).unwrap();
+    }
+    world.hidden = ["home/hidden", "home/hidden/deep", "home/hidden/deep/deeper", "srv/hidden"].map(|name| world.at(name)).into();
+    world.seal.show = vec!["~/hidden".to_owned()];
+    world.workspace.writable = vec!["~/hidden/deep".to_owned()];
+    let last = |world: &World, kind: ViewKind, count: usize| {
+        let lines = world.lines(&world.build(kind));
+        lines[lines.len() - count..].to_vec()
+    };
+    let all = ["mask home/hidden", "mask home/hidden/deep", "mask home/hidden/deep/deeper", "mask srv/hidden"];
+    for kind in [ViewKind::Agent, ViewKind::Check, ViewKind::Read] {
+        assert_eq!(last(&world, kind, 4), all, "{kind:?}");
+    }
+    world.shown = Some(world.at("home/hidden/deep"));
+    let expected = ["scratch home/hidden", "-> home/hidden/deep", "mask home/hidden/deep/deeper", "mask srv/hidden"];
+    assert_eq!(last(&world, ViewKind::Check, 4), expected);
+}
+
+#[test]
 fn without_mounts_everything_is_at_its_own_place() {
     let mut world = World::new();
     world.abilities = Abilities { mounts: false, overlay: false };
@@ -593,8 +661,8 @@ fn a_path_of_its_own_keeps_the_checkout_readable_and_the_state_folder_empty() {
         "=> home/cache",
         "scratch home/.local/state/verdone",
         "-> home/project",
-        "mask home/project/.verdone/runs",
         "mask home/project/.verdone/cache",
+        "mask home/project/.verdone/runs",
         "=> home/.local/state/verdone/w/tree",
         "objects -> home/.local/state/verdone/w/tree/.git/base-objects",
         "home -> home/.local/state/verdone/w/tree/.git/base-objects-2",

@@ -15,6 +15,7 @@ mod random;
 mod report;
 mod settings;
 mod stop;
+mod verify;
 mod workspace;
 
 use std::io::Write as _;
@@ -31,13 +32,14 @@ fn main() -> ExitCode {
     if args.first().is_some_and(|arg| arg == "tap") {
         return ended(client::tap(args.into_iter().skip(1)).map(|code| (code, String::new())));
     }
-    let names = ["hooks", "instructions", "client", "stop", "workspace"];
+    let names = ["hooks", "instructions", "client", "stop", "verify", "workspace"];
     let what = args.iter().position(|arg| names.contains(&arg.as_str())).map(|at| args.remove(at));
     let args = args.into_iter();
     let outcome = match what.as_deref() {
         Some("client") => client::measure(args),
         Some("hooks") => hooks::measure(args),
         Some("stop") => stop::measure(args),
+        Some("verify") => verify::measure(args),
         Some("workspace") => workspace::measure(args),
         Some(_) => instructions::check(args),
         None => Settings::parse(args).and_then(|settings| measure(&settings)),

@@ -1,0 +1,83 @@
+//! `[protect]`: which files judge the work.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::diagnose::{Finding, Step};
+use crate::pattern;
+
+/// Which files judge the work. Tests, test data, and the configuration of tests, linters, builds and CI are protected by default;
+/// `verdone protect` lists them. Patterns are relative to the project: `*` matches within a folder, `**` across folders.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProtectSettings {
+    /// Further protected files, for example `["checks/**", "scripts/verify.sh"]`.
+    pub files: Vec<String>,
+    /// Files that are not protected although they are by default.
+    pub work: Vec<String>,
+    /// Protected files that every story may change, such as snapshots or golden files: as if each story named them in `Scope:`.
+    pub release: Vec<String>,
+    /// Further files that run outside of the workspace later. A story that changes one without naming it in `Scope:` needs a review.
+    pub autorun: Vec<String>,
+}
+
+impl ProtectSettings {
+    fn lists(&self) -> [(&'static str, &[String]); 4] {
+        [("files", &self.files), ("work", &self.work), ("release", &self.release), ("autorun", &self.autorun)]
+    }
+}
+
+/// The first pattern that cannot be read, or that can match nothing in the project.
+pub(super) fn unusable(settings: &ProtectSettings) -> Option<Finding> {
+    for (name, patterns) in settings.lists() {
+        for (n, pattern) in patterns.iter().enumerate() {
+            let fault = match pattern::check(pattern) {
+                Err(error) => Some((error.to_string(), Some(error.hint.to_owned()))),
+                Ok(()) if leaves_project(pattern) => Some((
+                    format!("{pattern:?} matches nothing inside the project"),
+                    Some("write it relative to the project".to_owned()),
+                )),
+                Ok(()) => None,
+            };
+            if let Some((message, hint)) = fault {
+                let path = vec![Step::Key("protect".to_owned()), Step::Key(name.to_owned()), Step::Index(n)];
+                return Some(Finding { path, on_key: false, message, hint });
+            }
+        }
+    }
+    None
+}
+
+fn leaves_project(pattern: &str) -> bool {
+    let pattern = pattern.trim();
+    pattern.is_empty() || pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::alone;
+
+    #[test]
+    fn every_list_is_read() {
+        let text = "[protect]\nfiles = [\"checks/**\"]\nwork = [\"a\"]\nrelease = [\"**/*.snap\"]\nautorun = [\"tasks/**\"]\n";
+        let found = alone("c.toml", text).unwrap().protect;
+        assert_eq!(found.lists().map(|(_, patterns)| patterns.concat()), ["checks/**", "a", "**/*.snap", "tasks/**"]);
+        assert_eq!(alone("c.toml", "").unwrap().protect, ProtectSettings::default());
+    }
+
+    #[test]
+    fn patterns_that_cannot_match_are_errors() {
+        for (line, message, hint) in [
+            ("files = [\"a\", \"[\"]", "c.toml:2:15: \"[\" is not a valid pattern", "close it"),
+            ("work = [\"../x\"]", "c.toml:2:9: \"../x\" matches nothing inside the project", "relative to the project"),
+            ("release = [\"/x\"]", "c.toml:2:12: \"/x\" matches nothing", ""),
+            ("autorun = [\"\"]", "c.toml:2:12: \"\" matches nothing", ""),
+            ("fils = []", "c.toml:2:1: unknown key `fils` in `protect`", "did you mean `files`?"),
+        ] {
+            let problem = alone("c.toml", &format!("[protect]\n{line}\n")).unwrap_err();
+            assert!(problem.to_string().starts_with(message), "{problem}");
+            assert!(problem.hint.as_deref().unwrap_or_default().contains(hint), "{:?}", problem.hint);
+        }
+    }
+}

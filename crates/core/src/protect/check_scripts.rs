@@ -1,0 +1,196 @@
+//! Files that a check runs. What a shell runs judges the work, whatever its name is. What an interpreter of another language runs may be the
+//! judge or the work: `python tools/accept.py`, `node server.js`.
+
+use std::collections::BTreeSet;
+
+use crate::check::CommandSpec;
+use crate::shell::{self, Directory, RedirectKind, Runs, Script, Simple, Variables};
+
+const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "zsh", "ash", ".", "source"];
+const INTERPRETERS: [&str; 12] =
+    ["python", "python2", "python3", "node", "deno", "bun", "ruby", "perl", "php", "lua", "tsx", "ts-node"];
+/// With these an interpreter runs no file: text, its own test runner.
+const NO_FILE: [&str; 6] = ["-c", "-e", "-p", "--eval", "--print", "--test"];
+/// Programs that compare files: one of them says what is expected.
+const COMPARE: [&str; 2] = ["cmp", "diff"];
+
+/// A file that a command runs, or that decides what it says in another way.
+#[derive(Clone)]
+struct Run {
+    /// Relative to the project.
+    path: String,
+    by_interpreter: bool,
+    /// Something else reads what it prints, so that its exit code does not decide.
+    is_read: bool,
+}
+
+/// Scripts that these commands run: as a program, or by a shell. Paths are relative to the project.
+pub fn check_scripts<'c>(commands: impl IntoIterator<Item = &'c CommandSpec>) -> BTreeSet<String> {
+    commands.into_iter().flat_map(runs).filter(|run| !run.by_interpreter).map(|run| run.path).collect()
+}
+
+/// Scripts whose output a command reads: `./greet | grep hello`.
+pub(super) fn read_scripts(command: &CommandSpec) -> impl Iterator<Item = String> {
+    runs(command).into_iter().filter(|run| run.is_read && !run.by_interpreter).map(|run| run.path)
+}
+
+/// Files that decide a command by what an interpreter makes of them, or by what they say is expected.
+pub fn deciding_programs(command: &CommandSpec) -> impl Iterator<Item = String> {
+    runs(command).into_iter().filter(|run| run.by_interpreter && !run.is_read).map(|run| run.path)
+}
+
+fn runs(command: &CommandSpec) -> Vec<Run> {
+    match command {
+        CommandSpec::Argv(words) => run(words, ""),
+        CommandSpec::Shell(line) => {
+            let script = shell::parse(line, &Variables::new());
+            let read_in = script.commands.iter().filter(|simple| simple.runs != Runs::Known && !simple.words.is_empty());
+            read_in.flat_map(|simple| run_of(line, &script, simple)).collect()
+        }
+    }
+}
+
+fn run_of(line: &str, script: &Script, simple: &Simple) -> Vec<Run> {
+    let words: Vec<String> = simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect();
+    let folder = match &simple.directory {
+        Directory::Known(folder) => folder.as_str(),
+        Directory::Unknown => "",
+    };
+    let is_read = is_output_read(line, script, simple);
+    run(&words, folder).into_iter().map(|run| Run { is_read, ..run }).collect()
+}
+
+fn run(words: &[String], folder: &str) -> Vec<Run> {
+    let Some((program, rest)) = words.split_first() else { return Vec::new() };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let is_plain = |word: &&String| !word.starts_with('-');
+    let (by_interpreter, paths): (bool, Vec<String>) = match program.as_str() {
+        _ if SHELLS.contains(&name) => (false, shell_script(rest).map(str::to_owned).into_iter().collect()),
+        _ if COMPARE.contains(&name) => (true, rest.iter().filter(is_plain).cloned().collect()),
+        _ if INTERPRETERS.contains(&name) => (true, interpreted(rest)),
+        program if program.contains('/') => (false, vec![program.to_owned()]),
+        _ => return Vec::new(),
+    };
+    let placed = paths.iter().filter_map(|path| inside(folder, path));
+    placed.map(|path| Run { path, by_interpreter, is_read: false }).collect()
+}
+
+/// The file that an interpreter is given, or those that a module can be.
+fn interpreted(words: &[String]) -> Vec<String> {
+    if let Some(at) = words.iter().position(|word| word == "-m") {
+        let modules = words[at + 1..].iter().filter(|word| !word.starts_with('-')).map(|word| word.replace('.', "/"));
+        return modules
+            .flat_map(|path| [format!("{path}.py"), format!("{path}/__main__.py"), format!("{path}/__init__.py")])
+            .collect();
+    }
+    if words.iter().any(|word| NO_FILE.contains(&word.as_str())) {
+        return Vec::new();
+    }
+    // The value of an option has neither.
+    words.iter().find(|word| !word.starts_with('-') && word.contains(['.', '/'])).cloned().into_iter().collect()
+}
+
+/// The first word that is neither an option nor the value of one: `-euo pipefail check.sh`.
+fn shell_script(words: &[String]) -> Option<&str> {
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if !word.starts_with(['-', '+']) {
+            return Some(word);
+        }
+        if word.ends_with(['o', 'O']) && !word.starts_with("--") || word == "--rcfile" || word == "--init-file" {
+            words.next();
+        }
+    }
+    None
+}
+
+/// A path as seen from the project; nothing where it is outside.
+fn inside(folder: &str, path: &str) -> Option<String> {
+    if path.starts_with(['/', '~']) || folder.starts_with(['/', '~']) {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+/// Whether something in the line reads what a command prints.
+fn is_output_read(line: &str, script: &Script, simple: &Simple) -> bool {
+    let (Some(before), Some(after)) = (line.get(..simple.range.start), line.get(simple.range.end..)) else { return false };
+    let (before, after) = (before.trim_end(), after.trim_start());
+    let is_piped = after.starts_with('|') && !after.starts_with("||");
+    let is_captured = before.ends_with("$(") || before.ends_with('`');
+    let is_named = |file: &str| {
+        let others = script.commands.iter().filter(|other| other.range != simple.range);
+        others.flat_map(|other| &other.words).any(|word| word.literal() == Some(file))
+    };
+    let written = simple.redirects.iter().filter(|one| matches!(one.kind, RedirectKind::Write | RedirectKind::Append));
+    is_piped || is_captured || written.filter_map(|one| one.target.literal()).any(is_named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(command: &str) -> (Vec<String>, Vec<String>, Vec<String>) {
+        let command = CommandSpec::Shell(command.to_owned());
+        (check_scripts([&command]).into_iter().collect(), read_scripts(&command).collect(), deciding_programs(&command).collect())
+    }
+
+    #[test]
+    fn only_what_is_run_is_a_script() {
+        for (command, expected) in [
+            ("./check.sh", "check.sh"),
+            ("scripts/verify --all", "scripts/verify"),
+            ("sh -e checks/own.sh x", "checks/own.sh"),
+            ("bash -euo pipefail checks/own.sh", "checks/own.sh"),
+            ("cd sub && bash ./own.sh", "sub/own.sh"),
+            ("CI=1 ./check.sh", "check.sh"),
+            ("sh own.sh > log", "own.sh"),
+            (". ./settings.env && run", "settings.env"),
+            ("sh -c 'make test'", ""),
+            ("/usr/bin/env true", ""),
+            ("../outside.sh", ""),
+            ("python calc.py", ""),
+            ("grep -q done README.md", ""),
+            ("make test", ""),
+        ] {
+            assert_eq!(found(command).0.join(" "), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_script_whose_output_is_read_is_told_from_one_whose_exit_code_decides() {
+        for (command, expected) in [
+            ("./greet.sh world | sort", "greet.sh"),
+            ("test \"$(bin/greet 2>&1)\" = hello", "bin/greet"),
+            ("sh greet.sh > out; cat out", "greet.sh"),
+            ("./own.sh > /dev/null && ./other || exit 1", ""),
+            ("sh own.sh > log", ""),
+        ] {
+            assert_eq!(found(command).1.join(" "), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_program_in_another_language_decides_by_its_exit_code_unless_its_output_is_read() {
+        for (command, expected) in [
+            ("python3 -W error tools/accept.py --all", "tools/accept.py"),
+            ("cd web && node ./smoke.mjs", "web/smoke.mjs"),
+            ("python calc.py | grep 5", ""),
+            ("python -c 'import calc'", ""),
+            ("python -m unittest", "unittest.py unittest/__main__.py unittest/__init__.py"),
+            ("python -c 'import calc; print(calc.div(6, 3))' | diff - qa/expected.txt", "qa/expected.txt"),
+            ("node --test calc.js", ""),
+            ("pytest conftest.py", ""),
+        ] {
+            assert_eq!(found(command).2.join(" "), expected, "{command}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Contents and sizes of objects: one process, however many there are.
+
+use verdone_core::id::Oid;
+
+use super::error::GitError;
+use super::{Git, is_object_id};
+
+impl Git {
+    /// Contents of files in a tree or commit, in the order asked for; none for what is not there.
+    pub fn files_at(&self, tree: &Oid, paths: &[String]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+        if !is_object_id(tree) {
+            return Err(GitError::Unexpected { what: "cat-file", detail: format!("{tree} is not an object id") });
+        }
+        // A line's end would be the end of the question.
+        let plain = paths.iter().filter(|path| !path.contains(['\n', '\0']));
+        let names: Vec<String> = plain.map(|path| format!("{tree}:{path}")).collect();
+        let mut found = self.contents(&names)?.into_iter();
+        Ok(paths.iter().map(|path| if path.contains(['\n', '\0']) { None } else { found.next().flatten() }).collect())
+    }
+
+    pub(crate) fn sizes(&self, ids: &[&str]) -> Result<Vec<u64>, GitError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let request = ids.join("\n") + "\n";
+        let output = self.plumbing("cat-file").args(["--batch-check=%(objectsize)"]).stdin(request.into_bytes()).run()?;
+        // An object that is missing says so in words: nothing can be read of it.
+        Ok(String::from_utf8_lossy(&output).lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect())
+    }
+
+    /// The contents of objects, named as git takes them, in the order asked for.
+    pub(crate) fn contents(&self, ids: &[String]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let request = ids.join("\n") + "\n";
+        let output = self.plumbing("cat-file").args(["--batch"]).stdin(request.into_bytes()).run()?;
+        let mut rest = output.as_slice();
+        let missing = || GitError::Unexpected { what: "cat-file", detail: "fewer answers than questions".to_owned() };
+        ids.iter().map(|_| take_blob(&mut rest).ok_or_else(missing)).collect()
+    }
+}
+
+/// `:100644 100644 <id> <id> M`, NUL, the path, NUL.
+/// One record of `cat-file --batch`: `<id> blob <size>`, the bytes, a newline; or `<name> missing`.
+#[expect(clippy::option_option, reason = "a file that is not there is an answer; no answer is a broken stream")]
+fn take_blob(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let header = std::str::from_utf8(&rest[..end]).ok()?;
+    *rest = &rest[end + 1..];
+    if header.ends_with(" missing") {
+        return Some(None);
+    }
+    let size: usize = header.rsplit(' ').next()?.parse().ok()?;
+    let bytes = rest.get(..size)?.to_vec();
+    *rest = rest.get(size + 1..)?;
+    Some(Some(bytes))
+}

@@ -1,0 +1,73 @@
+//! `verdone reject`: a person refuses the work. What was built on it is re-applied and verified without it.
+
+use jiff::Timestamp;
+use verdone_core::event::Event;
+use verdone_core::id::{Oid, StoryId};
+use verdone_core::plan::Waiting;
+use verdone_core::update::Reporter;
+
+use super::{Review, ReviewError, ReviewRequest, find};
+use crate::git::Git;
+use crate::recover::recover;
+use crate::run::land::{LandError, LandRequest, Moved, Reapplying};
+use crate::signal::Signals;
+use crate::store::{Journal, RunLock, Store};
+
+/// What became of a rejected story.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedStory {
+    pub story: StoryId,
+    /// The commit that keeps the work.
+    pub work: Oid,
+    /// Later stories that were verified again without it.
+    pub reapplied: usize,
+}
+
+pub fn reject(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<RejectedStory, ReviewError> {
+    let ReviewRequest { project, story, .. } = *request;
+    let git = Git::open(&project.root)?;
+    let _lock = RunLock::take(git.git_dir())?;
+    recover(project, signals, reporter)?;
+    let store = Store::of(&project.root);
+    let review = find(&store, story)?;
+    let mut journal = Journal::reopen(&store.run(review.run.clone()).dir)?;
+    let refused = Event::Refused { story: story.clone(), by: git.identity()? };
+    let reapplied = match review.waiting {
+        Waiting::Aside => {
+            journal.append(vec![refused], Timestamp::now())?;
+            0
+        }
+        Waiting::Stacked => take_out(request, &git, &review, refused, &mut journal, signals, reporter)?,
+    };
+    Ok(RejectedStory { story: story.clone(), work: review.work, reapplied })
+}
+
+/// Takes the story's commit out of the run's branch.
+fn take_out(
+    request: &ReviewRequest<'_>,
+    git: &Git,
+    review: &Review,
+    refused: Event,
+    journal: &mut Journal,
+    signals: &Signals,
+    reporter: &mut dyn Reporter,
+) -> Result<usize, ReviewError> {
+    let (Some(branch), Some(base)) = (&review.branch, &review.base) else { return Err(ReviewError::Unborn) };
+    let tip = git.branch_tip(branch)?.ok_or(ReviewError::Unborn)?;
+    let later = git.commits_to_land(&tip, &review.work)?;
+    // It stays reachable, as other attempts do.
+    git.keep_story_commit(&review.run, &review.work)?;
+    let land = LandRequest { project: request.project, config: request.config, branch: None, proof: None };
+    let reapplying = Reapplying { request: &land, git, run: review.run.as_str(), signals };
+    let (made, moved) = reapplying.all(&later, base, reporter).map_err(|error| match error {
+        LandError::Conflict { .. } | LandError::Red { .. } => {
+            ReviewError::Needed { story: review.place.story.clone(), why: error.to_string() }
+        }
+        error => error.into(),
+    })?;
+    let mut events: Vec<Event> = moved.iter().map(Moved::there).collect();
+    events.push(refused);
+    git.set_branch(branch, made.last().unwrap_or(base), Some(&tip))?;
+    journal.append(events, Timestamp::now())?;
+    Ok(later.len())
+}

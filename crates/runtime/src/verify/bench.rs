@@ -1,0 +1,174 @@
+//! Where checks run: a fresh workspace for each set of checks, with exactly the files of a tree.
+
+use std::path::Path;
+
+use verdone_core::check::{Check, CheckRun, stages_by};
+use verdone_core::config::Config;
+use verdone_core::id::Oid;
+use verdone_core::redact::Redactor;
+use verdone_core::update::{Reporter, Speaker, Update};
+use verdone_core::verify::CheckResult;
+
+use super::VerifyError;
+use crate::check_runner::{CheckContext, CheckMoment, Ways, run_checks};
+use crate::clock::Stopwatch;
+use crate::git::Git;
+use crate::process::{EnvPlan, Moment};
+use crate::signal::Signals;
+use crate::site::ways;
+use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};
+
+/// What the checks of one verification share.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    pub git: &'a Git,
+    pub spaces: &'a mut Workspaces,
+    /// What git calls HEAD there.
+    pub head: &'a Oid,
+    pub config: &'a Config,
+    /// Gets the outputs, below `checks/`.
+    pub run_dir: &'a Path,
+    /// Checks that ran so far: they number the kept outputs.
+    pub number: &'a mut u32,
+    /// A variable that every check gets, and by which its processes are found.
+    pub mark: (&'a str, &'a str),
+    pub redactor: &'a Redactor,
+    pub signals: &'a Signals,
+    pub clock: Stopwatch,
+    pub place: BenchPlace,
+}
+
+/// The workspace that is open on a bench. Checks of one tree share it, so that a later stage finds what an earlier one built.
+#[derive(Debug, Default)]
+pub struct BenchPlace {
+    start: Start,
+    open: Option<(Oid, CheckPlace)>,
+    /// The tree whose build output is wanted later.
+    wanted: Option<Oid>,
+    built: Option<(Oid, KeptCache)>,
+}
+
+impl BenchPlace {
+    /// One without anything that was built before: a poisoned cache proves nothing.
+    pub fn cold() -> Self {
+        Self { start: Start::Cold, ..Self::default() }
+    }
+
+    /// Keeps what the checks of this tree build.
+    pub fn want_built(&mut self, tree: &Oid) {
+        self.wanted = Some(tree.clone());
+    }
+
+    /// What was built, and from which tree.
+    pub fn take_built(&mut self) -> Option<(Oid, KeptCache)> {
+        self.built.take()
+    }
+}
+
+impl Bench<'_> {
+    /// Runs checks on a tree, in a workspace that no agent wrote to. Hidden ones get a workspace each, which nobody else sees. Gives a
+    /// result for each check, in the same order: a check that did not start any more was interrupted.
+    pub fn run(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckResult>, VerifyError> {
+        let (hidden, plain): (Vec<usize>, Vec<usize>) = (0..checks.len()).partition(|at| checks[*at].terms.hidden.is_some());
+        // Results come in the order in which checks run.
+        let plain: Vec<usize> = stages_by(plain, |at| &checks[*at]).concat();
+        let together: Vec<Check> = plain.iter().map(|at| checks[*at].clone()).collect();
+        let mut results: Vec<CheckResult> = checks.iter().map(|check| CheckRun::of(check).into()).collect();
+        if !together.is_empty() {
+            if self.place.open.as_ref().is_none_or(|(open, _)| open != tree) {
+                self.close();
+                let needs = CheckNeeds { start: self.place.start, hidden: None };
+                let place = self.spaces.checks_on(self.git, tree, self.head, needs)?;
+                self.place.open = Some((tree.clone(), place));
+            }
+            let Some((_, place)) = &self.place.open else { return Ok(results) };
+            let shared = Shared::of(self.config, self.run_dir, self.mark, self.redactor, self.signals, self.clock);
+            let ran = run_in(place, &together, &shared, self.number, reporter)?;
+            for (at, result) in plain.into_iter().zip(ran) {
+                results[at] = result;
+            }
+        }
+        for at in hidden {
+            let check = &checks[at];
+            let needs = CheckNeeds { start: self.place.start, hidden: check.terms.hidden.as_deref() };
+            let place = self.spaces.checks_on(self.git, tree, self.head, needs)?;
+            let shared = Shared::of(self.config, self.run_dir, self.mark, self.redactor, self.signals, self.clock);
+            let ran = run_in(&place, std::slice::from_ref(check), &shared, self.number, reporter)?;
+            if let Some(result) = ran.into_iter().next() {
+                results[at] = result;
+            }
+        }
+        Ok(results)
+    }
+
+    /// Ends the open workspace.
+    pub fn close(&mut self) {
+        let Some((tree, place)) = self.place.open.take() else { return };
+        if self.place.wanted.as_ref() == Some(&tree)
+            && let Some(built) = place.keep(self.git)
+        {
+            self.place.built = Some((tree, built));
+        }
+    }
+}
+
+/// What does not change from one workspace to the next.
+struct Shared<'a> {
+    config: &'a Config,
+    run_dir: &'a Path,
+    mark: (&'a str, &'a str),
+    redactor: &'a Redactor,
+    signals: &'a Signals,
+    clock: Stopwatch,
+}
+
+impl<'a> Shared<'a> {
+    fn of(
+        config: &'a Config,
+        run_dir: &'a Path,
+        mark: (&'a str, &'a str),
+        redactor: &'a Redactor,
+        signals: &'a Signals,
+        clock: Stopwatch,
+    ) -> Self {
+        Self { config, run_dir, mark, redactor, signals, clock }
+    }
+}
+
+fn run_in(
+    place: &CheckPlace,
+    checks: &[Check],
+    shared: &Shared<'_>,
+    number: &mut u32,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<CheckResult>, VerifyError> {
+    let env: EnvPlan = place.env.clone().with(shared.mark.0, shared.mark.1);
+    let context = CheckContext {
+        cwd: &place.cwd,
+        written: &place.written,
+        inside: place.inside.as_ref(),
+        run_dir: shared.run_dir,
+        number: *number + 1,
+        env,
+        cap: shared.config.limits.output_bytes,
+        grace: shared.config.limits.grace.duration(),
+        redactor: shared.redactor,
+        ways: Ways { keep_going: true, ..ways(&shared.config.gates) },
+    };
+    let clock = shared.clock;
+    let results = run_checks(checks, &context, shared.signals, &mut |moment| show(reporter, clock, &moment));
+    let results = results.map_err(VerifyError::Output)?;
+    *number += results.len() as u32;
+    Ok(results)
+}
+
+fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &CheckMoment<'_>) {
+    match moment {
+        CheckMoment::Started(check) => reporter.report(Update::Checking { name: &check.name }),
+        CheckMoment::During(check, Moment::Line { stream, text }) => {
+            reporter.report(Update::Output { speaker: Speaker::Check(&check.name), stream: *stream, line: text });
+        }
+        CheckMoment::During(_, Moment::Tick) => reporter.report(clock.tick()),
+        CheckMoment::Ended(_) => {}
+    }
+}

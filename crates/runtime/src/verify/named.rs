@@ -1,0 +1,50 @@
+//! Which files of a tree are protected because a protected script or configuration names them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use verdone_core::protect::{Protection, Role, may_be_named, named_in};
+use verdone_core::verify::ProtectedKind;
+
+use crate::git::{Git, GitError, TreeFile};
+
+/// Scripts and configuration that are read.
+const MOST_READ: usize = 500;
+
+/// The protection of a tree with these files, extended by what its protected scripts and configuration name, and what those name.
+pub(super) fn with_named(protection: Protection, git: &Git, files: &[TreeFile], folder: &str) -> Result<Protection, GitError> {
+    let known: BTreeMap<String, &TreeFile> =
+        files.iter().filter(|file| file.is_plain()).map(|file| (file.path.to_string(), file)).collect();
+    let names_others = |path: &String| {
+        let class = protection.classify(path, false);
+        let kind = ProtectedKind::of(&class.why);
+        match class.role {
+            Role::Split(_) => true,
+            Role::Protected => matches!(kind, Some(ProtectedKind::Config | ProtectedKind::CheckScript)),
+            Role::Work => false,
+        }
+    };
+    let mut open: Vec<String> = known.keys().filter(|path| names_others(path)).take(MOST_READ).cloned().collect();
+    let mut read: BTreeSet<String> = BTreeSet::new();
+    let mut named: BTreeMap<String, String> = BTreeMap::new();
+    while !open.is_empty() {
+        let ids: Vec<String> = open.iter().map(|path| known[path].id.to_string()).collect();
+        let mut next = Vec::new();
+        for (path, text) in open.iter().zip(git.contents(&ids)?) {
+            read.insert(path.clone());
+            let found = named_in(&text.unwrap_or_default(), path, folder, |other| known.contains_key(other));
+            for other in found.into_iter().filter(|other| protection.classify(other, false).role == Role::Work) {
+                if read.len() + next.len() < MOST_READ && !named.contains_key(&other) {
+                    named.insert(other.clone(), path.clone());
+                    next.push(other);
+                }
+            }
+        }
+        open = next;
+    }
+    Ok(protection.with_named(named))
+}
+
+/// Whether it is worth a look: only then are files read.
+pub(super) fn could_be_named<'p>(mut changed: impl Iterator<Item = &'p str>) -> bool {
+    changed.any(may_be_named)
+}

@@ -1,0 +1,140 @@
+//! What checks said about trees: the same command on the same tree need not be asked twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome};
+use verdone_core::id::Oid;
+use verdone_core::verify::{CheckResult, CheckState, ResultId};
+
+use super::kept::KeptResults;
+
+/// The results of one process, of a run or of a loop, which keeps them sealed; and those that earlier ones kept on disk where they may be
+/// used.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Results {
+    #[serde(with = "as_list")]
+    known: BTreeMap<ResultId, CheckResult>,
+    /// What was red at some time: a pass on the same tree is flaky.
+    red: BTreeSet<ResultId>,
+    #[serde(skip)]
+    kept: Option<KeptResults>,
+}
+
+impl Results {
+    /// Results that outlive this process.
+    pub fn with_kept(kept: Option<KeptResults>) -> Self {
+        Self { kept, ..Self::default() }
+    }
+
+    /// What an earlier process saw.
+    pub fn kept(&self, question: &ResultId, check: &Check) -> Option<CheckResult> {
+        self.kept.as_ref()?.answer(question, check)
+    }
+
+    /// Why results cannot outlive this process, although they should.
+    pub fn trouble(&self) -> Option<std::io::Error> {
+        self.kept.as_ref()?.trouble()
+    }
+
+    /// Remembers a result, on disk too if results are kept there.
+    pub(super) fn keep(&mut self, question: &ResultId, check: &Check, result: CheckResult) -> CheckResult {
+        let result = self.note(question.clone(), result);
+        match &self.kept {
+            Some(kept) => kept.settle(question, check, result),
+            None => result,
+        }
+    }
+
+    /// What is known before an attempt is verified. On the attempt's own tree only gates that passed count: whatever was red there, and
+    /// the story's own checks, are asked again.
+    pub fn before(&self, attempt: &Oid) -> BTreeMap<ResultId, CheckResult> {
+        let counts = |(id, result): &(&ResultId, &CheckResult)| {
+            let is_green = CheckState::of(&result.run) == CheckState::Green && result.run.origin != CheckOrigin::Story;
+            id.tree != *attempt || is_green
+        };
+        let cached = |(id, result): (&ResultId, &CheckResult)| {
+            let mut result = result.clone();
+            result.run.cached = true;
+            (id.clone(), result)
+        };
+        self.known.iter().filter(counts).map(cached).collect()
+    }
+
+    /// Remembers a result; one that passes where it failed before is marked as flaky.
+    pub fn note(&mut self, question: ResultId, mut result: CheckResult) -> CheckResult {
+        match CheckState::of(&result.run) {
+            CheckState::Green => result.run.flaky |= self.red.contains(&question),
+            CheckState::Red => {
+                self.red.insert(question.clone());
+            }
+            CheckState::Unknown | CheckState::Interrupted | CheckState::NotRun => {}
+        }
+        if CheckState::of(&result.run) != CheckState::Interrupted {
+            self.known.insert(question, result.clone());
+        }
+        result
+    }
+
+    /// Whether a command passed on this very tree.
+    pub fn was_green(&self, tree: &Oid, command: &str) -> bool {
+        let question = ResultId { tree: tree.clone(), command: command.to_owned() };
+        self.known.get(&question).is_some_and(|result| CheckState::of(&result.run) == CheckState::Green)
+    }
+
+    /// Forgets checks that ran out of a time that was shorter than their own.
+    pub fn forget_timeouts(&mut self) {
+        self.known.retain(|_, result| !matches!(result.run.outcome, CheckOutcome::TimedOut { .. }));
+    }
+
+    /// Forgets what is known of all trees but this one.
+    pub fn keep_only(&mut self, tree: &Oid) {
+        self.known.retain(|id, _| id.tree == *tree);
+        self.red.retain(|id| id.tree == *tree);
+    }
+}
+
+/// JSON has only text for keys.
+mod as_list {
+    use super::{BTreeMap, CheckResult, Deserialize, ResultId, Serialize};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(known: &BTreeMap<ResultId, CheckResult>, to: S) -> Result<S::Ok, S::Error> {
+        known.iter().collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<ResultId, CheckResult>, D::Error> {
+        Ok(Vec::<(ResultId, CheckResult)>::deserialize(from)?.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use verdone_core::check::{Check, CheckRun, CommandSpec, Stage};
+    use verdone_core::span::Span;
+
+    fn result(origin: CheckOrigin, outcome: CheckOutcome) -> CheckResult {
+        let check = Check::own(CommandSpec::Shell("x".to_owned()), Span::from_secs(1));
+        CheckResult::from(CheckRun { origin, outcome, ..CheckRun::of(&check) })
+    }
+
+    #[test]
+    fn a_green_gate_stands_and_a_red_one_is_asked_again() {
+        let (base, attempt) = (Oid::from("base"), Oid::from("attempt"));
+        let id = |tree: &Oid, command: &str| ResultId { tree: tree.clone(), command: command.to_owned() };
+        let gate = || CheckOrigin::Gate(Stage::Correctness);
+        let mut results = Results::default();
+        results.note(id(&base, "own"), result(CheckOrigin::Story, CheckOutcome::Failed { code: 1 }));
+        results.note(id(&attempt, "own"), result(CheckOrigin::Story, CheckOutcome::Passed));
+        results.note(id(&attempt, "green"), result(gate(), CheckOutcome::Passed));
+        results.note(id(&attempt, "red"), result(gate(), CheckOutcome::Failed { code: 1 }));
+        results.note(id(&attempt, "cut"), result(gate(), CheckOutcome::Interrupted));
+        let known: Vec<ResultId> = results.before(&attempt).into_keys().collect();
+        assert_eq!(known, [id(&attempt, "green"), id(&base, "own")]);
+        assert!(results.before(&attempt).values().all(|result| result.run.cached));
+        assert!(results.note(id(&attempt, "red"), result(gate(), CheckOutcome::Passed)).run.flaky);
+        results.keep_only(&attempt);
+        assert_eq!(results.before(&base).len(), 3);
+    }
+}

@@ -1,0 +1,204 @@
+//! The trees of a verification: what an attempt changed, and the pristine and the proof tree made of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use verdone_core::check::Check;
+use verdone_core::config::ProtectSettings;
+use verdone_core::id::Oid;
+use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan, check_scripts, plan_trees};
+use verdone_core::verify::{Proof, ProtectedKind, Tree, command_names};
+
+use super::VerifyError;
+use super::named::{could_be_named, with_named};
+use crate::git::{Git, GitError, PathSet, RepoPath, Side, TreeChange, TreeFile};
+use crate::site::seen_from;
+
+/// A larger file is not read: it is protected or work as a whole.
+const LARGEST_READ: u64 = 4 * 1024 * 1024;
+
+/// What the trees are planned from.
+#[derive(Debug)]
+pub struct TreesRequest<'a> {
+    pub git: &'a Git,
+    pub settings: &'a ProtectSettings,
+    /// The project's folder below the top of the repository.
+    pub folder: &'a str,
+    /// The story's `Scope:`, relative to the project.
+    pub scope: &'a [String],
+    /// Scripts that checks run, relative to the project.
+    pub check_scripts: &'a BTreeSet<String>,
+    /// Files that the story's own checks look at, relative to the project.
+    pub subjects: &'a BTreeSet<String>,
+    /// What the run began with, where it may have added files since.
+    pub start: Option<&'a Oid>,
+    /// Trees, or commits with them.
+    pub base: &'a Oid,
+    pub attempt: &'a Oid,
+    /// Files that Verdone writes itself.
+    pub ours: &'a PathSet,
+}
+
+/// The differences between base and attempt, and how the other trees are made of them.
+#[derive(Debug)]
+pub struct Trees {
+    base: Oid,
+    attempt: Oid,
+    plan: TreePlan,
+    /// Changed paths as they were, and as they are now.
+    old: BTreeMap<String, (RepoPath, Side)>,
+    new: BTreeMap<String, (RepoPath, Side)>,
+    /// Tests that earlier stories of the run added.
+    tests_of_run: Vec<String>,
+}
+
+impl Trees {
+    pub fn look(request: &TreesRequest<'_>) -> Result<Self, VerifyError> {
+        let TreesRequest { git, base, attempt, ours, .. } = *request;
+        let changes: Vec<TreeChange> =
+            git.tree_changes(base, attempt)?.into_iter().filter_map(|change| without_ours(change, ours)).collect();
+        let added = added_by_run(request)?;
+        let protection = protection(request, &changes)?.with_added(&added);
+        let is_test = |path: &&String| {
+            let kind = ProtectedKind::of(&protection.classify(path, true).why);
+            matches!(kind, Some(ProtectedKind::Test | ProtectedKind::CheckScript))
+        };
+        let tests_of_run = added.iter().filter(is_test).map(|path| seen_from(request.folder, path)).collect();
+        let changes_with_text = with_content(git, &protection, &changes)?;
+        let plan = plan_trees(&protection, &changes_with_text);
+        let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
+        for change in changes {
+            if let Some(side) = change.old {
+                let path = change.renamed_from.unwrap_or_else(|| change.path.clone());
+                old.insert(path.to_string(), (path, side));
+            }
+            if let Some(side) = change.new {
+                new.insert(change.path.to_string(), (change.path, side));
+            }
+        }
+        Ok(Self { base: base.clone(), attempt: attempt.clone(), plan, old, new, tests_of_run })
+    }
+
+    /// How well these checks of a story can prove its work: a test that an agent wrote for an earlier story is an agent's test.
+    pub fn at_most(&self, own: &[Check]) -> Option<Proof> {
+        let is_named = |path: &String| {
+            own.iter()
+                .map(|check| &check.command)
+                .any(|command| command_names(command, path) || check_scripts([command]).contains(path))
+        };
+        self.tests_of_run.iter().any(is_named).then_some(Proof::AgentTested)
+    }
+
+    pub fn plan(&self) -> &TreePlan {
+        &self.plan
+    }
+
+    /// Composes the pristine or the proof tree. Base and attempt exist already.
+    pub fn build(&self, git: &Git, tree: Tree) -> Result<Oid, GitError> {
+        let (start, takes, unchanged) = match tree {
+            Tree::Base => return Ok(self.base.clone()),
+            Tree::Attempt => return Ok(self.attempt.clone()),
+            Tree::Pristine => (&self.attempt, &self.plan.pristine, Take::Attempt),
+            Tree::Proof => (&self.base, &self.plan.proof, Take::Base),
+        };
+        let mut files = Vec::new();
+        for (path, take) in takes.iter().filter(|(_, take)| **take != unchanged) {
+            files.push(self.file(git, path, take)?);
+        }
+        // A file that makes way for a folder has to go first.
+        files.sort_by_key(|file| !file.is_gone());
+        git.overlaid(Some(start), &files)
+    }
+
+    fn file(&self, git: &Git, path: &str, take: &Take) -> Result<TreeFile, GitError> {
+        let side = match take {
+            Take::Base => self.old.get(path),
+            Take::Attempt => self.new.get(path),
+            Take::Merged { mode, content } => {
+                let id = git.keep_bytes(content)?;
+                return Ok(TreeFile::new(self.repo_path(path), *mode, id));
+            }
+        };
+        Ok(match side {
+            Some((path, side)) => TreeFile::new(path.clone(), side.mode, side.id.clone()),
+            None => TreeFile::gone(self.repo_path(path), &self.base),
+        })
+    }
+
+    /// A name that is not UTF-8 is shown in another way than it is spelled.
+    fn repo_path(&self, shown: &str) -> RepoPath {
+        let known = self.new.get(shown).or_else(|| self.old.get(shown));
+        known.map_or_else(|| RepoPath::from(shown), |(path, _)| path.clone())
+    }
+}
+
+/// A change without the files that Verdone writes itself. A file that was moved to the place of one is gone.
+fn without_ours(change: TreeChange, ours: &PathSet) -> Option<TreeChange> {
+    let TreeChange { path, renamed_from, old, new } = change;
+    let was_ours = renamed_from.as_ref().is_some_and(|from| ours.contains(from));
+    match (renamed_from, ours.contains(&path)) {
+        (None, true) => None,
+        (Some(_), true) if was_ours => None,
+        (Some(from), true) => Some(TreeChange { path: from, renamed_from: None, old, new: None }),
+        (Some(_), false) if was_ours => Some(TreeChange { path, renamed_from: None, old: None, new }),
+        (renamed_from, false) => Some(TreeChange { path, renamed_from, old, new }),
+    }
+}
+
+/// Files of the base that stories of the run added.
+fn added_by_run(request: &TreesRequest<'_>) -> Result<BTreeSet<String>, VerifyError> {
+    let Some(start) = request.start else { return Ok(BTreeSet::new()) };
+    let changed = request.git.changed_paths(Some(start), request.base)?;
+    Ok(changed
+        .into_iter()
+        .filter(|change| change.change == crate::git::Change::Added)
+        .map(|change| change.path.to_string())
+        .collect())
+}
+
+/// What is protected, by the settings and by the conventions of the ecosystems that base or attempt belong to.
+fn protection(request: &TreesRequest<'_>, changes: &[TreeChange]) -> Result<Protection, VerifyError> {
+    let files = request.git.files_of(request.base)?;
+    let names: Vec<String> = files.iter().map(|file| file.path.to_string()).collect();
+    let added: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
+    let ecosystems = Ecosystem::present(names.iter().chain(&added).map(String::as_str));
+    // A new script is what the story is about if its check looks at the output.
+    let exists = |script: &String| {
+        names.iter().any(|name| name.strip_prefix(request.folder).is_some_and(|rest| rest.trim_start_matches('/') == script))
+    };
+    let judges = |script: &&String| !request.subjects.contains(*script) || exists(script);
+    let scripts: BTreeSet<String> = request.check_scripts.iter().filter(judges).cloned().collect();
+    let protection = Protection::new(request.settings, &ecosystems, request.folder)
+        .map_err(|error| GitError::Unexpected { what: "[protect]", detail: error.to_string() })?;
+    let protection = protection.with_scope(request.scope).with_check_scripts(&scripts).with_subjects(request.subjects);
+    // Only files that were there before are parts of others.
+    let old_path = |change: &TreeChange| change.renamed_from.as_ref().unwrap_or(&change.path).to_string();
+    let old: Vec<String> = changes.iter().filter(|change| change.old.is_some()).map(old_path).collect();
+    if !could_be_named(old.iter().map(String::as_str)) {
+        return Ok(protection);
+    }
+    Ok(with_named(protection, request.git, &files, request.folder)?)
+}
+
+/// The changes, with the contents of files that are split into parts.
+fn with_content(git: &Git, protection: &Protection, changes: &[TreeChange]) -> Result<Vec<Change>, VerifyError> {
+    let needs = |change: &TreeChange| {
+        let paths = [Some(&change.path), change.renamed_from.as_ref()];
+        paths.into_iter().flatten().any(|path| protection.needs_content(&path.to_string()))
+    };
+    let versions = changes.iter().filter(|change| needs(change)).flat_map(|change| [&change.old, &change.new]).flatten();
+    let wanted: BTreeSet<String> =
+        versions.filter(|side| side.mode & 0o170_000 == 0o100_000).map(|side| side.id.to_string()).collect();
+    let wanted: Vec<String> = wanted.into_iter().collect();
+    let sizes = git.sizes(&wanted.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let small: Vec<String> = wanted.into_iter().zip(sizes).filter(|(_, size)| *size <= LARGEST_READ).map(|(id, _)| id).collect();
+    let texts: BTreeMap<String, Option<Vec<u8>>> = small.iter().cloned().zip(git.contents(&small)?).collect();
+    let entry =
+        |side: &Side| Entry { mode: side.mode, id: side.id.to_string(), content: texts.get(side.id.as_str()).cloned().flatten() };
+    let change = |change: &TreeChange| Change {
+        path: change.path.to_string(),
+        base: change.old.as_ref().map(entry),
+        attempt: change.new.as_ref().map(entry),
+        renamed_from: change.renamed_from.as_ref().map(ToString::to_string),
+    };
+    Ok(changes.iter().map(change).collect())
+}
