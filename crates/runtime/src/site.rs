@@ -10,7 +10,6 @@ use verdone_core::done::{CiFact, JudgeRecord};
 use verdone_core::id::{Oid, RunId, StoryId};
 use verdone_core::redact::Redactor;
 use verdone_core::update::Reporter;
-use verdone_core::verify::{CheckResult, PlannedCheck, ResultId};
 
 use crate::agent::Claude;
 use crate::check_runner::Ways;
@@ -190,15 +189,7 @@ impl Site {
         checks: &[Check],
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<CheckRun>, StepError> {
-        self.with_bench(place, |bench, results| {
-            let ran = bench.run(tree, checks, reporter)?;
-            let note = |(check, result): (&Check, CheckResult)| {
-                let question =
-                    ResultId { tree: tree.clone(), command: PlannedCheck::new(check, check.terms.hidden.is_some()).digest };
-                results.note(question, result).run
-            };
-            Ok(checks.iter().zip(ran).map(note).collect())
-        })
+        Ok(self.with_bench(place, |bench, results| bench.run_and_note(results, tree, checks, reporter))?)
     }
 
     /// The tree of the run's last commit.

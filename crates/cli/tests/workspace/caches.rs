@@ -315,9 +315,18 @@ const CARGO: [(&str, &str); 8] = [
 #[test]
 fn cargo_builds_what_changed_and_nothing_else() {
     let _alone = alone();
-    let cargo = format!("'{}' test --offline --tests", env!("CARGO"));
+    let cargo = format!("env -u CARGO_TARGET_DIR '{}' test --offline --tests", env!("CARGO"));
     let build = |top: &Path| {
-        assert!(Command::new(env!("CARGO")).args(["test", "--offline"]).current_dir(top).output().unwrap().status.success());
+        assert!(
+            Command::new(env!("CARGO"))
+                .args(["test", "--offline"])
+                .env_remove("CARGO_TARGET_DIR")
+                .current_dir(top)
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
     };
     let value = |plus: u32| format!("pub fn value() -> u32 {{\n    stays::one() + {plus}\n}}\n");
     let asserting = |expected: u32| format!("#[test]\nfn value() {{\n    assert_eq!(value::value(), {expected});\n}}\n");

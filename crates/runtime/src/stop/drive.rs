@@ -18,7 +18,7 @@ use verdone_core::plan::{Selection, Status, select};
 use verdone_core::redact::Redactor;
 use verdone_core::stop::{BlockCause, Frozen, HeldLoop, Open, StoryToDo, Work, remaining, rules};
 use verdone_core::update::{Reporter, Update};
-use verdone_core::verify::{CheckResult, PlannedCheck, ResultId, VerifyReport};
+use verdone_core::verify::VerifyReport;
 
 use crate::check_runner::Guarded;
 use crate::clock::Stopwatch;
@@ -414,13 +414,7 @@ impl Driver {
         }
         self.on_bench(|bench, results| {
             bench.place = place;
-            let ran = bench.run(tree, checks, &mut Quiet)?;
-            let note = |(check, result): (&Check, CheckResult)| {
-                let question =
-                    ResultId { tree: tree.clone(), command: PlannedCheck::new(check, check.terms.hidden.is_some()).digest };
-                results.note(question, result).run
-            };
-            Ok(checks.iter().zip(ran).map(note).collect())
+            Ok(bench.run_and_note(results, tree, checks, &mut Quiet)?)
         })?
     }
 

@@ -7,9 +7,9 @@ use verdone_core::config::Config;
 use verdone_core::id::Oid;
 use verdone_core::redact::Redactor;
 use verdone_core::update::{Reporter, Speaker, Update};
-use verdone_core::verify::CheckResult;
+use verdone_core::verify::{CheckResult, PlannedCheck, ResultId};
 
-use super::VerifyError;
+use super::{Results, VerifyError};
 use crate::check_runner::{CheckContext, CheckMoment, Ways, run_checks};
 use crate::clock::Stopwatch;
 use crate::git::Git;
@@ -74,6 +74,8 @@ impl Bench<'_> {
         let plain: Vec<usize> = stages_by(plain, |at| &checks[*at]).concat();
         let together: Vec<Check> = plain.iter().map(|at| checks[*at].clone()).collect();
         let mut results: Vec<CheckResult> = checks.iter().map(|check| CheckRun::of(check).into()).collect();
+        let Self { config, run_dir, mark, redactor, signals, clock, .. } = *self;
+        let shared = Shared { config, run_dir, mark, redactor, signals, clock };
         if !together.is_empty() {
             if self.place.open.as_ref().is_none_or(|(open, _)| open != tree) {
                 self.close();
@@ -82,7 +84,6 @@ impl Bench<'_> {
                 self.place.open = Some((tree.clone(), place));
             }
             let Some((_, place)) = &self.place.open else { return Ok(results) };
-            let shared = Shared::of(self.config, self.run_dir, self.mark, self.redactor, self.signals, self.clock);
             let ran = run_in(place, &together, &shared, self.number, reporter)?;
             for (at, result) in plain.into_iter().zip(ran) {
                 results[at] = result;
@@ -92,13 +93,28 @@ impl Bench<'_> {
             let check = &checks[at];
             let needs = CheckNeeds { start: self.place.start, hidden: check.terms.hidden.as_deref() };
             let place = self.spaces.checks_on(self.git, tree, self.head, needs)?;
-            let shared = Shared::of(self.config, self.run_dir, self.mark, self.redactor, self.signals, self.clock);
             let ran = run_in(&place, std::slice::from_ref(check), &shared, self.number, reporter)?;
             if let Some(result) = ran.into_iter().next() {
                 results[at] = result;
             }
         }
         Ok(results)
+    }
+
+    /// The same outside of a verification; what they say is remembered.
+    pub fn run_and_note(
+        &mut self,
+        results: &mut Results,
+        tree: &Oid,
+        checks: &[Check],
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<CheckRun>, VerifyError> {
+        let ran = self.run(tree, checks, reporter)?;
+        let note = |(check, result): (&Check, CheckResult)| {
+            let command = PlannedCheck::new(check, check.terms.hidden.is_some()).digest;
+            results.note(ResultId { tree: tree.clone(), command }, result).run
+        };
+        Ok(checks.iter().zip(ran).map(note).collect())
     }
 
     /// Ends the open workspace.
@@ -120,19 +136,6 @@ struct Shared<'a> {
     redactor: &'a Redactor,
     signals: &'a Signals,
     clock: Stopwatch,
-}
-
-impl<'a> Shared<'a> {
-    fn of(
-        config: &'a Config,
-        run_dir: &'a Path,
-        mark: (&'a str, &'a str),
-        redactor: &'a Redactor,
-        signals: &'a Signals,
-        clock: Stopwatch,
-    ) -> Self {
-        Self { config, run_dir, mark, redactor, signals, clock }
-    }
 }
 
 fn run_in(

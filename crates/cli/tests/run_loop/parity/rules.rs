@@ -56,7 +56,7 @@ const fn everywhere(fate: Fate, accept: Fate) -> [Cell; 6] {
     [Is(fate), Is(fate), Is(fate), Is(fate), Is(fate), Is(accept)]
 }
 
-/// A doubt: where there is an agent, it is told first.
+/// A doubt: an agent hears of it first, where there is one.
 const fn doubted(audit: Cell, accept: Fate) -> [Cell; 6] {
     [Is(NeedsReviewAfterFeedback), Is(NeedsReviewAfterFeedback), Is(NeedsReview), Is(NeedsReview), audit, Is(accept)]
 }

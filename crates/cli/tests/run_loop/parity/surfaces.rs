@@ -41,7 +41,7 @@ fn by_loop(case: &Case) -> Seen {
     case.do_work(&project.sandbox, SESSION);
     let mut answers = String::new();
     let mut seen = None;
-    // A doubt is told once; then a person is asked.
+    // The agent hears of a doubt once; then a person decides.
     for _ in 0..2 {
         answers.push_str(&project.stop());
         seen = Seen::in_journal(&project);
@@ -121,7 +121,7 @@ fn of_json(output: &Output) -> Seen {
     }
 }
 
-/// An agent is told the name of a hidden check that failed, and not what it printed.
+/// Of a hidden check that failed, an agent learns the name, and not what it printed.
 #[track_caller]
 fn assert_keeps_secrets(case: &Case, told: &str) {
     assert!(!case.config.contains("hidden =") || told.contains("exam"), "the agent was not told which check failed: {told}");
