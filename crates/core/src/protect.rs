@@ -19,7 +19,7 @@ mod trees;
 pub use check_scripts::{check_scripts, deciding_programs};
 pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
-pub use named::{may_be_named, named_in};
+pub use named::{may_be_named, named_in, scripts_in};
 pub use patterns::{Class, Group, Protection, Release, Role, Why};
 pub use subjects::subjects;
 pub use trees::{Change, ChangeKind, Entry, ProtectedChange, Take, TreePlan, plan_trees};

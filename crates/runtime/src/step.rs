@@ -8,6 +8,7 @@ mod finish;
 mod hand_over;
 mod keep;
 mod land;
+mod old_tests;
 mod prepare;
 mod red_check;
 mod regression;

@@ -60,6 +60,27 @@ fn tests_that_an_earlier_story_made_weaker_count_at_the_end_as_they_were() {
     }
 }
 
+/// The first story brings what the check of the second one loads.
+#[test]
+fn a_check_that_needs_a_test_from_an_earlier_story_does_not_verify() {
+    let helper = "{ create = \"tests/lib.sh\", text = \"true\\n\" }";
+    let script = format!(
+        "[[turn]]\nstory = \"US-001\"\nsteps = [{{ create = \"a\" }}, {helper}]\n\
+         [[turn]]\nstory = \"US-002\"\nsteps = [{{ create = \"b\" }}]\n"
+    );
+    let plan = TWO.replace("`test -f b`", "`. ./tests/lib.sh && test -f b`");
+    for (is_there, proof) in [(false, "agent-tested"), (true, "verified")] {
+        let world = World::folder(&script, &Settings::default());
+        world.sandbox.write("PLAN.md", &plan);
+        if is_there {
+            world.sandbox.write("tests/lib.sh", "true\n");
+        }
+        world.sandbox.repo();
+        let output = world.run(0);
+        assert_eq!(world.trailer("HEAD", "Verdone-Proof"), proof, "{}", output.stdout);
+    }
+}
+
 #[test]
 fn a_story_that_breaks_twice_stalls_the_run() {
     let script = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }, { run = \"rm -f b\" }]\n\

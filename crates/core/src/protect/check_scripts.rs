@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::check::CommandSpec;
-use crate::shell::{self, Directory, RedirectKind, Runs, Script, Simple, Variables};
+use crate::shell::{self, Directory, Piece, RedirectKind, Runs, Script, Simple, Variables, Word};
 
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "zsh", "ash", ".", "source"];
 const INTERPRETERS: [&str; 12] =
@@ -14,17 +14,22 @@ const NO_FILE: [&str; 6] = ["-c", "-e", "-p", "--eval", "--print", "--test"];
 /// Programs that compare files: one of them says what is expected.
 const COMPARE: [&str; 2] = ["cmp", "diff"];
 
+/// Part of a path that is known only when the command runs.
+const ANYTHING: &str = "**";
+/// What a shell may be given where nothing of the name is known.
+const ANY_SCRIPT: [&str; 3] = ["**/*.sh", "**/*.bash", "**/*.bats"];
+
 /// A file that a command runs, or that decides what it says in another way.
 #[derive(Clone)]
 struct Run {
-    /// Relative to the project.
+    /// Relative to the project; a pattern where only a part of it is known.
     path: String,
     by_interpreter: bool,
     /// Something else reads what it prints, so that its exit code does not decide.
     is_read: bool,
 }
 
-/// Scripts that these commands run: as a program, or by a shell. Paths are relative to the project.
+/// Scripts that these commands run: as a program, or by a shell. Paths, or patterns of paths, relative to the project.
 pub fn check_scripts<'c>(commands: impl IntoIterator<Item = &'c CommandSpec>) -> BTreeSet<String> {
     commands.into_iter().flat_map(runs).filter(|run| !run.by_interpreter).map(|run| run.path).collect()
 }
@@ -51,13 +56,32 @@ fn runs(command: &CommandSpec) -> Vec<Run> {
 }
 
 fn run_of(line: &str, script: &Script, simple: &Simple) -> Vec<Run> {
-    let words: Vec<String> = simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect();
+    let words: Vec<String> = simple.words.iter().map(pattern).collect();
     let folder = match &simple.directory {
         Directory::Known(folder) => folder.as_str(),
         Directory::Unknown => "",
     };
     let is_read = is_output_read(line, script, simple);
-    run(&words, folder).into_iter().map(|run| Run { is_read, ..run }).collect()
+    let on_path = simple.assignments.iter().filter(|set| set.name == "PATH").flat_map(|set| on_path(&pattern(&set.value)));
+    let on_path = on_path.filter_map(|path| inside(folder, &path)).map(|path| Run { path, by_interpreter: false, is_read: false });
+    run(&words, folder).into_iter().map(|run| Run { is_read, ..run }).chain(on_path).collect()
+}
+
+/// A word as a pattern for paths: what is known when the line runs can be anything.
+fn pattern(word: &Word) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => text.replace(shell::COMPUTED, ANYTHING),
+        Piece::Any(_) => ANYTHING.to_owned(),
+        Piece::Glob => "*".to_owned(),
+        Piece::One => "?".to_owned(),
+    };
+    word.pieces.iter().map(piece).collect()
+}
+
+/// The programs in the folders of a search path: `$PWD/tools:$PATH`.
+fn on_path(value: &str) -> Vec<String> {
+    let folders = value.split(':').map(|folder| folder.strip_prefix("**/").unwrap_or(folder));
+    folders.filter(|folder| *folder != ANYTHING && !folder.is_empty()).map(|folder| format!("{folder}/*")).collect()
 }
 
 fn run(words: &[String], folder: &str) -> Vec<Run> {
@@ -65,13 +89,16 @@ fn run(words: &[String], folder: &str) -> Vec<Run> {
     let name = program.rsplit('/').next().unwrap_or(program);
     let is_plain = |word: &&String| !word.starts_with('-');
     let (by_interpreter, paths): (bool, Vec<String>) = match program.as_str() {
-        _ if SHELLS.contains(&name) => (false, shell_script(rest).map(str::to_owned).into_iter().collect()),
+        _ if SHELLS.contains(&name) => match shell_script(rest) {
+            Some(ANYTHING) => (false, ANY_SCRIPT.map(str::to_owned).to_vec()),
+            script => (false, script.map(str::to_owned).into_iter().collect()),
+        },
         _ if COMPARE.contains(&name) => (true, rest.iter().filter(is_plain).cloned().collect()),
         _ if INTERPRETERS.contains(&name) => (true, interpreted(rest)),
         program if program.contains('/') => (false, vec![program.to_owned()]),
         _ => return Vec::new(),
     };
-    let placed = paths.iter().filter_map(|path| inside(folder, path));
+    let placed = paths.iter().filter(|path| !(by_interpreter && path.contains('*'))).filter_map(|path| inside(folder, path));
     placed.map(|path| Run { path, by_interpreter, is_read: false }).collect()
 }
 
@@ -160,6 +187,14 @@ mod tests {
             ("python calc.py", ""),
             ("grep -q done README.md", ""),
             ("make test", ""),
+            ("for f in checks/*.sh; do sh \"$f\" || exit 1; done", "checks/*.sh"),
+            ("cd sub && for t in t/*; do ./$t; done", "sub/t/*"),
+            ("find checks -name '*.sh' | xargs sh", "**/*.bash **/*.bats **/*.sh"),
+            ("ls checks | while read f; do bash $f; done", "**/*.bash **/*.bats **/*.sh"),
+            ("bash \"$(dirname \"$0\")/lib.sh\"", "**/lib.sh"),
+            ("PATH=$PWD/tools:$PATH verify", "tools/*"),
+            ("export PATH=tools/bin:$PATH; verify", "tools/bin/*"),
+            ("$PYTHON -m pytest", ""),
         ] {
             assert_eq!(found(command).0.join(" "), expected, "{command}");
         }

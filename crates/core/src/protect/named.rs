@@ -1,8 +1,14 @@
 //! Files that scripts and configuration name: what a check script loads, and what a configuration extends, judges the work as they do.
 
+use std::collections::BTreeSet;
+
+use super::check_scripts::check_scripts;
+use crate::check::CommandSpec;
+
 /// Endings of files that may judge. Code is left out: builds and configuration name it because it is the work.
 const ENDINGS: [&str; 16] =
     ["sh", "bash", "bats", "inc", "env", "json", "jsonc", "json5", "yml", "yaml", "toml", "ini", "cfg", "conf", "mk", "cmake"];
+const SCRIPTS: [&str; 3] = [".sh", ".bash", ".bats"];
 /// Longer texts are data.
 const LONGEST: usize = 64 * 1024;
 
@@ -26,13 +32,45 @@ pub fn named_in(text: &[u8], of: &str, project: &str, exists: impl Fn(&str) -> b
     let words = text.split(|c: char| !is_part(c)).filter(|word| word.contains(['/', '.']));
     let places = words.flat_map(|word| [folder, project].into_iter().filter_map(move |folder| below(folder, word)));
     // A program of the project has no ending either, and a manifest names it.
-    let is_script = [".sh", ".bash", ".bats"].iter().any(|ending| of.ends_with(ending));
+    let is_script = SCRIPTS.iter().any(|ending| of.ends_with(ending));
     let is_known = |path: &String| is_script || path.rsplit('/').next().is_some_and(|name| name.contains('.'));
     let mut found: Vec<String> =
         places.filter(|path| path != of && may_be_named(path) && is_known(path) && exists(path)).collect();
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// Scripts that the commands in a file run, as patterns relative to the project: those of a shell script, of recipes, of a package.
+pub fn scripts_in(text: &[u8], of: &str) -> BTreeSet<String> {
+    let Ok(text) = std::str::from_utf8(text) else { return BTreeSet::new() };
+    let name = of.rsplit('/').next().unwrap_or(of);
+    let is_shell = SCRIPTS.iter().any(|ending| name.ends_with(ending)) || text.lines().next().is_some_and(is_shell_line);
+    let commands: Vec<String> = match name {
+        _ if text.len() > LONGEST => Vec::new(),
+        "package.json" => package_scripts(text),
+        "Makefile" | "makefile" | "GNUmakefile" => vec![recipes(text)],
+        _ if name.ends_with(".mk") => vec![recipes(text)],
+        _ if is_shell => vec![text.to_owned()],
+        _ => Vec::new(),
+    };
+    check_scripts(&commands.into_iter().map(CommandSpec::Shell).collect::<Vec<_>>())
+}
+
+fn is_shell_line(first: &str) -> bool {
+    first.starts_with("#!") && first.split(['/', ' ']).any(|word| matches!(word, "sh" | "bash" | "dash" | "ksh" | "zsh"))
+}
+
+fn package_scripts(text: &str) -> Vec<String> {
+    let package: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let scripts = package["scripts"].as_object().into_iter().flat_map(|scripts| scripts.values());
+    scripts.filter_map(|script| script.as_str().map(str::to_owned)).collect()
+}
+
+/// The lines of a makefile that a shell gets.
+fn recipes(text: &str) -> String {
+    let lines = text.lines().filter_map(|line| line.strip_prefix('\t'));
+    lines.map(|line| line.trim_start_matches(['@', '-', '+']).replace("$$", "$") + "\n").collect()
 }
 
 fn below(folder: &str, word: &str) -> Option<String> {
@@ -67,5 +105,14 @@ mod tests {
         assert_eq!(named("xargs pytest <build/list", "build/run.sh", ""), "build/list");
         assert_eq!(named("cc src/calc.c list", "Makefile", ""), "");
         assert_eq!(named(r#"{ "bin": "./build/list" }"#, "package.json", ""), "");
+    }
+
+    #[test]
+    fn what_a_script_runs_is_found_through_loops_and_folders() {
+        let run = |text: &str, of: &str| scripts_in(text.as_bytes(), of).into_iter().collect::<Vec<_>>().join(" ");
+        assert_eq!(run("#!/bin/sh -e\nfor t in t/*.sh; do\n  sh \"$t\"\ndone\n", "checks/all"), "t/*.sh");
+        assert_eq!(run("check:\n\t@for t in t/*.sh; do sh $$t || exit 1; done\nx: y\n", "Makefile"), "t/*.sh");
+        assert_eq!(run(r#"{ "scripts": { "test": "PATH=tools:$PATH verify" } }"#, "package.json"), "tools/*");
+        assert_eq!(run("sh t/a.sh", "README.md"), "");
     }
 }

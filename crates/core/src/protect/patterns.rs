@@ -136,7 +136,7 @@ pub struct Protection {
     test_folders: Vec<(String, String)>,
     scope: Vec<(String, Arc<Covered>)>,
     /// Scripts that checks run.
-    check_scripts: BTreeSet<String>,
+    check_scripts: PathPatterns,
     /// Files that the story's own checks look at.
     subjects: BTreeSet<String>,
     /// Files that protected scripts and configuration name, each with the one that does.
@@ -209,7 +209,7 @@ impl Protection {
             modules: ecosystems.iter().filter_map(|one| one.modules()).collect(),
             test_folders: test_folders.collect(),
             scope: Vec::new(),
-            check_scripts: BTreeSet::new(),
+            check_scripts: PathPatterns::default(),
             subjects: BTreeSet::new(),
             named: BTreeMap::new(),
             added: BTreeSet::new(),
@@ -228,8 +228,15 @@ impl Protection {
     /// The same for checks that run these scripts, which are relative to the project.
     #[must_use]
     pub fn with_check_scripts(&self, scripts: &BTreeSet<String>) -> Self {
-        let check_scripts = scripts.iter().map(|script| format!("{}{script}", self.project)).collect();
+        let project = crate::pattern::escape(&self.project);
+        let placed: Vec<String> =
+            scripts.iter().map(|script| format!("{project}{script}")).filter(|script| crate::pattern::check(script).is_ok()).collect();
+        let check_scripts = PathPatterns::new(placed.iter().map(String::as_str), false).unwrap_or_default();
         Self { check_scripts, ..self.clone() }
+    }
+
+    pub fn runs_script(&self, path: &str) -> bool {
+        self.check_scripts.matches(path)
     }
 
     /// The same for a story whose own checks look at these files, which are relative to the project.
@@ -290,7 +297,7 @@ impl Protection {
         if let Some(pattern) = self.work.pattern(path) {
             return Some((Role::Work, Why::Setting { list: "work".to_owned(), pattern }));
         }
-        if self.check_scripts.contains(path) {
+        if self.check_scripts.matches(path) {
             return Some((Role::Protected, Why::CheckScript));
         }
         if let Some(file) = self.named.get(path) {

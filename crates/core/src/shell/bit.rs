@@ -4,7 +4,7 @@ use super::scope::Value;
 use super::word::{Origin, Piece, Word};
 
 /// Stands for computed text in a script that is read a second time, as in `bash -c "$x"`. Private use characters.
-pub(super) const ANY: char = '\u{F8FF}';
+pub(crate) const ANY: char = '\u{F8FF}';
 
 pub(super) const NETWORK: char = '\u{F8FE}';
 

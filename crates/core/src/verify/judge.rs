@@ -210,7 +210,11 @@ fn refutation(seen: &Seen<'_>) -> Option<Doubt> {
 
 /// How well work is proven whose checks all pass, and why so.
 pub(super) fn proven(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
-    let (proof, mut notes) = shown(seen);
+    let (mut proof, mut notes) = shown(seen);
+    if proof > Proof::AgentTested && !seen.observed.red_with_old_tests.is_empty() {
+        proof = Proof::AgentTested;
+        notes.extend(seen.observed.red_with_old_tests.iter().map(|check| Note::RedWithOldTests { check: check.clone() }));
+    }
     match seen.job.at_most.filter(|at_most| proof > *at_most) {
         Some(at_most) => {
             notes.push(Note::ProofLimited { at_most });

@@ -20,6 +20,8 @@ pub struct Observed {
     pub proof: Option<BuiltTree>,
     /// Results of checks, from this verification or from an earlier one with the same trees.
     pub results: BTreeMap<ResultId, CheckResult>,
+    /// Own checks that do not pass with the tests and configuration from before the run: an agent wrote what they need.
+    pub red_with_old_tests: Vec<String>,
     /// The required conditions, once they were asked for. One that is missing here is unknown.
     pub conditions: Option<Vec<SeenCondition>>,
     /// The answer of the second agent, once it was asked.

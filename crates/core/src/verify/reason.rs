@@ -92,6 +92,7 @@ pub enum Note {
     CountsLowered { check: String, change: CountFall },
     PristineSkipped { files: Vec<String> },
     ProofLimited { at_most: Proof },
+    RedWithOldTests { check: String },
     Flaky { check: String },
 }
 
@@ -265,6 +266,9 @@ impl fmt::Display for Note {
             }
             Self::PristineSkipped { files } => write!(f, "a person accepted the changes to {}", list(files)),
             Self::ProofLimited { at_most } => write!(f, "the proof is {at_most} at best"),
+            Self::RedWithOldTests { check } => {
+                write!(f, "`{check}` needs tests or configuration from earlier stories of this run, so the work is agent-tested at best")
+            }
             Self::Flaky { check } => write!(f, "`{check}` failed and passed on the same files"),
         }
     }

@@ -4,21 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use verdone_core::check::{Check, CheckOutcome, CheckRun, When};
-use verdone_core::evidence::Evidence;
+use verdone_core::check::{Check, CheckOutcome, CheckRun};
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::machine::{Input, Phase, RegressionReport, State};
 use verdone_core::plan::Status;
 use verdone_core::span::Span;
 use verdone_core::update::Reporter;
-use verdone_core::verify::{ChangeKind, CheckState, Outcome, StoryResult, Tree, changes_of};
+use verdone_core::verify::{CheckState, StoryResult};
 
-use super::StepError;
 use super::finish::{REOPEN_ONE, REOPEN_SEVERAL, commit_plan};
-use super::verify::trees_of_run;
-use crate::site::{Site, seen_from};
+use super::{StepError, old_tests};
+use crate::site::Site;
 use crate::store::{Store, proven};
-use crate::verify::{BenchPlace, may_weaken_checks};
+use crate::verify::BenchPlace;
 
 /// Stories of earlier runs that are looked at, the last ones of the plan.
 const MOST_EARLIER: usize = 500;
@@ -32,74 +30,9 @@ pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -
     let tree = site.tip_tree()?;
     let mut report = look(site, &due, &tree, reporter)?;
     if report.broken.is_empty() && report.not_checked.is_empty() && site.signals.requested().is_none() {
-        add_gates_with_old_tests(site, state, &mut report, reporter)?;
+        old_tests::run_gates(site, state, &mut report, reporter)?;
     }
     Ok(Input::Regressed(report))
-}
-
-/// A story that changes a test without need passes with the old one, and the next story could use that. So where stories changed tests or
-/// configuration, the gates have to pass on the final files with the tests and configuration from before the first of them.
-fn add_gates_with_old_tests(
-    site: &mut Site,
-    state: &State,
-    report: &mut RegressionReport,
-    reporter: &mut dyn Reporter,
-) -> Result<(), StepError> {
-    // Gates that failed before any work say nothing here.
-    if state.baseline.is_some() {
-        return Ok(());
-    }
-    let changed = changed_tests(site)?;
-    if changed.by.is_empty() {
-        return Ok(());
-    }
-    let trees = trees_of_run(site, &changed.permitted)?;
-    if !may_weaken_checks(&changes_of(trees.plan()).0) {
-        return Ok(());
-    }
-    let tree = trees.build(&site.git, Tree::Pristine)?;
-    let gates: Vec<Check> = site.gates.iter().filter(|gate| is_always_due(gate)).cloned().collect();
-    let runs = site.run_checks_in(&mut BenchPlace::cold(), &tree, &gates, reporter)?;
-    let red = runs.into_iter().filter(|run| CheckState::of(run) == CheckState::Red);
-    let red: Vec<CheckRun> =
-        red.map(|run| CheckRun { name: format!("{} with the tests from before the run", run.name), ..run }).collect();
-    if !red.is_empty() {
-        report.held = report.held.saturating_sub(changed.by.len() as u32);
-        report.broken.extend(changed.by.into_iter().map(|story| (story, red.clone())));
-        report.runs.extend(red);
-    }
-    Ok(())
-}
-
-/// Whether every story has to pass it.
-fn is_always_due(gate: &Check) -> bool {
-    !gate.terms.advisory && gate.terms.when == When::default()
-}
-
-/// What stories of this branch changed of tests and configuration.
-#[derive(Debug, Default)]
-struct ChangedTests {
-    /// Stories that changed some without leave.
-    by: BTreeSet<StoryId>,
-    /// What they may change, or a person has to look at.
-    permitted: Vec<String>,
-}
-
-fn changed_tests(site: &Site) -> Result<ChangedTests, StepError> {
-    let mut found = ChangedTests::default();
-    for commit in site.git.commits_between(&site.start, &site.tip)? {
-        let note = site.git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
-        let Some(evidence) = note else { continue };
-        let is_seen_by_a_person = matches!(evidence.outcome, Outcome::Accepted | Outcome::NeedsReview);
-        for change in evidence.protected {
-            if change.released || is_seen_by_a_person {
-                found.permitted.push(seen_from(&site.folder(), &change.path));
-            } else if change.change != ChangeKind::Added {
-                found.by.insert(evidence.story.clone());
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// Undoes the ticks of broken stories, in a commit of its own where git knows the plan.

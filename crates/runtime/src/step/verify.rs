@@ -13,7 +13,7 @@ use verdone_core::update::Reporter;
 use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
 use super::conditions::{self, Asked};
-use super::{StepError, attempt_of};
+use super::{StepError, attempt_of, old_tests};
 use crate::git::ChangedPath;
 use crate::site::Site;
 use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
@@ -46,7 +46,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
             Pause::Done => break,
         }
     }
-    let report = verification.report();
+    let report = old_tests::report(site, &mut verification, reporter)?;
     conditions::tell_other_loops(site, state, attempt, &asked, &report, reporter);
     if report.outcome == Outcome::Failed {
         site.candidate = None;
@@ -87,7 +87,7 @@ pub(super) fn verify_again(
     loop {
         match site.on_bench(|bench, results| verification.go_on(bench, results, reporter))? {
             Pause::Conditions => ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?,
-            Pause::Judge | Pause::Done => return Ok(verification.report()),
+            Pause::Judge | Pause::Done => return old_tests::report(site, &mut verification, reporter),
         }
     }
 }
@@ -118,7 +118,6 @@ fn begin(
         attempt: tree,
         ours: site.plan.paths(),
     })?;
-    let at_most = trees.at_most(own);
     let (protected, autorun) = changes_of(trees.plan());
     let open = site.plan.plan().open().filter(|other| other.id != story.id);
     let open = open.map(|other| (&other.id, site.own_checks(&other.id).to_vec()));
@@ -139,7 +138,7 @@ fn begin(
         autorun,
         others,
         minimum: if site.unchecked { Proof::Unchecked } else { site.config.done.minimum },
-        at_most,
+        at_most: None,
         enforce_scope: site.config.policy.on_scope() == OnScope::Enforced,
         // Without a turn, its checks were green before any work, and the settings take that.
         allow_unchanged: attempt.place.turn == 0,
@@ -149,22 +148,6 @@ fn begin(
         conditions: asked.conditions.clone(),
     };
     Ok(Verification::new(job, Some(trees), &site.results))
-}
-
-/// All that the stories of the run changed, as the work of one attempt that may change these files.
-pub(super) fn trees_of_run(site: &Site, permitted: &[String]) -> Result<Trees, StepError> {
-    Ok(Trees::look(&TreesRequest {
-        git: &site.git,
-        settings: &site.config.protect,
-        folder: &site.folder(),
-        scope: permitted,
-        check_scripts: &scripts(site),
-        subjects: &BTreeSet::new(),
-        start: None,
-        base: &site.start,
-        attempt: &site.tip,
-        ours: site.plan.paths(),
-    })?)
 }
 
 fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
@@ -179,7 +162,7 @@ fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
 }
 
 /// Scripts that any check of the plan runs.
-fn scripts(site: &Site) -> BTreeSet<String> {
+pub(super) fn scripts(site: &Site) -> BTreeSet<String> {
     let commands: Vec<&CommandSpec> = site.frozen.values().flatten().chain(&site.gates).map(|check| &check.command).collect();
     check_scripts(commands)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use verdone_core::protect::{Protection, Role, may_be_named, named_in};
+use verdone_core::protect::{Protection, Role, may_be_named, named_in, scripts_in};
 use verdone_core::verify::ProtectedKind;
 
 use crate::git::{Git, GitError, TreeFile};
@@ -31,8 +31,12 @@ pub(super) fn with_named(protection: Protection, git: &Git, files: &[TreeFile], 
         let mut next = Vec::new();
         for (path, text) in open.iter().zip(git.contents(&ids)?) {
             read.insert(path.clone());
-            let found = named_in(&text.unwrap_or_default(), path, folder, |other| known.contains_key(other));
-            for other in found.into_iter().filter(|other| protection.classify(other, false).role == Role::Work) {
+            let text = text.unwrap_or_default();
+            let found = named_in(&text, path, folder, |other| known.contains_key(other));
+            let run = scripts_in(&text, path);
+            let run = if run.is_empty() { None } else { Some(protection.with_check_scripts(&run)) };
+            let is_run = |other: &&String| run.as_ref().is_some_and(|run| run.runs_script(other)) && may_be_named(other);
+            for other in found.into_iter().chain(known.keys().filter(is_run).cloned()).filter(|other| protection.classify(other, false).role == Role::Work) {
                 if read.len() + next.len() < MOST_READ && !named.contains_key(&other) {
                     named.insert(other.clone(), path.clone());
                     next.push(other);

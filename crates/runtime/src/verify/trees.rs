@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use verdone_core::check::Check;
 use verdone_core::config::ProtectSettings;
 use verdone_core::id::Oid;
-use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan, check_scripts, plan_trees};
-use verdone_core::verify::{Proof, ProtectedKind, Tree, command_names};
+use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan, plan_trees};
+use verdone_core::verify::Tree;
 
 use super::VerifyError;
 use super::named::{could_be_named, with_named};
 use crate::git::{Git, GitError, PathSet, RepoPath, Side, TreeChange, TreeFile};
-use crate::site::seen_from;
 
 /// A larger file is not read: it is protected or work as a whole.
 const LARGEST_READ: u64 = 4 * 1024 * 1024;
@@ -47,8 +45,6 @@ pub struct Trees {
     /// Changed paths as they were, and as they are now.
     old: BTreeMap<String, (RepoPath, Side)>,
     new: BTreeMap<String, (RepoPath, Side)>,
-    /// Tests that earlier stories of the run added.
-    tests_of_run: Vec<String>,
 }
 
 impl Trees {
@@ -56,13 +52,7 @@ impl Trees {
         let TreesRequest { git, base, attempt, ours, .. } = *request;
         let changes: Vec<TreeChange> =
             git.tree_changes(base, attempt)?.into_iter().filter_map(|change| without_ours(change, ours)).collect();
-        let added = added_by_run(request)?;
-        let protection = protection(request, &changes)?.with_added(&added);
-        let is_test = |path: &&String| {
-            let kind = ProtectedKind::of(&protection.classify(path, true).why);
-            matches!(kind, Some(ProtectedKind::Test | ProtectedKind::CheckScript))
-        };
-        let tests_of_run = added.iter().filter(is_test).map(|path| seen_from(request.folder, path)).collect();
+        let protection = protection(request, &changes)?.with_added(&added_by_run(request)?);
         let changes_with_text = with_content(git, &protection, &changes)?;
         let plan = plan_trees(&protection, &changes_with_text);
         let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
@@ -75,17 +65,7 @@ impl Trees {
                 new.insert(change.path.to_string(), (change.path, side));
             }
         }
-        Ok(Self { base: base.clone(), attempt: attempt.clone(), plan, old, new, tests_of_run })
-    }
-
-    /// How well these checks of a story can prove its work: a test that an agent wrote for an earlier story is an agent's test.
-    pub fn at_most(&self, own: &[Check]) -> Option<Proof> {
-        let is_named = |path: &String| {
-            own.iter()
-                .map(|check| &check.command)
-                .any(|command| command_names(command, path) || check_scripts([command]).contains(path))
-        };
-        self.tests_of_run.iter().any(is_named).then_some(Proof::AgentTested)
+        Ok(Self { base: base.clone(), attempt: attempt.clone(), plan, old, new })
     }
 
     pub fn plan(&self) -> &TreePlan {
