@@ -63,7 +63,8 @@ fn run_of(line: &str, script: &Script, simple: &Simple) -> Vec<Run> {
     };
     let is_read = is_output_read(line, script, simple);
     let on_path = simple.assignments.iter().filter(|set| set.name == "PATH").flat_map(|set| on_path(&pattern(&set.value)));
-    let on_path = on_path.filter_map(|path| inside(folder, &path)).map(|path| Run { path, by_interpreter: false, is_read: false });
+    let on_path =
+        on_path.filter_map(|path| inside(folder, &path)).map(|path| Run { path, by_interpreter: false, is_read: false });
     run(&words, folder).into_iter().map(|run| Run { is_read, ..run }).chain(on_path).collect()
 }
 

@@ -46,15 +46,26 @@ pub fn scripts_in(text: &[u8], of: &str) -> BTreeSet<String> {
     let Ok(text) = std::str::from_utf8(text) else { return BTreeSet::new() };
     let name = of.rsplit('/').next().unwrap_or(of);
     let is_shell = SCRIPTS.iter().any(|ending| name.ends_with(ending)) || text.lines().next().is_some_and(is_shell_line);
+    let is_makefile = matches!(name, "Makefile" | "makefile" | "GNUmakefile") || name.ends_with(".mk");
     let commands: Vec<String> = match name {
-        _ if text.len() > LONGEST => Vec::new(),
+        _ if text.len() > LONGEST => return BTreeSet::new(),
         "package.json" => package_scripts(text),
-        "Makefile" | "makefile" | "GNUmakefile" => vec![recipes(text)],
-        _ if name.ends_with(".mk") => vec![recipes(text)],
+        _ if is_makefile => vec![recipes(text)],
         _ if is_shell => vec![text.to_owned()],
         _ => Vec::new(),
     };
-    check_scripts(&commands.into_iter().map(CommandSpec::Shell).collect::<Vec<_>>())
+    let mut scripts = check_scripts(&commands.into_iter().map(CommandSpec::Shell).collect::<Vec<_>>());
+    scripts.extend(included(text).filter(|_| is_makefile).map(str::to_owned));
+    scripts
+}
+
+/// Other makefiles that one reads.
+fn included(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().filter_map(|line| line.split_once([' ', '\t']));
+    let includes = lines.filter(|(first, _)| matches!(*first, "include" | "-include" | "sinclude"));
+    // `$(wildcard parts/*.mk)` leaves a pattern.
+    let files = includes.flat_map(|(_, files)| files.split_whitespace().map(|file| file.trim_end_matches(')')));
+    files.filter(|file| !file.contains('$'))
 }
 
 fn is_shell_line(first: &str) -> bool {
@@ -112,6 +123,10 @@ mod tests {
         let run = |text: &str, of: &str| scripts_in(text.as_bytes(), of).into_iter().collect::<Vec<_>>().join(" ");
         assert_eq!(run("#!/bin/sh -e\nfor t in t/*.sh; do\n  sh \"$t\"\ndone\n", "checks/all"), "t/*.sh");
         assert_eq!(run("check:\n\t@for t in t/*.sh; do sh $$t || exit 1; done\nx: y\n", "Makefile"), "t/*.sh");
+        assert_eq!(
+            run("include rules.inc $(wildcard x/*)\n-include local/settings\nall:\n\tinclude no\n", "Makefile"),
+            "local/settings rules.inc"
+        );
         assert_eq!(run(r#"{ "scripts": { "test": "PATH=tools:$PATH verify" } }"#, "package.json"), "tools/*");
         assert_eq!(run("sh t/a.sh", "README.md"), "");
     }

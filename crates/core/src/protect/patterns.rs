@@ -229,8 +229,11 @@ impl Protection {
     #[must_use]
     pub fn with_check_scripts(&self, scripts: &BTreeSet<String>) -> Self {
         let project = crate::pattern::escape(&self.project);
-        let placed: Vec<String> =
-            scripts.iter().map(|script| format!("{project}{script}")).filter(|script| crate::pattern::check(script).is_ok()).collect();
+        let placed: Vec<String> = scripts
+            .iter()
+            .map(|script| format!("{project}{script}"))
+            .filter(|script| crate::pattern::check(script).is_ok())
+            .collect();
         let check_scripts = PathPatterns::new(placed.iter().map(String::as_str), false).unwrap_or_default();
         Self { check_scripts, ..self.clone() }
     }

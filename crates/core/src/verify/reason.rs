@@ -267,7 +267,10 @@ impl fmt::Display for Note {
             Self::PristineSkipped { files } => write!(f, "a person accepted the changes to {}", list(files)),
             Self::ProofLimited { at_most } => write!(f, "the proof is {at_most} at best"),
             Self::RedWithOldTests { check } => {
-                write!(f, "`{check}` needs tests or configuration from earlier stories of this run, so the work is agent-tested at best")
+                write!(
+                    f,
+                    "`{check}` needs tests or configuration from earlier stories of this run, so the work is agent-tested at best"
+                )
             }
             Self::Flaky { check } => write!(f, "`{check}` failed and passed on the same files"),
         }

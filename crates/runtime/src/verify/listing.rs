@@ -65,7 +65,7 @@ pub fn listing(request: &ListingRequest<'_>) -> Result<Listing, VerifyError> {
     let protection = Protection::new(settings, &ecosystems, &folder)
         .map_err(|error| GitError::Unexpected { what: "[protect]", detail: error.to_string() })?;
     let protection = protection.with_check_scripts(&check_scripts(gates.iter().map(|gate| &gate.command)));
-    let protection = with_named(protection, git, &files, &folder)?;
+    let protection = with_named(protection, git, &files, &[], &folder)?;
     let wanted = path.and_then(|path| git.repo_path(path)).map(|path| path.to_string());
     let is_wanted = |name: &str| match &wanted {
         Some(wanted) => {

@@ -10,8 +10,15 @@ use crate::git::{Git, GitError, TreeFile};
 /// Scripts and configuration that are read.
 const MOST_READ: usize = 500;
 
-/// The protection of a tree with these files, extended by what its protected scripts and configuration name, and what those name.
-pub(super) fn with_named(protection: Protection, git: &Git, files: &[TreeFile], folder: &str) -> Result<Protection, GitError> {
+/// The protection of a tree with these files, extended by what its protected scripts and configuration name, and what those name. New
+/// files count only where a script runs them: others may be what the work is about.
+pub(super) fn with_named(
+    protection: Protection,
+    git: &Git,
+    files: &[TreeFile],
+    added: &[String],
+    folder: &str,
+) -> Result<Protection, GitError> {
     let known: BTreeMap<String, &TreeFile> =
         files.iter().filter(|file| file.is_plain()).map(|file| (file.path.to_string(), file)).collect();
     let names_others = |path: &String| {
@@ -36,10 +43,11 @@ pub(super) fn with_named(protection: Protection, git: &Git, files: &[TreeFile], 
             let run = scripts_in(&text, path);
             let run = if run.is_empty() { None } else { Some(protection.with_check_scripts(&run)) };
             let is_run = |other: &&String| run.as_ref().is_some_and(|run| run.runs_script(other)) && may_be_named(other);
-            for other in found.into_iter().chain(known.keys().filter(is_run).cloned()).filter(|other| protection.classify(other, false).role == Role::Work) {
+            let run = known.keys().chain(added).filter(is_run).cloned();
+            for other in found.into_iter().chain(run).filter(|other| protection.classify(other, false).role == Role::Work) {
                 if read.len() + next.len() < MOST_READ && !named.contains_key(&other) {
                     named.insert(other.clone(), path.clone());
-                    next.push(other);
+                    next.extend(known.contains_key(&other).then_some(other));
                 }
             }
         }

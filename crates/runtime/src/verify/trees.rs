@@ -150,13 +150,12 @@ fn protection(request: &TreesRequest<'_>, changes: &[TreeChange]) -> Result<Prot
     let protection = Protection::new(request.settings, &ecosystems, request.folder)
         .map_err(|error| GitError::Unexpected { what: "[protect]", detail: error.to_string() })?;
     let protection = protection.with_scope(request.scope).with_check_scripts(&scripts).with_subjects(request.subjects);
-    // Only files that were there before are parts of others.
-    let old_path = |change: &TreeChange| change.renamed_from.as_ref().unwrap_or(&change.path).to_string();
-    let old: Vec<String> = changes.iter().filter(|change| change.old.is_some()).map(old_path).collect();
-    if !could_be_named(old.iter().map(String::as_str)) {
+    let old = changes.iter().filter_map(|change| change.renamed_from.as_ref()).map(ToString::to_string);
+    let touched: Vec<String> = old.chain(added.iter().cloned()).collect();
+    if !could_be_named(touched.iter().map(String::as_str)) {
         return Ok(protection);
     }
-    Ok(with_named(protection, request.git, &files, request.folder)?)
+    Ok(with_named(protection, request.git, &files, &added, request.folder)?)
 }
 
 /// The changes, with the contents of files that are split into parts.

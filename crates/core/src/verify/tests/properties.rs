@@ -140,7 +140,15 @@ fn whole(world: &World) -> Observed {
         }
     }
     let conditions = (!world.job.conditions.is_empty()).then(|| world.conditions.clone());
-    Observed { interrupted: false, pristine, proof, results, conditions, red_with_old_tests: Vec::new(), judge: world.job.judge.then(|| world.judge.clone()) }
+    Observed {
+        interrupted: false,
+        pristine,
+        proof,
+        results,
+        conditions,
+        red_with_old_tests: Vec::new(),
+        judge: world.job.judge.then(|| world.judge.clone()),
+    }
 }
 
 /// What a report must never say, whatever was seen.
