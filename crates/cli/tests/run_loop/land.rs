@@ -106,7 +106,9 @@ fn a_dry_run_lists_what_would_land_and_changes_nothing() {
     let output = world.verdone(&["land", "--dry-run"]);
     output.assert_code(0);
     assert_eq!(output.stdout, format!("2 commits on branch {branch} to land on main\n"));
-    let expected = serde_json::json!([{ "branch": branch, "commits": 2, "target": "main", "fast_forward": true }]);
+    let expected = serde_json::json!([{
+        "branch": branch, "commits": 2, "landable": 2, "held_back": null, "target": "main", "fast_forward": true,
+    }]);
     assert_eq!(dry_run(&world), expected);
     before.assert_untouched(&world.sandbox);
     assert_eq!(world.subjects(), ["initial"]);

@@ -154,6 +154,7 @@ fn stacked_work_lands_only_after_it_was_accepted() {
     assert_eq!(on_branch(&world), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"], "later stories build on it");
     assert_eq!(world.subjects(), ["initial"]);
     refused(&world, &["land"], 4, "US-001 needs a review first");
+    refused(&world, &["land", "--dry-run"], 4, "US-001 needs a review first");
     ok(&world, &["accept", "US-001"]);
     ok(&world, &["land"]);
     assert_eq!(world.subjects(), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"]);
@@ -207,16 +208,21 @@ fn landing_stops_before_the_first_weaker_story() {
     world.sandbox.repo();
     world.run(0);
     refused(&world, &["land", "--proof", "certain"], 2, "unknown proof");
+    refused(&world, &["land", "--dry-run", "--proof", "certain"], 2, "unknown proof");
+    refused(&world, &["land", "--dry-run", "no/such"], 2, "no run worked on branch no/such");
     // What a message says about the proof is no evidence of it.
     let first = format!("{}^", branch_of(&world));
     let note = world.git(&["notes", "--ref=verdone", "show", &first]);
     world.git(&["notes", "--ref=verdone", "remove", &first]);
     refused(&world, &["land", "--proof", "agent-tested"], 4, "US-001 has no readable evidence");
     world.git(&["notes", "--ref=verdone", "add", "-m", &note, &first]);
+    let said = ok(&world, &["land", "--dry-run", "--proof", "agent-tested"]).stdout;
+    assert!(said.starts_with("2 commits on ") && said.contains("only 1 of them lands: US-002 is untested"), "{said}");
     let output = ok(&world, &["land", "--proof", "agent-tested"]);
     assert!(output.stdout.contains("1 commit stays"), "{}", output.stdout);
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
     refused(&world, &["land", "--proof", "agent-tested"], 4, "US-002 is untested");
+    refused(&world, &["land", "--proof", "agent-tested", "--dry-run"], 4, "US-002 is untested");
     ok(&world, &["land"]);
     assert_eq!(world.subjects(), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"]);
 }
