@@ -80,6 +80,8 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
     let output = ok(&world, &["accept", "US-001"]);
     assert!(output.stdout.contains("Accepted US-001"), "{}", output.transcript());
     before.assert_untouched(&world.sandbox);
+    let status = ok(&world, &["status"]).stdout;
+    assert!(status.contains("US-001 was accepted") && status.contains("Next     verdone land"), "{status}");
     assert_eq!(on_branch(&world), ["feat(US-001): Write a", "feat(US-002): Write b", "initial"]);
     let accepted = world.last("accepted");
     assert!(text(&accepted["by"]).contains('<'), "{accepted}");
