@@ -10,7 +10,7 @@ use crate::approval::ApprovalError;
 use crate::config_file::SettingsError;
 use crate::git::GitError;
 use crate::plan_file::{FindError, PlanFileError};
-use crate::preflight::Finding;
+use crate::preflight::{FIRST_COMMIT, Finding};
 use crate::project::ProjectError;
 use crate::verify;
 use crate::workspace::WorkspaceError;
@@ -77,7 +77,7 @@ impl VerifyError {
                 vec!["there is no gate at all: add a [[gate]] to .verdone/config.toml".to_owned()]
             }
             Self::NoStage { known, .. } => vec![format!("stages with gates: {}", known.join(", "))],
-            Self::NoCommit => vec!["git commit --allow-empty --message start".to_owned()],
+            Self::NoCommit => vec![FIRST_COMMIT.to_owned()],
             Self::NoRef { remote: Some(remote), .. } => vec![format!("verdone verify --base {remote}")],
             Self::NoRef { shallow: true, .. } => {
                 vec!["this clone is shallow: git fetch --unshallow, or check out with fetch-depth: 0 in a workflow".to_owned()]
