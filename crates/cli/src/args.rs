@@ -323,7 +323,7 @@ pub(crate) struct ShowArgs {
 /// Take back the last story commit.
 ///
 /// A commit that is not landed yet is removed from the run's branch; one that is landed is reverted by a new commit on your branch.
-/// Either way the story is open again. Repeat it to take back the commit before that.
+/// Either way the story is open again. Repeat it to take back the commit before that, also one of an earlier run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -301,6 +301,7 @@ impl From<UndoError> for CliError {
                 Self::new(Kind::Human, error.to_string()).hint(format!("git log {branch} shows what came later"))
             }
             UndoError::Conflict { .. } => Self::new(Kind::Human, error.to_string()).hint("revert it by hand: git revert COMMIT"),
+            UndoError::Refused { ref hint, .. } => hint.iter().fold(Self::new(Kind::Human, error.to_string()), Self::hint),
             UndoError::Commit(CommitError::Refused { .. }) => Self::new(Kind::Human, error.to_string()),
         }
     }

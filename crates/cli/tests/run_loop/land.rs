@@ -185,7 +185,7 @@ fn files_that_are_not_in_the_way_survive() {
 fn a_file_in_the_way_is_named_and_nothing_changes() {
     let (world, _) = waiting(ONE);
     world.sandbox.write("a", "the user's own\n");
-    assert_refused(&world, 4, &["cannot land: untracked files would be overwritten: a", "move these files, then land again"]);
+    assert_refused(&world, 4, &["cannot land: untracked files would be overwritten: a", "move these files first"]);
     world.git(&["add", "a"]);
     assert_refused(&world, 4, &["uncommitted changes would be overwritten: a"]);
     world.git(&["rm", "--quiet", "--force", "a"]);
