@@ -82,7 +82,10 @@ impl VerifyError {
             Self::NoRef { shallow: true, .. } => {
                 vec!["this clone is shallow: git fetch --unshallow, or check out with fetch-depth: 0 in a workflow".to_owned()]
             }
-            Self::NoRef { name, .. } => vec![format!("git fetch origin {name}")],
+            Self::NoRef { name, .. } if is_plain_name(name) => {
+                vec![format!("git fetch origin {}", name.trim_start_matches("origin/"))]
+            }
+            Self::NoRef { .. } => vec!["git log --oneline --all lists the commits that exist".to_owned()],
             Self::Unrelated { .. } => vec!["name the branch that the work started from: verdone verify --base BRANCH".to_owned()],
             Self::Nothing { settings: Some(name) } => {
                 vec![format!("settings and gates come from {name}: add .verdone/config.toml with a [[gate]] there first")]
@@ -120,4 +123,10 @@ impl VerifyError {
         }
         Self::NoStage { stage: stage.clone(), known }
     }
+}
+
+/// Whether a remote may know it: a name of a branch or a tag, or the id of a commit. `main~5` and `HEAD@{1}` are expressions.
+fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '+');
+    !name.starts_with(['-', '/', '.']) && !name.contains("..") && name.chars().all(is_plain)
 }
