@@ -3,6 +3,7 @@
 use verdone_core::event::{Seal, SealLevel};
 use verdone_core::finish::Finish;
 use verdone_core::id::Oid;
+use verdone_core::sentence::capitalise;
 use verdone_core::verify::Outcome;
 use verdone_core::view::{AttemptView, RunView, StoryView};
 
@@ -11,7 +12,7 @@ use crate::judgement::argument;
 use crate::style::Tone;
 use crate::summary::awaited;
 use crate::width::clean;
-use crate::words::{because, plural, sentence};
+use crate::words::{because, plural};
 
 /// One landing. The commits are counted where the run made all of them.
 pub(crate) fn landed(view: &RunView, branch: &str, from: &Oid, to: &Oid) -> String {
@@ -90,7 +91,7 @@ fn after_reviews(view: &RunView) -> Option<String> {
 pub(crate) fn finished(view: &RunView) -> Option<String> {
     let finish = view.finish?;
     let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
-    let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
+    let reason = capitalise(&clean(view.reason.as_deref().unwrap_or_default()));
     let mut text = format!("{}{code}. {reason}", finish.name());
     let decision = |story: &StoryView| {
         let word = if is_accepted(story) { "accepted" } else { "rejected" };
@@ -124,7 +125,7 @@ pub(crate) fn weak_seal(seal: Option<&Seal>) -> Option<String> {
         SealLevel::View => "not fully sealed",
     };
     let container = if seal.container { ", inside a container" } else { "" };
-    let what = sentence(&format!("{level}{container}"));
+    let what = capitalise(&format!("{level}{container}"));
     let what = if seal.missing.is_empty() { what } else { format!("{what}: {}", files(&seal.missing)) };
     Some(format!("{what} (verdone doctor says why)"))
 }

@@ -181,7 +181,7 @@ impl Scene {
                     Ok(Read::Found(mut asked)) => {
                         asked.at_most = Some(Proof::AgentTested);
                         notes.push(format!(
-                            "{} does not have this story; it comes with the work, so it is agent-tested at best",
+                            "this story is not in {}; it comes with the work, so it is agent-tested at best",
                             range.asked
                         ));
                         (*asked, Some(there))

@@ -5,7 +5,7 @@ use verdone_core::verify::{Proof, UnknownProof};
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::project::Project;
-use verdone_runtime::run::land::{Landable, LandRequest, Landed, Waiting, land, preview};
+use verdone_runtime::run::land::{LandRequest, Landable, Landed, Waiting, land, preview};
 use verdone_runtime::signal::Signals;
 
 use super::reporter::reporter;
