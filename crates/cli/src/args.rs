@@ -306,7 +306,7 @@ Examples:
     override_usage = "verdone show [OPTIONS] <STORY>\n       verdone show [OPTIONS] --sessions\n       verdone show [OPTIONS] --session <ID>"
 )]
 pub(crate) struct ShowArgs {
-    /// The story's id, as its plan spells it.
+    /// The story's id.
     #[arg(value_name = "STORY", required_unless_present_any = ["sessions", "session"], conflicts_with_all = ["sessions", "session"])]
     pub story: Option<String>,
     /// List the sessions of the last run, and your own sessions in which Verdone's hooks ran.

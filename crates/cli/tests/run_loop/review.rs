@@ -66,7 +66,8 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
     world.run(4);
     let listed = ok(&world, &["review"]).stdout;
     assert!(listed.contains("US-001: Write a") && listed.contains("verdone accept US-001"), "{listed}");
-    assert!(ok(&world, &["review", "US-001"]).stdout.contains("+bad"), "the diff");
+    assert!(ok(&world, &["review", "us-001"]).stdout.contains("+bad"), "the diff");
+    assert!(ok(&world, &["show", "us-002"]).stdout.contains("US-002"));
     let json: serde_json::Value = serde_json::from_str(&ok(&world, &["review", "--json"]).stdout).unwrap();
     assert_eq!((&json[0]["story"], &json[0]["stacked"]), (&"US-001".into(), &false.into()));
     refused(&world, &["accept", "US-002"], 2, "does not need a review");
@@ -77,7 +78,7 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
         assert!(said.contains(&format!("an agent may not {command} a story")), "{variable}: {said}");
     }
     let before = Checkout::look(&world.sandbox);
-    let output = ok(&world, &["accept", "US-001"]);
+    let output = ok(&world, &["accept", "us-001"]);
     assert!(output.stdout.contains("Accepted US-001"), "{}", output.transcript());
     before.assert_untouched(&world.sandbox);
     let status = ok(&world, &["status"]).stdout;
@@ -167,7 +168,7 @@ fn stacked_work_lands_only_after_it_was_accepted() {
 fn stacked_work_that_is_rejected_leaves_the_later_stories() {
     let world = world(WEAK, "land = \"ask\"", "");
     world.run(4);
-    let output = ok(&world, &["reject", "US-001"]);
+    let output = ok(&world, &["reject", "us-001"]);
     assert!(output.stdout.contains("1 later commit was verified again without it"), "{}", output.stdout);
     assert_eq!(on_branch(&world), ["feat(US-002): Write b", "initial"]);
     ok(&world, &["land"]);
