@@ -306,7 +306,7 @@ Examples:
     override_usage = "verdone show [OPTIONS] <STORY>\n       verdone show [OPTIONS] --sessions\n       verdone show [OPTIONS] --session <ID>"
 )]
 pub(crate) struct ShowArgs {
-    /// The story's id, as its plan spells it.
+    /// The story's id.
     #[arg(value_name = "STORY", required_unless_present_any = ["sessions", "session"], conflicts_with_all = ["sessions", "session"])]
     pub story: Option<String>,
     /// List the sessions of the last run, and your own sessions in which Verdone's hooks ran.
@@ -323,7 +323,7 @@ pub(crate) struct ShowArgs {
 /// Take back the last story commit.
 ///
 /// A commit that is not landed yet is removed from the run's branch; one that is landed is reverted by a new commit on your branch.
-/// Either way the story is open again. Repeat it to take back the commit before that.
+/// Either way the story is open again. Repeat it to take back the commit before that, also one of an earlier run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

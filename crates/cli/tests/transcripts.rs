@@ -231,6 +231,32 @@ fn init_never_overwrites_without_force_and_then_keeps_a_copy() {
 }
 
 #[test]
+fn init_proposes_pytest_only_where_it_is_installed() {
+    let place = Place::repository(&[("tests/test_api.py", "def test_it(): pass\n"), ("bin/python3", "#!/bin/sh\nexit 1\n")]);
+    let git =
+        std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(|folder| folder.join("git")).find(|git| git.is_file());
+    std::os::unix::fs::symlink(git.unwrap(), place.project.join("bin/git")).unwrap();
+    let path = path(&place.project.join("bin"));
+    let init = || {
+        let made = Command::new("chmod").args(["-R", "+x", &path]).status().unwrap();
+        assert!(made.success());
+        place.run_with(&[("PATH", &path)], &["init", "--force"]).out
+    };
+    let out = init();
+    assert!(out.contains("No check was taken"), "{out}");
+    assert!(out.contains("Note: Found tests/test_api.py. pytest is not installed, so it is not proposed as a gate.\n"), "{out}");
+    place.write("tests/test_api.py", "import unittest\n");
+    let out = init();
+    assert!(out.contains("correctness  test  python3 -m unittest discover -s tests\n"), "{out}");
+    place.write("bin/python3", "#!/bin/sh\nexit 0\n");
+    let out = init();
+    assert!(out.contains("correctness  test  python3 -m pytest\n"), "{out}");
+    place.write("bin/pytest", "#!/bin/sh\n");
+    let out = init();
+    assert!(out.contains("correctness  test  pytest\n"), "{out}");
+}
+
+#[test]
 fn init_without_checks_says_how_to_go_on() {
     let place = Place::repository(&[]);
     let seen = place.run(&["init"]);

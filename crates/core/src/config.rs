@@ -44,6 +44,7 @@ pub use regression::Regression;
 pub use run::{LandMode, OnReview, RunSettings};
 pub use seal::{NetworkAccess, SealSettings, shows_container_socket};
 pub use shape::{Choice, Field, Shape};
+pub(crate) use suggest::distance;
 pub use suggest::nearest;
 pub use template::template;
 pub use workspace::{FolderMode, HomeMode, WorkspacePath, WorkspaceSettings};

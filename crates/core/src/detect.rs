@@ -11,13 +11,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::check::{CommandSpec, Gate, Stage};
 use crate::protect::Ecosystem;
 
+pub use ecosystem::is_python_test;
+
 /// Names and texts of a project, as the runtime read them.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     /// Paths relative to the project with `/`, folders with a final `/`: the top level and what lies in a few known folders.
     pub names: BTreeSet<String>,
-    /// The texts of those files of `TEXTS` that exist.
+    /// The texts of those files of `TEXTS` that exist, and of Python tests where pytest is not installed.
     pub texts: BTreeMap<String, String>,
+    /// How this machine starts Python.
+    pub python: Option<&'static str>,
+    /// How this machine starts pytest.
+    pub pytest: Option<String>,
 }
 
 /// The folders whose names belong into a listing, besides the top level.

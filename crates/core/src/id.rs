@@ -20,6 +20,22 @@ pub struct RunId(pub String);
 #[serde(transparent)]
 pub struct Oid(pub String);
 
+impl StoryId {
+    /// The story that a person means by this id: the one with exactly this id, else the only one that differs in case alone.
+    pub fn meant_among<'a>(&self, known: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+        let mut alike: Vec<&Self> = Vec::new();
+        for id in known {
+            if id == self {
+                return Some(id);
+            }
+            if id.0.eq_ignore_ascii_case(&self.0) && !alike.contains(&id) {
+                alike.push(id);
+            }
+        }
+        if let [only] = alike[..] { Some(only) } else { None }
+    }
+}
+
 impl Oid {
     /// The abbreviation shown to people.
     pub fn short(&self) -> &str {
@@ -121,6 +137,21 @@ pub fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_is_found_whatever_its_case_if_only_one_story_can_be_meant() {
+        let known = ["US-001", "us-002", "US-002", "Us-003", "Us-003"].map(StoryId::from);
+        for (asked, expected) in [
+            ("US-001", Some("US-001")),
+            ("us-001", Some("US-001")),
+            ("US-002", Some("US-002")),
+            ("Us-002", None),
+            ("us-003", Some("Us-003")),
+            ("us-01", None),
+        ] {
+            assert_eq!(StoryId::from(asked).meant_among(&known).map(StoryId::as_str), expected, "{asked}");
+        }
+    }
 
     #[test]
     fn hostile_names_become_one_harmless_component() {

@@ -30,6 +30,7 @@ pub mod protect;
 pub mod redact;
 pub mod sanitise;
 pub mod scope;
+pub mod sentence;
 pub mod shell;
 pub mod source;
 pub mod span;

@@ -147,6 +147,11 @@ impl Plan {
         self.place(id).map(|index| &self.stories[index])
     }
 
+    /// The story that a person means by an id.
+    pub fn story_meant(&self, id: &StoryId) -> Option<&Story> {
+        self.story(id).or_else(|| self.story(id.meant_among(self.stories.iter().map(|story| &story.id))?))
+    }
+
     /// Stories that are not done, in file order.
     pub fn open(&self) -> impl Iterator<Item = &Story> {
         self.stories.iter().filter(|story| story.status != Status::Done)

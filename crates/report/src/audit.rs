@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use schemars::schema_for;
 use verdone_core::audit::{Audit, Audited, Finding, Rerun, RerunOutcome, Squashed};
 use verdone_core::id::Oid;
+use verdone_core::sentence::capitalise;
 use verdone_core::verify::{Outcome, Proof, StoryResult};
 
 use crate::event_lines::name;
@@ -59,7 +60,7 @@ pub fn audit(found: &Audit, style: &Style) -> String {
     for story in &found.squashed {
         put(0, Some(result_mark(StoryResult::done(story.proof))), Tone::Strong, &clean(story.story.as_str()));
         put(2, None, Tone::Dim, &facts_of(&story.commit, story.proof, story.evidence.as_deref()).join(style.dot()));
-        put(2, Some(Mark::Info), Tone::Plain, &crate::words::sentence(&squashed(story)));
+        put(2, Some(Mark::Info), Tone::Plain, &capitalise(&squashed(story)));
     }
     for line in summary(found) {
         put(0, None, Tone::Plain, &line);
@@ -296,7 +297,7 @@ fn rerun_words(outcome: RerunOutcome) -> &'static str {
 }
 
 fn sentence(finding: &Finding) -> String {
-    crate::words::sentence(&clean(&finding.text))
+    capitalise(&clean(&finding.text))
 }
 
 /// Code in a table: there, a bar ends the cell even inside of code.

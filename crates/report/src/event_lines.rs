@@ -8,6 +8,7 @@ use verdone_core::event::{Event, Place, Rejection, Verified};
 use verdone_core::finish::StopSignal;
 use verdone_core::id::{Oid, StoryId};
 use verdone_core::lifecycle::{Meaning, ScriptExit};
+use verdone_core::sentence::capitalise;
 use verdone_core::verdict::Red;
 use verdone_core::verify::{Failure, Outcome, Reason, StoryResult, Tree, VerifyReport};
 use verdone_core::view::RunView;
@@ -18,7 +19,7 @@ use crate::landing::{landed, not_landed, weak_seal};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
 use crate::words::{
-    because, check_mark, checks, compacted, context, duration, ended, facts, given_up, plural, red, sentence, usage, wait_cause,
+    because, check_mark, checks, compacted, context, duration, ended, facts, given_up, plural, red, usage, wait_cause,
 };
 
 /// Lines of a failed check that are shown; the rest is in its file.
@@ -95,7 +96,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::RunStarted { .. } => started(view, dot),
         Event::BaselineChecked { green, runs } => baseline(*green, runs, dot),
         Event::StorySelected { place, title, number, of, .. } => vec![selected(place, title, *number, *of, dot)],
-        Event::RedChecked { red: found, .. } => vec![Line::under(red_mark(*found), sentence(red(*found)))],
+        Event::RedChecked { red: found, .. } => vec![Line::under(red_mark(*found), capitalise(red(*found)))],
         Event::TurnStarted { place } if place.turn > 1 => {
             vec![Line::under(Mark::Info, format!("Turn {}: retry with feedback", place.turn))]
         }
@@ -161,7 +162,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
         }
         Event::GuardFailed { failures, denied, cause, file, .. } => {
-            let mut lines = vec![Line::under(Mark::Warn, sentence(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))];
+            let mut lines = vec![Line::under(Mark::Warn, capitalise(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))];
             lines.extend(guard_file(view, file).map(|path| Line::under(Mark::Info, format!("details in {path}"))));
             lines
         }
@@ -350,7 +351,7 @@ fn session_told(view: &RunView, session: &SessionUse) -> Vec<Line> {
     let fresh = session.fresh.as_ref().filter(|_| !first());
     let mut lines: Vec<Line> =
         fresh.map(|why| Line::under(Mark::Info, format!("Fresh session: {}", clean(why)))).into_iter().collect();
-    lines.extend(compacted(session).map(|text| Line::under(Mark::Warn, sentence(&text))));
+    lines.extend(compacted(session).map(|text| Line::under(Mark::Warn, capitalise(&text))));
     lines
 }
 
@@ -371,7 +372,7 @@ fn verified(view: &RunView, seen: &Verified, dot: &str) -> Vec<Line> {
             lines.extend(tail(run));
         }
     }
-    lines.extend(changed_label(&report.protected).map(|label| Line::under(Mark::Info, sentence(&label))));
+    lines.extend(changed_label(&report.protected).map(|label| Line::under(Mark::Info, capitalise(&label))));
     lines.extend(seen.judge.as_ref().map(|judge| judged(judge, dot)).map(|(mark, text)| Line::under(mark, text)));
     let claimed = view
         .story(&seen.place.story)
@@ -386,7 +387,7 @@ fn judgement(report: &VerifyReport, claimed: bool) -> Vec<Line> {
     match (report.outcome, report.proof) {
         (Outcome::Done | Outcome::Accepted, Some(proof)) => {
             let why = report.reasons.first().map(ToString::to_string).unwrap_or_default();
-            vec![Line::under(result_mark(StoryResult::done(proof)), because(&sentence(proof.name()), &why))]
+            vec![Line::under(result_mark(StoryResult::done(proof)), because(&capitalise(proof.name()), &why))]
         }
         // The commit, or the line about the review, says the rest.
         (Outcome::Done | Outcome::Accepted, None) | (Outcome::NeedsReview, _) => Vec::new(),
@@ -416,7 +417,7 @@ fn failed(report: &VerifyReport, claimed: bool) -> Vec<Line> {
         matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. } | Failure::NothingChanged)
     };
     let others = failures().filter(|failure| !is_shown(failure));
-    let mut lines: Vec<Line> = others.map(|failure| Line::under(Mark::Bad, sentence(&clean(&failure.to_string())))).collect();
+    let mut lines: Vec<Line> = others.map(|failure| Line::under(Mark::Bad, capitalise(&clean(&failure.to_string())))).collect();
     match (claimed, nothing_changed) {
         (true, true) => lines.push(Line::under(Mark::Bad, "Claimed done, but nothing changed")),
         (true, false) => lines.push(Line::under(Mark::Bad, "Claimed done, but the checks fail")),

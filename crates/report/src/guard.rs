@@ -1,10 +1,11 @@
 //! Faults of our own hooks, in words: the same in lines, pages, summary and report.
 
 use jiff::tz::TimeZone;
+use verdone_core::sentence::capitalise;
 use verdone_core::view::{GuardView, RunView};
 
 use crate::width::clean;
-use crate::words::{because, moment, plural, sentence};
+use crate::words::{because, moment, plural};
 
 /// What our own hooks could not judge; to stand inside a sentence.
 pub(crate) fn guard_failed(failures: u64, denied: u64, cause: &str) -> String {
@@ -16,7 +17,7 @@ pub(crate) fn guard_failed(failures: u64, denied: u64, cause: &str) -> String {
 pub(crate) fn guard_told(view: &RunView, guard: &GuardView) -> String {
     let said = guard_failed(u64::from(guard.failures), u64::from(guard.denied), &guard.cause);
     let file = guard_file(view, &guard.file).map_or_else(String::new, |path| format!(", see {path}"));
-    let said = sentence(&said);
+    let said = capitalise(&said);
     format!("{said}, last at {} UTC{file}", moment(guard.last, &TimeZone::UTC))
 }
 

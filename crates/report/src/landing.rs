@@ -1,8 +1,10 @@
-//! Where a run's commits are and how it was sealed: the same words in lines, pages, summary and report.
+//! Where a run's commits are, how it ended and how it was sealed: the same words in lines, pages, summary and report.
 
 use verdone_core::event::{Seal, SealLevel};
 use verdone_core::finish::Finish;
 use verdone_core::id::Oid;
+use verdone_core::sentence::capitalise;
+use verdone_core::verify::Outcome;
 use verdone_core::view::{AttemptView, RunView, StoryView};
 
 use crate::event_lines::files;
@@ -10,7 +12,7 @@ use crate::judgement::argument;
 use crate::style::Tone;
 use crate::summary::awaited;
 use crate::width::clean;
-use crate::words::{because, plural, sentence};
+use crate::words::{because, plural};
 
 /// One landing. The commits are counted where the run made all of them.
 pub(crate) fn landed(view: &RunView, branch: &str, from: &Oid, to: &Oid) -> String {
@@ -60,11 +62,54 @@ pub(crate) fn next_step(view: &RunView) -> Option<String> {
     let lands = finish == Finish::Complete && view.unlanded > 0 && can_land(view);
     let waiting: Vec<&StoryView> = awaited(view).collect();
     Some(match waiting.as_slice() {
-        [] if lands => "verdone land, or verdone report to see the evidence first".to_owned(),
-        [] => finish.next_step().to_owned(),
+        [] if lands => LAND.to_owned(),
+        [] => after_reviews(view).unwrap_or_else(|| finish.next_step().to_owned()),
         [one] => review_step(&argument(&one.id)),
         [_, _, ..] => review_step("STORY"),
     })
+}
+
+const LAND: &str = "verdone land, or verdone report to see the evidence first";
+
+/// What to type once every review is decided. `None`: something else stopped the run, too.
+fn after_reviews(view: &RunView) -> Option<String> {
+    let decided: Vec<&StoryView> = decided(view).collect();
+    let rejected: Vec<&StoryView> = decided.iter().copied().filter(|story| !is_accepted(story)).collect();
+    if decided.is_empty() || view.finish != Some(Finish::Blocked) || view.counts.failed > rejected.len() {
+        return None;
+    }
+    Some(match rejected.as_slice() {
+        [] if view.unlanded > 0 && can_land(view) => LAND.to_owned(),
+        [] if view.open > 0 => "verdone run".to_owned(),
+        [] => "verdone report".to_owned(),
+        [one] => format!("verdone run to try {} again", clean(one.id.as_str())),
+        [_, _, ..] => "verdone run to try the rejected stories again".to_owned(),
+    })
+}
+
+/// How the run ended, and what a person decided since then.
+pub(crate) fn finished(view: &RunView) -> Option<String> {
+    let finish = view.finish?;
+    let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
+    let reason = capitalise(&clean(view.reason.as_deref().unwrap_or_default()));
+    let mut text = format!("{}{code}. {reason}", finish.name());
+    let decision = |story: &StoryView| {
+        let word = if is_accepted(story) { "accepted" } else { "rejected" };
+        format!("{} was {word}", clean(story.id.as_str()))
+    };
+    let decisions: Vec<String> = decided(view).map(decision).collect();
+    if !decisions.is_empty() {
+        text.push_str(&format!("; since then, {}", files(&decisions)));
+    }
+    Some(text)
+}
+
+fn decided(view: &RunView) -> impl Iterator<Item = &StoryView> {
+    view.touched.iter().filter(|story| story.review.as_ref().is_some_and(|review| review.settled_by.is_some()))
+}
+
+fn is_accepted(story: &StoryView) -> bool {
+    story.result.is_some_and(|result| result.outcome == Outcome::Accepted)
 }
 
 fn review_step(story: &str) -> String {
@@ -80,7 +125,7 @@ pub(crate) fn weak_seal(seal: Option<&Seal>) -> Option<String> {
         SealLevel::View => "not fully sealed",
     };
     let container = if seal.container { ", inside a container" } else { "" };
-    let what = sentence(&format!("{level}{container}"));
+    let what = capitalise(&format!("{level}{container}"));
     let what = if seal.missing.is_empty() { what } else { format!("{what}: {}", files(&seal.missing)) };
     Some(format!("{what} (verdone doctor says why)"))
 }

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use verdone_core::event::{Event, Place, Recorded};
+use verdone_core::sentence::capitalise;
 use verdone_core::verify::StoryResult;
 
 use crate::event_lines::{asked, files, kept, passes, script_mark, signal_name};
@@ -10,7 +11,7 @@ use crate::judgement::{committed_as, report_mark, report_words, result_mark};
 use crate::landing::not_landed;
 use crate::style::{Mark, Style};
 use crate::width::clean;
-use crate::words::{because, checks, duration, moment, plural, red, rejected, sentence, wait_cause};
+use crate::words::{because, checks, duration, moment, plural, red, rejected, wait_cause};
 
 /// Never more than one line and never cut: it may be searched.
 pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
@@ -83,7 +84,7 @@ fn said(event: &Event) -> (Mark, String) {
             let from = base.as_ref().map_or_else(String::new, |base| format!(" from {}", clean(base.short())));
             (Mark::Info, format!("Attempt started{from}"))
         }
-        Event::RedChecked { red: found, .. } => (Mark::Info, sentence(red(*found))),
+        Event::RedChecked { red: found, .. } => (Mark::Info, capitalise(red(*found))),
         Event::TurnStarted { .. } => (Mark::Info, "Turn started".to_owned()),
         Event::TurnEnded { outcome, duration_ms, .. } => {
             let (mark, words) = match outcome {
@@ -179,7 +180,7 @@ fn said(event: &Event) -> (Mark, String) {
             (script_mark(*meaning), text)
         }
         Event::GuardFailed { failures, denied, cause, .. } => {
-            (Mark::Warn, sentence(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))
+            (Mark::Warn, capitalise(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))
         }
         Event::IterationSkipped { .. } => (Mark::Info, "Skipped, as the script asked".to_owned()),
         Event::Asked { request } => (Mark::Info, format!("Requested: {}", asked(request))),

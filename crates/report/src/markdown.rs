@@ -10,10 +10,9 @@ use verdone_core::view::{AttemptView, RunView, StoryView};
 use crate::event_lines::{judged, name};
 use crate::guard::guard_told;
 use crate::judgement::{argument, changed_label};
-use crate::landing::{commits, next_step, weak_seal};
+use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::summary::{awaited, cost_per_verified, false_claims, flaky, tally, work};
-use crate::width::clean;
-use crate::words::{checks, duration, given_up, last_words, moment, plural, red, sentence, short_digest, usage};
+use crate::words::{checks, duration, given_up, last_words, moment, plural, red, short_digest, usage};
 use escape::{code, text};
 
 pub(crate) mod escape;
@@ -107,11 +106,7 @@ fn head(view: &RunView, extra: &Extra, now: u64) -> String {
     let used = usage(view.cost_usd, view.tokens).unwrap_or_else(|| "not reported by the agent".to_owned());
     let each = cost_per_verified(view).map_or_else(String::new, |each| format!("; {each}"));
     facts.push(("Cost", format!("{used}{each}")));
-    if let Some(finish) = view.finish {
-        let code = view.exit_code.unwrap_or_else(|| finish.exit_code());
-        let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
-        facts.push(("Finish", text(&format!("{} (exit code {code}). {reason}", finish.name()))));
-    }
+    facts.extend(finished(view).map(|said| ("Finish", text(&said))));
     facts.extend(commits(view).into_iter().map(|(_, said)| ("Commits", text(&said))));
     facts.extend(next_step(view).map(|step| ("Next", text(&step))));
     facts.extend(weak_seal(view.seal.as_ref()).map(|said| ("Seal", text(&said))));

@@ -5,12 +5,13 @@ use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use verdone_core::hook::{FaultTally, SessionTally, Spent, TestTally, ToolTally};
 use verdone_core::id::RunId;
+use verdone_core::sentence::capitalise;
 
 use crate::guard::guard_failed;
 use crate::status::facts;
 use crate::style::{Style, Tone};
 use crate::width::{clean, fit, wrap};
-use crate::words::{duration, moment, plural, sentence, usage};
+use crate::words::{duration, moment, plural, usage};
 
 /// More tools, rules or files than these are counted, not shown.
 const SHOWN: usize = 20;
@@ -69,7 +70,7 @@ pub fn sessions(list: &Sessions, zone: &TimeZone, style: &Style) -> String {
         out.push_str(&format!("and {}\n", plural(list.older, "older session", "older sessions")));
     }
     for found in &list.faults {
-        for row in wrap(&sentence(&fault_line(found, zone)), style.width.max(1), 6, style.unicode) {
+        for row in wrap(&capitalise(&fault_line(found, zone)), style.width.max(1), 6, style.unicode) {
             out.push_str(&style.paint(Tone::Warn, &row));
             out.push('\n');
         }

@@ -5,12 +5,12 @@ use verdone_core::view::RunView;
 
 use crate::event_lines::name;
 use crate::guard::guard_told;
-use crate::landing::{commits, next_step, weak_seal};
+use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::live::waiting;
 use crate::style::{Style, Tone};
 use crate::summary::{false_claims, tally, work};
 use crate::width::{clean, wrap};
-use crate::words::{duration, sentence, usage};
+use crate::words::{duration, usage};
 
 /// `now` is only used for a run that has not ended.
 pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
@@ -37,10 +37,8 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
 }
 
 fn state(view: &RunView, now: Timestamp, active: u64) -> String {
-    if let (Some(finish), Some(_)) = (view.finish, view.ended) {
-        let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
-        let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
-        return format!("finished, {}{code}. {reason}", finish.name());
+    if let (Some(finished), Some(_)) = (finished(view), view.ended) {
+        return format!("finished, {finished}");
     }
     if view.paused {
         return format!("paused, then {}", view.phase.words());

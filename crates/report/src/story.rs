@@ -4,6 +4,7 @@ use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::check::CheckRun;
 use verdone_core::done::JudgeRecord;
 use verdone_core::id::StoryId;
+use verdone_core::sentence::capitalise;
 use verdone_core::verify::{Outcome, ProvenCriterion, Tree, VerifyReport};
 use verdone_core::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 
@@ -16,8 +17,7 @@ use crate::style::{Mark, Style, Tone};
 use crate::summary::{result_of, story_mark};
 use crate::width::{clean, wrap};
 use crate::words::{
-    because, check_mark, compacted, context, duration, ended, facts, last_words, plural, red, rejected, sentence, short_digest,
-    usage,
+    because, check_mark, compacted, context, duration, ended, facts, last_words, plural, red, rejected, short_digest, usage,
 };
 
 /// `None` when the run never touched it.
@@ -80,7 +80,7 @@ impl Page<'_> {
                 let by = review.settled_by.as_ref().map(|by| format!("Accepted by {}, who was shown:", clean(by)));
                 self.put(0, None, Tone::Plain, by.as_deref().unwrap_or("Needs review, because:"));
                 for reason in &review.reasons {
-                    self.put(2, Some(Mark::Warn), Tone::Plain, &sentence(&clean(reason)));
+                    self.put(2, Some(Mark::Warn), Tone::Plain, &capitalise(&clean(reason)));
                 }
             }
             (_, Some(Outcome::Failed)) => {
@@ -89,7 +89,7 @@ impl Page<'_> {
             (_, Some(Outcome::Done | Outcome::NeedsReview | Outcome::Accepted) | None) => {
                 let reason = story.reason.as_deref().unwrap_or_default();
                 if !reason.is_empty() {
-                    self.put(0, None, Tone::Plain, &sentence(&clean(reason)));
+                    self.put(0, None, Tone::Plain, &capitalise(&clean(reason)));
                 }
             }
         }
@@ -116,7 +116,7 @@ impl Page<'_> {
         let took = duration(attempt.duration_ms(now));
         self.put(0, None, Tone::Strong, &format!("Attempt {} (iteration {}, {took})", attempt.attempt, attempt.iteration));
         if let Some(found) = attempt.red {
-            self.put(2, Some(Mark::Info), Tone::Plain, &sentence(red(found)));
+            self.put(2, Some(Mark::Info), Tone::Plain, &capitalise(red(found)));
             self.runs(&attempt.red_runs, 4, |_| Mark::Info);
         }
         for turn in &attempt.turns {
@@ -213,10 +213,10 @@ impl Page<'_> {
     /// The reasons, then the checks on each tree that was needed.
     fn report(&mut self, report: &VerifyReport, indent: usize) {
         for reason in &report.reasons {
-            self.put(indent, Some(reason_mark(reason)), Tone::Plain, &sentence(&clean(&reason.to_string())));
+            self.put(indent, Some(reason_mark(reason)), Tone::Plain, &capitalise(&clean(&reason.to_string())));
         }
         if let Some(label) = changed_label(&report.protected) {
-            self.put(indent, Some(Mark::Info), Tone::Plain, &sentence(&label));
+            self.put(indent, Some(Mark::Info), Tone::Plain, &capitalise(&label));
         }
         let ids = &report.trees;
         for (tree, id) in [

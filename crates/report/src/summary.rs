@@ -6,10 +6,10 @@ use verdone_core::view::{FalseClaims, RunView, StoryView};
 use crate::event_lines::files;
 use crate::guard::guard_told;
 use crate::judgement::{first_of, result_mark, result_words, results};
-use crate::landing::{commits, next_step, weak_seal};
+use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
-use crate::words::{because, cost, duration, plural, sentence, usage};
+use crate::words::{because, cost, duration, plural, usage};
 
 pub fn summary(view: &RunView, style: &Style) -> String {
     let mut out = String::new();
@@ -126,11 +126,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
     rows.extend(view.guard.as_ref().map(|guard| (Tone::Warn, guard_told(view, guard))));
     rows.extend(weak_seal(view.seal.as_ref()).map(|text| (Tone::Warn, text)));
     rows.extend(commits(view));
-    if let Some(finish) = view.finish {
-        let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
-        let reason = sentence(&clean(view.reason.as_deref().unwrap_or_default()));
-        rows.push((Tone::Plain, format!("Finished: {}{code}. {reason}", finish.name())));
-    }
+    rows.extend(finished(view).map(|text| (Tone::Plain, format!("Finished: {text}"))));
     rows.extend(next_step(view).map(|step| (Tone::Strong, format!("Next: {step}"))));
     rows
 }

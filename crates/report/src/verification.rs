@@ -7,6 +7,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use serde_json::Value;
 use verdone_core::check::{CheckOutcome, CheckRun};
+use verdone_core::sentence::capitalise;
 use verdone_core::verify::{CommitRange, Tree, Verified};
 
 use crate::event_lines::{Line, checked_as, tail};
@@ -14,7 +15,7 @@ use crate::judgement::{changed_label, reason_mark, report_mark, report_words, tr
 use crate::landing::weak_seal;
 use crate::style::{Mark, Style};
 use crate::width::clean;
-use crate::words::{check_mark, duration, sentence};
+use crate::words::{check_mark, duration};
 
 pub use github::{github_commands, github_summary};
 pub use junit::junit;
@@ -24,12 +25,12 @@ pub fn verification(found: &Verified, style: &Style) -> String {
     let (report, dot) = (&found.report, style.dot());
     let mut lines = vec![Line::top(report_mark(report), headline(found))];
     for reason in &report.reasons {
-        lines.push(under(reason_mark(reason), sentence(&clean(&reason.to_string()))));
+        lines.push(under(reason_mark(reason), capitalise(&clean(&reason.to_string()))));
     }
     if !found.not_run.is_empty() {
         lines.push(under(Mark::Info, format!("Not run, because an earlier stage failed: {}", names(&found.not_run))));
     }
-    lines.extend(changed_label(&report.protected).map(|label| under(Mark::Info, sentence(&label))));
+    lines.extend(changed_label(&report.protected).map(|label| under(Mark::Info, capitalise(&label))));
     lines.extend(found.range.as_ref().map(|range| Line::top(Mark::Info, compared(range))));
     for tree in Tree::ALL {
         let runs = report.runs_on(tree);
@@ -49,7 +50,7 @@ pub fn verification(found: &Verified, style: &Style) -> String {
         }
     }
     lines.extend(weak_seal(found.seal.as_ref()).map(|text| Line::top(Mark::Warn, text)));
-    lines.extend(found.notes.iter().map(|note| Line::top(Mark::Info, sentence(&clean(note)))));
+    lines.extend(found.notes.iter().map(|note| Line::top(Mark::Info, capitalise(&clean(note)))));
     let rows = lines.iter().flat_map(|line| line.rows(style, Some(style.width)));
     rows.fold(String::new(), |out, row| out + row.trim_end() + "\n")
 }
@@ -77,7 +78,7 @@ pub fn verification_schema() -> Value {
 }
 
 fn headline(found: &Verified) -> String {
-    let words = sentence(&report_words(&found.report));
+    let words = capitalise(&report_words(&found.report));
     found.report.story.as_ref().map_or(words.clone(), |story| format!("{}: {words}", clean(story.as_str())))
 }
 

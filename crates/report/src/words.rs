@@ -212,16 +212,6 @@ pub(crate) fn short_digest(digest: &str) -> String {
     clean(digest).chars().take(19).collect()
 }
 
-/// The first letter large: for texts that may also stand inside a sentence.
-pub(crate) fn sentence(text: &str) -> String {
-    // A file's name is spelled as it is.
-    if text.split_whitespace().next().is_some_and(|word| word.contains(['.', '/', '_'])) {
-        return text.to_owned();
-    }
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -120,7 +120,7 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let about = ask.about.map(|(plan, story)| (plan.to_owned(), story.clone())).or_else(|| at_work(held_by.as_ref()?));
     let plan = open_plan(ask, about.as_ref().map(|(plan, _)| plan.as_path()));
     let story = plan.as_ref().ok().and_then(|plan| match (ask.story, &about) {
-        (Some(story), _) | (None, Some((_, story))) => plan.plan().story(story),
+        (Some(story), _) | (None, Some((_, story))) => plan.plan().story_meant(story),
         (None, None) => current(plan.plan()),
     });
     let story = story.cloned();

@@ -4,17 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use verdone_core::config::template;
-use verdone_core::detect::{Detection, FOLDERS, Listing, Proposal, TEXTS, detect};
+use verdone_core::detect::{Detection, FOLDERS, Listing, Proposal, TEXTS, detect, is_python_test};
 use verdone_core::lifecycle::TEMPLATES;
+use verdone_core::redact::Redactor;
 
+use crate::process::{self, EnvPlan, Exit, Spawn, Stdin};
 use crate::project::{FRESHER, HOME};
+use crate::signal::Signals;
 
 /// Names read from one folder: enough for any project that people look at.
 const MOST_NAMES: usize = 4096;
 /// Bytes read from one file.
 const MOST_BYTES: u64 = 1024 * 1024;
+/// Python tests that are read to see what runs them.
+const MOST_TESTS: usize = 50;
+/// Files that may configure pytest.
+const PYTHON_SETTINGS: [&str; 3] = ["pyproject.toml", "setup.cfg", "tox.ini"];
+/// Long enough for an interpreter to start.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,8 +62,45 @@ pub fn look(root: &Path) -> Result<Detection, InitError> {
         let _ = add_names(root, &home, &mut names);
     }
     let read = |name: &&str| Some(((*name).to_owned(), read_text(&root.join(name))?));
-    let texts: BTreeMap<String, String> = TEXTS.iter().filter(|name| names.contains(**name)).filter_map(read).collect();
-    Ok(detect(&Listing { names, texts }))
+    let mut texts: BTreeMap<String, String> = TEXTS.iter().filter(|name| names.contains(**name)).filter_map(read).collect();
+    let python = ["python3", "python"].into_iter().find(|program| exists(program, root));
+    let pytest = find_pytest(root, &names, python);
+    if pytest.is_none() {
+        let python_tests = names.iter().map(String::as_str).filter(|name| is_python_test(name)).take(MOST_TESTS);
+        texts.extend(python_tests.filter_map(|name| read(&name)));
+    }
+    Ok(detect(&Listing { names, texts, python, pytest }))
+}
+
+fn exists(program: &str, root: &Path) -> bool {
+    process::program_exists(program, std::env::var_os("PATH").as_deref(), root)
+}
+
+/// The command that starts pytest; nothing where it is not installed, or nothing here is Python.
+fn find_pytest(root: &Path, names: &BTreeSet<String>, python: Option<&str>) -> Option<String> {
+    if exists("pytest", root) {
+        return Some("pytest".to_owned());
+    }
+    let is_python = |name: &String| name.ends_with(".py") || name.contains("pytest") || PYTHON_SETTINGS.contains(&name.as_str());
+    let python = python.filter(|_| names.iter().any(is_python))?;
+    // Nothing of the project is imported: its folder is taken off the path first.
+    let look = "import sys; sys.path.pop(0); import importlib.util; sys.exit(importlib.util.find_spec('pytest') is None)";
+    let redactor = Redactor::default();
+    let spawn = Spawn {
+        inside: None,
+        argv: [python, "-c", look].map(Into::into).to_vec(),
+        cwd: root.to_owned(),
+        env: EnvPlan::default(),
+        stdin: Stdin::Null,
+        wall: Some(PATIENCE),
+        idle: None,
+        grace: Duration::from_secs(1),
+        cap: 4096,
+        keep: None,
+        redactor: &redactor,
+    };
+    let ended = process::run(&spawn, &Signals::none(), &mut |_| {}).ok()?;
+    (ended.exit == Exit::Code(0)).then(|| format!("{python} -m pytest"))
 }
 
 /// Refuses early, before any question is asked.

@@ -19,6 +19,9 @@ use crate::words::{listed, plural};
 /// Less room than this on the disk, and a run would fail at a bad moment.
 const ROOM: u64 = 200 * 1024 * 1024;
 
+/// What to type in a repository without a commit.
+pub const FIRST_COMMIT: &str = "git add -A && git commit -m \"first commit\"";
+
 /// Ordered: the worst counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
@@ -76,8 +79,16 @@ pub fn repository(
     findings
 }
 
+/// There is nothing yet that a run could start from.
+pub fn no_commit() -> Finding {
+    Finding::bad("checkout", "the repository has no commit yet", [FIRST_COMMIT])
+}
+
 /// A run starts from a commit: what is not committed is not part of it.
 fn checkout(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Finding {
+    if status.head.is_none() {
+        return no_commit();
+    }
     let files = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Ignored));
     let names: Vec<String> = files.filter(|entry| !ours(entry.path.as_path())).map(|entry| entry.path.to_string()).collect();
     if names.is_empty() {

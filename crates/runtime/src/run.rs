@@ -148,17 +148,18 @@ pub struct Ready {
 
 impl Ready {
     /// Reads everything that a run needs and looks at nothing else yet.
-    pub fn read(request: RunRequest) -> Result<Self, RunError> {
+    pub fn read(mut request: RunRequest) -> Result<Self, RunError> {
         let git = Git::open(&request.project.root)?;
         let plan = PlanFile::open(plan_file::find(&request.plan)?)?;
         let gates = site::gates(&request.config);
         let frozen = freeze(plan.plan(), &request.config, &request.project.root);
-        if let Some(only) = &request.only
-            && plan.plan().story(only).is_none()
-        {
-            let known: Vec<&str> = plan.plan().stories.iter().map(|story| story.id.as_str()).take(20).collect();
-            let message = format!("{} has no story {:?}", site::shown(plan.path(), &request.project.start), only.as_str());
-            return Err(RunError::Refused(Finding::bad("story", message, [&format!("its stories: {}", known.join(", "))])));
+        if let Some(only) = &mut request.only {
+            let Some(meant) = plan.plan().story_meant(only) else {
+                let known: Vec<&str> = plan.plan().stories.iter().map(|story| story.id.as_str()).take(20).collect();
+                let message = format!("{} has no story {:?}", site::shown(plan.path(), &request.project.start), only.as_str());
+                return Err(RunError::Refused(Finding::bad("story", message, [&format!("its stories: {}", known.join(", "))])));
+            };
+            only.clone_from(&meant.id);
         }
         let template =
             read_template(&request.project.root, "building", prompt::BUILDING).map_err(io_error("reading the template"))?;

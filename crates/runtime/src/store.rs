@@ -119,10 +119,14 @@ impl Store {
         StoredRun { dir: self.dir(&id), id }
     }
 
-    /// The run that was started last and is no loop of a session: those have an end only when the session says so.
-    pub fn latest_run(&self) -> Result<Option<StoredRun>, JournalError> {
+    /// Runs that are no loop of a session, the latest first: loops have an end only when the session says so.
+    pub fn runs(&self) -> Result<impl Iterator<Item = StoredRun>, JournalError> {
         let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
-        Ok(ids.into_iter().rev().map(|id| self.run(id)).find(|stored| !stored.is_loop()))
+        Ok(ids.into_iter().rev().map(|id| self.run(id)).filter(|stored| !stored.is_loop()))
+    }
+
+    pub fn latest_run(&self) -> Result<Option<StoredRun>, JournalError> {
+        Ok(self.runs()?.next())
     }
 
     /// The run or loop that was started last.

@@ -1,4 +1,4 @@
-//! Takes back the last story commit of the latest run: off the run's branch where it is not landed, else by a commit that reverts it.
+//! Takes back the last story commit of the latest run that has one: off the run's branch where it is not landed, else by a commit that reverts it.
 
 use std::path::Path;
 
@@ -24,6 +24,8 @@ pub enum UndoError {
     MovedOn { branch: String, story: StoryId },
     #[error("{story} cannot be reverted on top of what came later: {} would conflict", paths.join(", "))]
     Conflict { story: StoryId, paths: Vec<String> },
+    #[error("cannot undo {story}: {reason}")]
+    Refused { story: StoryId, reason: String, hint: Option<String> },
     #[error(transparent)]
     Land(#[from] LandError),
     #[error(transparent)]
@@ -63,17 +65,7 @@ struct Last {
 
 pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let _lock = RunLock::take(git.git_dir())?;
-    let store = Store::of(root);
-    let stored = store.latest_run()?.ok_or(UndoError::Nothing)?;
-    if stored.last_state()?.open_attempt().is_some() {
-        return Err(UndoError::Unfinished { run: stored.id });
-    }
-    let beginning = stored.beginning()?;
-    let mut journal = Journal::reopen(&stored.dir)?;
-    if let Some(tip) = stored.branches()?.map(|(branch, _)| git.branch_tip(&branch)).transpose()?.flatten() {
-        journal.append(cut_off_before_branch_moved(git, &stored, &tip)?, Timestamp::now())?;
-    }
-    let last = stored.find_from_end(|events| last_commit(&stored.id, &beginning, events))?.ok_or(UndoError::Nothing)?;
+    let (last, mut journal) = find_last(git, &Store::of(root))?;
     let target = Target::find(git, last.target.as_deref())?.ok_or(UndoError::Nothing)?;
     let reverted_by = if git.is_part_of(&last.commit, &target.tip)? {
         let commit = revert(git, root, &last, &target)?;
@@ -88,6 +80,24 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     let event = Event::Undone { what: what.clone(), story: Some(last.story.clone()), tip };
     journal.append(vec![event], Timestamp::now())?;
     Ok(Undone { what, story: last.story, commit: last.commit, reverted_by })
+}
+
+/// A run that committed nothing, or whose stories are all undone, does not hide the one before it.
+fn find_last(git: &Git, store: &Store) -> Result<(Last, Journal), UndoError> {
+    for stored in store.runs()? {
+        if stored.last_state()?.open_attempt().is_some() {
+            return Err(UndoError::Unfinished { run: stored.id });
+        }
+        let beginning = stored.beginning()?;
+        let mut journal = Journal::reopen(&stored.dir)?;
+        if let Some(tip) = stored.branches()?.map(|(branch, _)| git.branch_tip(&branch)).transpose()?.flatten() {
+            journal.append(cut_off_before_branch_moved(git, &stored, &tip)?, Timestamp::now())?;
+        }
+        if let Some(last) = stored.find_from_end(|events| last_commit(&stored.id, &beginning, events))? {
+            return Ok((last, journal));
+        }
+    }
+    Err(UndoError::Nothing)
 }
 
 /// Of several undos in a row, each takes one more commit back.
@@ -150,8 +160,11 @@ fn revert(git: &Git, root: &Path, last: &Last, target: &Target) -> Result<Oid, U
     };
     let message = format!("revert: {}\n\nThis reverts commit {}.\n", last.story, last.commit);
     let commit = git.commit_tree(&tree, Some(&target.tip), &message, COMMIT_TIME)?;
-    land_tip(git, target.name.as_deref(), &commit)?;
-    Ok(commit)
+    match land_tip(git, target.name.as_deref(), &commit) {
+        Ok(_) => Ok(commit),
+        Err(LandError::Refused { reason, hint }) => Err(UndoError::Refused { story: last.story.clone(), reason, hint }),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A plan that story commits mark is reverted with them: the file in the checkout is left alone, whatever branch it is of.

@@ -66,8 +66,9 @@ pub struct RangeAsk {
 
 /// Verifies the checkout. Whatever is known of the same files already is not run again.
 pub fn verify(ask: &Ask, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
-    let scene = Scene::of_checkout(ask)?;
+    let mut scene = Scene::of_checkout(ask)?;
     let kept = scene.kept(ask.use_cache);
+    scene.notes.extend(scene.uncommitted()?);
     scene.verify(kept, signals, reporter)
 }
 
@@ -164,6 +165,20 @@ impl Scene {
         Ok(Self { project, git, asked, subject, notes })
     }
 
+    /// Says if the plan or the settings, which decide what is verified, are not as they were committed.
+    fn uncommitted(&self) -> Result<Option<String>, VerifyError> {
+        let Self { project, git, asked, subject, .. } = self;
+        let Some(base) = &subject.base else { return Ok(None) };
+        let plan = asked.plan_files.first().filter(|_| asked.story.is_some());
+        let read: PathSet = plan.into_iter().chain([&project.config_path]).filter_map(|file| git.repo_path(file)).collect();
+        let changed = git.changed_paths(Some(base), &subject.attempt)?;
+        let names: Vec<String> =
+            changed.iter().filter(|change| read.contains(&change.path)).map(|change| change.path.to_string()).collect();
+        let verb = if names.len() == 1 { "has" } else { "have" };
+        let note = format!("{} {verb} uncommitted changes; they are used as they are", names.join(" and "));
+        Ok(Some(note).filter(|_| !names.is_empty()))
+    }
+
     fn of_range(ask: &RangeAsk) -> Result<Self, VerifyError> {
         let start = Project::find(&ask.root, &find_git_top(&ask.root)?)?;
         let git = Git::open(&start.git_top)?;
@@ -181,7 +196,7 @@ impl Scene {
                     Ok(Read::Found(mut asked)) => {
                         asked.at_most = Some(Proof::AgentTested);
                         notes.push(format!(
-                            "{} does not have this story; it comes with the work, so it is agent-tested at best",
+                            "this story is not in {}; it comes with the work, so it is agent-tested at best",
                             range.asked
                         ));
                         (*asked, Some(there))

@@ -42,7 +42,7 @@ pub(crate) struct ResumeArgs {}
 Example:
   verdone skip US-003")]
 pub(crate) struct SkipArgs {
-    /// The story's id, as its plan spells it.
+    /// The story's id.
     #[arg(value_name = "STORY")]
     pub story: String,
 }
@@ -53,7 +53,7 @@ pub(crate) struct SkipArgs {
 Example:
   verdone retry US-003")]
 pub(crate) struct RetryArgs {
-    /// The story's id, as its plan spells it.
+    /// The story's id.
     #[arg(value_name = "STORY")]
     pub story: String,
 }

@@ -29,12 +29,14 @@ pub(super) fn resume(args: &ResumeArgs, context: &Context) -> Outcome {
 
 pub(super) fn skip(args: &SkipArgs, context: &Context) -> Outcome {
     let story = known(&args.story, context)?;
-    post(&Request::Skip { story }, &format!("No further attempt at {} in this run.", args.story), context)
+    let answer = format!("No further attempt at {story} in this run.");
+    post(&Request::Skip { story }, &answer, context)
 }
 
 pub(super) fn retry(args: &RetryArgs, context: &Context) -> Outcome {
     let story = known(&args.story, context)?;
-    post(&Request::Retry { story }, &format!("{} gets new attempts in this run.", args.story), context)
+    let answer = format!("{story} gets new attempts in this run.");
+    post(&Request::Retry { story }, &answer, context)
 }
 
 pub(super) fn note(args: &NoteArgs, context: &Context) -> Outcome {
@@ -61,9 +63,8 @@ fn known(id: &str, context: &Context) -> Result<StoryId, CliError> {
     let stored = under_way(context)?;
     let plan = context.project()?.root.join(brief_view(&stored)?.plan);
     let plan = PlanFile::open(PlanLocation::of(plan))?;
-    let story = StoryId::from(id);
-    if plan.plan().story(&story).is_some() {
-        return Ok(story);
+    if let Some(story) = plan.plan().story_meant(&StoryId::from(id)) {
+        return Ok(story.id.clone());
     }
     let ids: Vec<&str> = plan.plan().open().map(|story| story.id.as_str()).take(20).collect();
     Err(CliError::usage(format!("the plan has no story {id:?}")).hint(format!("open stories: {}", ids.join(", "))))

@@ -5,7 +5,7 @@ use verdone_core::verify::{Proof, UnknownProof};
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::project::Project;
-use verdone_runtime::run::land::{LandRequest, Landed, land, waiting};
+use verdone_runtime::run::land::{LandRequest, Landable, Landed, Waiting, land, preview};
 use verdone_runtime::signal::Signals;
 
 use super::reporter::reporter;
@@ -16,11 +16,11 @@ use crate::terminal::{print, print_json, printable_line};
 
 pub(super) fn run(args: &LandArgs, context: &Context) -> Outcome {
     let project = context.project()?;
-    if args.dry_run {
-        return dry_run(&project, args);
-    }
     let proof = args.proof.as_deref().map(str::parse).transpose();
     let proof: Option<Proof> = proof.map_err(|error: UnknownProof| CliError::usage(format!("--proof: {error}")))?;
+    if args.dry_run {
+        return dry_run(&project, args, proof, context);
+    }
     let landed = bring(&project, args.branch.as_deref(), proof, args.json, context)?;
     if args.json {
         print_json(&json(&landed))?;
@@ -59,15 +59,19 @@ impl Reporter for Silent {
     fn report(&mut self, _: Update<'_>) {}
 }
 
-fn dry_run(project: &Project, args: &LandArgs) -> Outcome {
-    let all = waiting(project)?;
-    let found = all.iter().filter(|waiting| args.branch.as_ref().is_none_or(|branch| waiting.branch == *branch));
+fn dry_run(project: &Project, args: &LandArgs, proof: Option<Proof>, context: &Context) -> Outcome {
+    let settings = context.settings(project, &Flags::default())?;
+    let config = &settings.resolved.config;
+    let found = preview(&LandRequest { project, config, branch: args.branch.as_deref(), proof })?;
     if args.json {
         let list: Vec<_> = found
-            .map(|waiting| {
+            .iter()
+            .map(|(waiting, landable)| {
                 serde_json::json!({
                     "branch": waiting.branch,
                     "commits": waiting.commits,
+                    "landable": landable.count,
+                    "held_back": landable.held_back.as_ref().map(|held| &held.reason),
                     "target": waiting.target,
                     "fast_forward": waiting.behind == 0,
                 })
@@ -76,8 +80,19 @@ fn dry_run(project: &Project, args: &LandArgs) -> Outcome {
         print_json(&serde_json::json!(list))?;
         return Ok(0);
     }
-    let lines: Vec<String> = found.map(|waiting| printable_line(&waiting.sentence()) + "\n").collect();
-    print(&if lines.is_empty() { "Nothing to land.\n".to_owned() } else { lines.concat() })?;
+    let line = |(waiting, landable): &(Waiting, Landable)| {
+        let stays = landable.held_back.as_ref().map_or_else(String::new, |held| {
+            let count = match landable.count {
+                0 => "none of them can land".to_owned(),
+                1 => "only 1 of them lands".to_owned(),
+                count => format!("only {count} of them land"),
+            };
+            format!("; {count}: {}", held.reason)
+        });
+        printable_line(&format!("{}{stays}", waiting.sentence())) + "\n"
+    };
+    let lines: String = found.iter().map(line).collect();
+    print(if lines.is_empty() { "Nothing to land.\n" } else { &lines })?;
     Ok(0)
 }
 

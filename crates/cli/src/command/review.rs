@@ -22,7 +22,8 @@ pub(super) fn list(args: &ReviewArgs, context: &Context) -> Outcome {
     let mut reviews = review::pending(&Store::of(&project.root))?;
     if let Some(story) = &args.story {
         let known: Vec<String> = reviews.iter().map(|review| review.place.story.to_string()).collect();
-        reviews.retain(|review| review.place.story.as_str() == story);
+        let meant = StoryId::from(story.as_str()).meant_among(reviews.iter().map(|review| &review.place.story)).cloned();
+        reviews.retain(|review| Some(&review.place.story) == meant.as_ref());
         if reviews.is_empty() {
             let error = CliError::usage(format!("{story} does not need a review"));
             let hint = match known.as_slice() {

@@ -26,7 +26,8 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Outcome {
 fn story(id: &str, json: bool, context: &Context) -> Outcome {
     let (project, stored) = latest(context)?;
     let view = view(&stored)?;
-    let story = view.story(&StoryId::from(id)).ok_or_else(|| unknown(id, &view))?;
+    let meant = StoryId::from(id).meant_among(view.touched.iter().map(|story| &story.id)).cloned();
+    let story = meant.and_then(|id| view.story(&id)).ok_or_else(|| unknown(id, &view))?;
     let sessions = of_story(&stored, story)?;
     if json {
         let mut value = serde_json::json!(story);

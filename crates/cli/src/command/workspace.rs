@@ -8,6 +8,7 @@ use std::process::ExitStatus;
 use verdone_report::plural;
 use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::Git;
+use verdone_runtime::preflight::FIRST_COMMIT;
 use verdone_runtime::process::run_attached;
 use verdone_runtime::workspace::{CheckNeeds, Start, StateError, StateFolder, Stored, WorkspaceRequest, Workspaces};
 
@@ -94,7 +95,7 @@ fn shell(args: &WorkspaceShellArgs, context: &Context) -> Outcome {
     let settings = context.settings(&project, &Flags::default())?;
     let git = Git::open(&project.root)?;
     let Some(head) = git.status()?.head else {
-        return Err(CliError::usage("the repository has no commit yet").hint("git commit --allow-empty -m start"));
+        return Err(CliError::usage("the repository has no commit yet").hint(FIRST_COMMIT));
     };
     let name = format!("shell-{}", std::process::id());
     // Nothing is kept of it, so it has no folder among the runs.

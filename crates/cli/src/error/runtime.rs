@@ -13,7 +13,7 @@ use verdone_runtime::client_settings::SettingsFileError;
 use verdone_runtime::git::{CommitError, GitError};
 use verdone_runtime::plan_file::{FindError, PlanFileError};
 use verdone_runtime::planning::PlanningError;
-use verdone_runtime::preflight::Finding;
+use verdone_runtime::preflight::{FIRST_COMMIT, Finding};
 use verdone_runtime::prune::PruneError;
 use verdone_runtime::recover::RecoverError;
 use verdone_runtime::run::land::LandError;
@@ -301,6 +301,7 @@ impl From<UndoError> for CliError {
                 Self::new(Kind::Human, error.to_string()).hint(format!("git log {branch} shows what came later"))
             }
             UndoError::Conflict { .. } => Self::new(Kind::Human, error.to_string()).hint("revert it by hand: git revert COMMIT"),
+            UndoError::Refused { ref hint, .. } => hint.iter().fold(Self::new(Kind::Human, error.to_string()), Self::hint),
             UndoError::Commit(CommitError::Refused { .. }) => Self::new(Kind::Human, error.to_string()),
         }
     }
@@ -348,7 +349,7 @@ impl From<PlanningError> for CliError {
         match error {
             PlanningError::Git(error) => error.into(),
             PlanningError::Workspace(error) => error.into(),
-            PlanningError::NoCommit => Self::usage(error.to_string()).hint("make one: git commit --allow-empty -m start"),
+            PlanningError::NoCommit => Self::usage(error.to_string()).hint(FIRST_COMMIT),
             PlanningError::Approval(error) => error.into(),
             PlanningError::Prompt(error) => error.into(),
             PlanningError::Exists(_) => Self::usage(error.to_string()).hint("choose another file with --output"),

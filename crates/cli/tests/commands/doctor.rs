@@ -1,6 +1,7 @@
 //! `verdone doctor`: every finding, also where one fault hides others.
 
 use serde_json::Value;
+use verdone_testkit::Sandbox;
 
 use crate::stage::{project, repository, transcript, verdone};
 
@@ -31,6 +32,17 @@ fn a_fault_that_hides_others_is_a_finding_among_what_can_be_seen() {
         assert_eq!(output.stderr, "");
     }
     crate::stage::compare("doctor-faults", &sandbox, &outputs);
+}
+
+#[test]
+fn a_repository_without_a_commit_is_bad_and_the_hint_makes_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("PLAN.md", "- [ ] US-001: One\n  - Verification: `test -f a`\n");
+    sandbox.git(["init", "--quiet"]);
+    let output = verdone(&sandbox, &["doctor"]);
+    output.assert_code(2);
+    let told = "bad      checkout   the repository has no commit yet\n                    hint: git add -A && git commit -m \"first commit\"\n";
+    assert!(output.stdout.contains(told), "{}", output.stdout);
 }
 
 #[test]

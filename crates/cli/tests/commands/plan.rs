@@ -7,7 +7,7 @@ fn a_plan_is_shown_and_looked_over() {
     let sandbox = project();
     transcript("plan-show", &sandbox, &[&["plan", "show"]]);
     transcript("plan-show-json", &sandbox, &[&["plan", "show", "--json"]]);
-    sandbox.write("loose.md", "- [ ] US-001: One\n  - Scope: `../shared`\n  - Verification: it looks good\n- [x] US-002: Two\n  - Scope: src/, docs/*.md\n");
+    sandbox.write("loose.md", "- [ ] US-001: One\n  - Scope: `../shared`\n  - Verification: it looks good\n- [x] US-002: Two\n  - Scope: src/, docs/*.md\n  - Verificaton: `test -f two`\n");
     transcript(
         "plan-lint",
         &sandbox,

@@ -84,11 +84,14 @@ fn uncommitted_work_is_compared_with_the_last_commit() {
     assert_eq!(trees, ["base", "attempt"], "nothing protected was changed: {report}");
     let page = verify(&sandbox, &["US-1"], 0).stdout;
     assert!(page.starts_with("✓ US-1: Done, verified\n"), "{page}");
+    assert!(page.contains("· PLAN.md has uncommitted changes; they are used as they are\n"), "{page}");
+    assert!(!verify(&sandbox, &[], 0).stdout.contains("PLAN.md"), "no story is asked about");
     // Once it is committed, nothing is left to compare, and the check proves nothing more.
     sandbox.git(["add", "--all"]);
     sandbox.git(["commit", "--quiet", "--message", "work"]);
     let report: Value = serde_json::from_str(&verify(&sandbox, &["US-1", "--json"], 0).stdout).unwrap();
     assert_eq!((&report["proof"], report["trees"].get("base")), (&"untested".into(), None), "{report}");
+    assert_eq!(report.get("notes"), None, "{report}");
 }
 
 #[test]

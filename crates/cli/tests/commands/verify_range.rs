@@ -166,6 +166,14 @@ fn a_fresh_clone_is_enough_and_a_shallow_one_if_both_commits_are_there() {
 fn wrong_names_and_missing_settings_are_told_apart() {
     let sandbox = pull_request();
     assert!(verify(&sandbox, &["no-such-branch"], 2).stderr.contains("\"no-such-branch\" is not a commit in this clone"));
+    for (name, fetched) in
+        [("no-such/branch", Some("no-such/branch")), ("origin/gone", Some("gone")), ("main~50", None), ("f~5", None)]
+    {
+        let told = verify(&sandbox, &[name], 2).stderr;
+        let hint =
+            fetched.map_or("hint: git log --oneline --all".to_owned(), |fetched| format!("hint: git fetch origin {fetched}\n"));
+        assert!(told.contains(&hint), "{name}: {told}");
+    }
     let option = verdone(&sandbox, &["verify", "--base=--upload-pack=x"]);
     option.assert_code(2);
     assert!(option.stderr.contains("is not a commit"), "{}", option.stderr);

@@ -194,7 +194,7 @@ fn a_repository_without_a_commit_is_refused_with_the_way_out() {
     let world = World::folder(HONEST, &Settings::default());
     world.sandbox.write("PLAN.md", ONE);
     world.git(&["init", "--quiet"]);
-    assert_refused(&world, &[], &["the repository has no commit yet", "git commit --allow-empty -m start"]);
+    assert_refused(&world, &[], &["the repository has no commit yet", "git add -A && git commit -m \"first commit\""]);
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "start"]);
     world.run(0);
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "start"]);

@@ -106,7 +106,9 @@ fn a_dry_run_lists_what_would_land_and_changes_nothing() {
     let output = world.verdone(&["land", "--dry-run"]);
     output.assert_code(0);
     assert_eq!(output.stdout, format!("2 commits on branch {branch} to land on main\n"));
-    let expected = serde_json::json!([{ "branch": branch, "commits": 2, "target": "main", "fast_forward": true }]);
+    let expected = serde_json::json!([{
+        "branch": branch, "commits": 2, "landable": 2, "held_back": null, "target": "main", "fast_forward": true,
+    }]);
     assert_eq!(dry_run(&world), expected);
     before.assert_untouched(&world.sandbox);
     assert_eq!(world.subjects(), ["initial"]);
@@ -183,7 +185,7 @@ fn files_that_are_not_in_the_way_survive() {
 fn a_file_in_the_way_is_named_and_nothing_changes() {
     let (world, _) = waiting(ONE);
     world.sandbox.write("a", "the user's own\n");
-    assert_refused(&world, 4, &["cannot land: untracked files would be overwritten: a", "move these files, then land again"]);
+    assert_refused(&world, 4, &["cannot land: untracked files would be overwritten: a", "move these files first"]);
     world.git(&["add", "a"]);
     assert_refused(&world, 4, &["uncommitted changes would be overwritten: a"]);
     world.git(&["rm", "--quiet", "--force", "a"]);

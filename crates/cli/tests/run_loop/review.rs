@@ -66,7 +66,8 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
     world.run(4);
     let listed = ok(&world, &["review"]).stdout;
     assert!(listed.contains("US-001: Write a") && listed.contains("verdone accept US-001"), "{listed}");
-    assert!(ok(&world, &["review", "US-001"]).stdout.contains("+bad"), "the diff");
+    assert!(ok(&world, &["review", "us-001"]).stdout.contains("+bad"), "the diff");
+    assert!(ok(&world, &["show", "us-002"]).stdout.contains("US-002"));
     let json: serde_json::Value = serde_json::from_str(&ok(&world, &["review", "--json"]).stdout).unwrap();
     assert_eq!((&json[0]["story"], &json[0]["stacked"]), (&"US-001".into(), &false.into()));
     refused(&world, &["accept", "US-002"], 2, "does not need a review");
@@ -77,9 +78,11 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
         assert!(said.contains(&format!("an agent may not {command} a story")), "{variable}: {said}");
     }
     let before = Checkout::look(&world.sandbox);
-    let output = ok(&world, &["accept", "US-001"]);
+    let output = ok(&world, &["accept", "us-001"]);
     assert!(output.stdout.contains("Accepted US-001"), "{}", output.transcript());
     before.assert_untouched(&world.sandbox);
+    let status = ok(&world, &["status"]).stdout;
+    assert!(status.contains("US-001 was accepted") && status.contains("Next     verdone land"), "{status}");
     assert_eq!(on_branch(&world), ["feat(US-001): Write a", "feat(US-002): Write b", "initial"]);
     let accepted = world.last("accepted");
     assert!(text(&accepted["by"]).contains('<'), "{accepted}");
@@ -154,6 +157,7 @@ fn stacked_work_lands_only_after_it_was_accepted() {
     assert_eq!(on_branch(&world), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"], "later stories build on it");
     assert_eq!(world.subjects(), ["initial"]);
     refused(&world, &["land"], 4, "US-001 needs a review first");
+    refused(&world, &["land", "--dry-run"], 4, "US-001 needs a review first");
     ok(&world, &["accept", "US-001"]);
     ok(&world, &["land"]);
     assert_eq!(world.subjects(), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"]);
@@ -164,7 +168,7 @@ fn stacked_work_lands_only_after_it_was_accepted() {
 fn stacked_work_that_is_rejected_leaves_the_later_stories() {
     let world = world(WEAK, "land = \"ask\"", "");
     world.run(4);
-    let output = ok(&world, &["reject", "US-001"]);
+    let output = ok(&world, &["reject", "us-001"]);
     assert!(output.stdout.contains("1 later commit was verified again without it"), "{}", output.stdout);
     assert_eq!(on_branch(&world), ["feat(US-002): Write b", "initial"]);
     ok(&world, &["land"]);
@@ -207,16 +211,21 @@ fn landing_stops_before_the_first_weaker_story() {
     world.sandbox.repo();
     world.run(0);
     refused(&world, &["land", "--proof", "certain"], 2, "unknown proof");
+    refused(&world, &["land", "--dry-run", "--proof", "certain"], 2, "unknown proof");
+    refused(&world, &["land", "--dry-run", "no/such"], 2, "no run worked on branch no/such");
     // What a message says about the proof is no evidence of it.
     let first = format!("{}^", branch_of(&world));
     let note = world.git(&["notes", "--ref=verdone", "show", &first]);
     world.git(&["notes", "--ref=verdone", "remove", &first]);
     refused(&world, &["land", "--proof", "agent-tested"], 4, "US-001 has no readable evidence");
     world.git(&["notes", "--ref=verdone", "add", "-m", &note, &first]);
+    let said = ok(&world, &["land", "--dry-run", "--proof", "agent-tested"]).stdout;
+    assert!(said.starts_with("2 commits on ") && said.contains("only 1 of them lands: US-002 is untested"), "{said}");
     let output = ok(&world, &["land", "--proof", "agent-tested"]);
     assert!(output.stdout.contains("1 commit stays"), "{}", output.stdout);
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
     refused(&world, &["land", "--proof", "agent-tested"], 4, "US-002 is untested");
+    refused(&world, &["land", "--proof", "agent-tested", "--dry-run"], 4, "US-002 is untested");
     ok(&world, &["land"]);
     assert_eq!(world.subjects(), ["feat(US-002): Write b", "feat(US-001): Write a", "initial"]);
 }

@@ -115,6 +115,16 @@ fn without_a_committed_story_there_is_nothing_to_undo() {
 }
 
 #[test]
+fn a_run_that_did_nothing_does_not_hide_the_one_before_it() {
+    let world = World::new(ONE, HONEST);
+    world.run(0);
+    world.run(0);
+    assert!(world.all("committed").is_empty());
+    undo(&world, "US-001 (reverted by ");
+    assert_refused(&world, 2, "there is nothing to undo");
+}
+
+#[test]
 fn what_later_work_needs_is_not_reverted() {
     let world = World::new(ONE, HONEST);
     world.run(0);
@@ -127,7 +137,8 @@ fn a_file_in_the_way_of_a_revert_is_named() {
     let world = World::new(ONE, HONEST);
     world.run(0);
     world.sandbox.write("a", "being edited\n");
-    assert_refused(&world, 4, "uncommitted changes would be overwritten: a");
+    assert_refused(&world, 4, "cannot undo US-001: uncommitted changes would be overwritten: a");
+    assert!(!world.verdone(&["undo"]).stderr.contains("land"));
     assert_eq!(world.sandbox.read("a"), "being edited\n");
 }
 

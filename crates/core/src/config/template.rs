@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::shape::{Field, Shape};
 use crate::check::CommandSpec;
 use crate::detect::Proposal;
+use crate::sentence::capitalise;
 
 const HEAD: &str = "\
 # Verdone's settings. Every key is here with its default, as a comment: remove the \"#\" to change it.
@@ -122,7 +123,7 @@ fn is_value(shape: &Shape) -> bool {
 fn meaning(field: &Field) -> String {
     match &field.shape {
         Shape::Choice(choices) if choices.iter().all(|choice| choice.meaning.is_empty()) => {
-            format!("{} {}.", field.meaning, capital(&field.shape.words()))
+            format!("{} {}.", field.meaning, capitalise(&field.shape.words()))
         }
         Shape::Choice(_)
         | Shape::Table(_)
@@ -194,11 +195,6 @@ fn comment(text: &str, out: &mut String) {
     }
     out.push_str(&line);
     out.push('\n');
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]

@@ -25,8 +25,13 @@ pub(super) fn python(listing: &Listing, found: &mut Found) {
     });
     if has_section(listing.text("tox.ini"), "tox") || has_section(pyproject, "tool.tox") {
         found.propose("test", "tox", Correctness, &format!("{runner}tox"), "Found a tox configuration.");
-    } else if let Some(because) = pytest_sign(listing) {
-        found.propose("test", "pytest", Correctness, &format!("{runner}pytest"), because);
+    } else if let Some(because) = pytest_settings(listing).or_else(|| python_test(listing)) {
+        match (&listing.pytest, unittest(listing)) {
+            _ if !runner.is_empty() => found.propose("test", "pytest", Correctness, &format!("{runner}pytest"), because),
+            (Some(pytest), _) => found.propose("test", "pytest", Correctness, pytest, because),
+            (None, Some(unittest)) => found.propose("test", "unittest", Correctness, &unittest, because),
+            (None, None) => found.note(format!("{because} pytest is not installed, so it is not proposed as a gate.")),
+        }
     }
     if listing.first(&["ruff.toml", ".ruff.toml"]).is_some() || has_section(pyproject, "tool.ruff") {
         found.propose("lint", "ruff", Quality, &format!("{runner}ruff check"), "Found a ruff configuration.");
@@ -36,7 +41,28 @@ pub(super) fn python(listing: &Listing, found: &mut Found) {
     }
 }
 
-fn pytest_sign(listing: &Listing) -> Option<String> {
+/// The standard library runs the tests if all of them are written for it and lie in one folder.
+fn unittest(listing: &Listing) -> Option<String> {
+    let python = listing.python.filter(|_| pytest_settings(listing).is_none())?;
+    let tests: Vec<&str> = listing.names.iter().map(String::as_str).filter(|name| is_python_test(name)).collect();
+    let is_its_own = |name: &&str| listing.text(name).contains("unittest") && !listing.text(name).contains("pytest");
+    let folder = |name: &&str| name.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let first = folder(tests.first()?);
+    // Its discovery looks for `test*.py` alone.
+    let is_found = |name: &&str| name.rsplit('/').next().is_some_and(|file| file.starts_with("test"));
+    if !tests.iter().all(|name| is_its_own(name) && is_found(name) && folder(name) == first) {
+        return None;
+    }
+    Some(match first {
+        None => format!("{python} -m unittest"),
+        Some(folder) if listing.has(&format!("{folder}/__init__.py")) => {
+            format!("{python} -m unittest discover -s {folder} -t .")
+        }
+        Some(folder) => format!("{python} -m unittest discover -s {folder}"),
+    })
+}
+
+fn pytest_settings(listing: &Listing) -> Option<String> {
     if let Some(file) =
         listing.first(&["pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py", "tests/conftest.py", "test/conftest.py"])
     {
@@ -51,11 +77,17 @@ fn pytest_sign(listing: &Listing) -> Option<String> {
     if has_section(listing.text("tox.ini"), "pytest") {
         return Some("Found a pytest configuration in tox.ini.".to_owned());
     }
-    let is_test = |name: &str| {
-        let file = name.rsplit('/').next().unwrap_or(name);
-        has_extension(file, "py") && (file.starts_with("test_") || file.ends_with("_test.py"))
-    };
-    listing.names.iter().find(|name| is_test(name)).map(|name| format!("Found {name}."))
+    None
+}
+
+fn python_test(listing: &Listing) -> Option<String> {
+    listing.names.iter().find(|name| is_python_test(name)).map(|name| format!("Found {name}."))
+}
+
+/// Whether a file has a name that pytest looks for.
+pub fn is_python_test(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    has_extension(file, "py") && (file.starts_with("test_") || file.ends_with("_test.py"))
 }
 
 pub(super) fn go(listing: &Listing, found: &mut Found) {

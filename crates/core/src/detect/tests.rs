@@ -5,7 +5,7 @@ use super::*;
 fn listing(names: &[&str], texts: &[(&str, &str)]) -> Listing {
     let texts: BTreeMap<String, String> = texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     let names = names.iter().map(|name| (*name).to_owned()).chain(texts.keys().cloned()).collect();
-    Listing { names, texts }
+    Listing { names, texts, python: Some("python3"), pytest: Some("pytest".to_owned()) }
 }
 
 fn gates(names: &[&str], texts: &[(&str, &str)]) -> Vec<String> {
@@ -184,4 +184,27 @@ fn a_plan_is_found_by_its_usual_names() {
             "{names:?}"
         );
     }
+}
+
+#[test]
+fn without_pytest_the_standard_library_runs_its_own_tests_and_others_are_a_note() {
+    const OWN: &str = "import unittest\n";
+    type Row = (&'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
+    let table: [Row; 7] = [
+        (&[], &[("test_api.py", OWN)], "python3 -m unittest"),
+        (&[], &[("tests/test_api.py", OWN), ("tests/test_b.py", OWN)], "python3 -m unittest discover -s tests"),
+        (&["tests/__init__.py"], &[("tests/test_api.py", OWN)], "python3 -m unittest discover -s tests -t ."),
+        (&[], &[("tests/test_api.py", OWN), ("tests/test_b.py", "def test(): pass\n")], ""),
+        (&[], &[("tests/test_api.py", "import pytest, unittest\n")], ""),
+        (&[], &[("tests/api_test.py", OWN)], ""),
+        (&["pytest.ini"], &[("tests/test_api.py", OWN)], ""),
+    ];
+    for (names, texts, expected) in table {
+        let found = detect(&Listing { pytest: None, ..listing(names, texts) });
+        let commands: Vec<String> = found.gates.iter().map(|proposal| proposal.gate.command.display()).collect();
+        assert_eq!(commands.join(";"), expected, "{texts:?}");
+        assert_eq!(found.notes.iter().any(|note| note.contains("pytest is not installed")), expected.is_empty(), "{texts:?}");
+    }
+    let locked = Listing { pytest: None, ..listing(&["uv.lock", "tests/test_api.py"], &[]) };
+    assert_eq!(detect(&locked).gates[0].gate.command.display(), "uv run pytest", "its runner installs it");
 }

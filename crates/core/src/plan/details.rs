@@ -9,6 +9,7 @@ use super::position::{Fault, quote};
 use crate::check::CommandSpec;
 use crate::done::read_complexity;
 use crate::scope::{self, Named};
+use crate::sentence::capitalise;
 use crate::verify::Proof;
 
 #[derive(Debug, Default)]
@@ -71,7 +72,11 @@ impl Details {
                 }
                 match (label::split(first), block.mark) {
                     (Some((label, value)), None) => self.labelled(label, value, block.content.start, block.depth, under),
-                    (Some(_), Some(_)) | (None, _) => self.item(first, block, *under),
+                    (None, None) => {
+                        self.warn_of_slip(first, block.content.start);
+                        self.item(first, block, *under);
+                    }
+                    (_, Some(_)) => self.item(first, block, *under),
                 }
                 self.lines(scan, rest..block.content.end, block.depth, under);
             }
@@ -108,6 +113,7 @@ impl Details {
             if line.is_empty() {
                 continue;
             }
+            self.warn_of_slip(line, place);
             match (label::split(line), under.map(|(label, _)| label)) {
                 (Some((label, value)), _) => self.labelled(label, value, place, depth, under),
                 (None, Some(Label::Verification)) => self.read_check(line, place),
@@ -122,6 +128,14 @@ impl Details {
                 },
                 (None, Some(Label::Dependencies | Label::Priority | Label::Complexity | Label::Proof | Label::Prose) | None) => {}
             }
+        }
+    }
+
+    /// A label that is misspelt has no effect.
+    fn warn_of_slip(&mut self, text: &str, at: usize) {
+        if let Some((written, meant)) = label::misspelt(text) {
+            let fault = Fault::new(at, format!("unknown field `{written}`"));
+            self.warnings.push(fault.hint(format!("did you mean `{}`?", capitalise(meant))));
         }
     }
 

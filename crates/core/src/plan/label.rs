@@ -1,5 +1,7 @@
 //! The words that people put before parts of a story: `Acceptance:`, `**Verification:**`, `#### Notes`.
 
+use crate::config::distance;
+
 /// What the text after a label is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Label {
@@ -41,8 +43,27 @@ pub(super) fn heading(text: &str) -> Option<Label> {
     word(text.trim().trim_end_matches(':'))
 }
 
+/// A word before a colon that is one or two letters away from a label with a meaning: as it is written, and the label.
+pub(super) fn misspelt(text: &str) -> Option<(&str, &'static str)> {
+    const LONGEST: usize = 24;
+    let (written, _) = text.split_once(':')?;
+    let written = bare(written);
+    if written.len() > LONGEST || !written.chars().all(|c| c.is_alphabetic() || c == ' ') || word(written).is_some() {
+        return None;
+    }
+    let farthest = if written.chars().count() < 8 { 1 } else { 2 };
+    // "Comments:" is no slip for "Commands:", which has a meaning under Verification only.
+    let known = WORDS.iter().filter(|(_, label)| !matches!(label, Label::Prose | Label::Command)).flat_map(|(words, _)| *words);
+    let near = known.map(|known| (distance(&written.to_lowercase(), known), *known)).filter(|(far, _)| *far <= farthest);
+    near.min().map(|(_, known)| (written, known))
+}
+
+fn bare(text: &str) -> &str {
+    text.trim_matches(|c: char| c == '*' || c == '_' || c.is_whitespace())
+}
+
 fn word(text: &str) -> Option<Label> {
-    let text = text.trim_matches(|c: char| c == '*' || c == '_' || c.is_whitespace());
+    let text = bare(text);
     WORDS.iter().find(|(words, _)| words.iter().any(|word| word.eq_ignore_ascii_case(text))).map(|(_, label)| *label)
 }
 
@@ -172,6 +193,26 @@ mod tests {
         for (text, expected) in table {
             let expected = expected.map(|(id, title): (&str, &str)| (id.to_owned(), title.to_owned()));
             assert_eq!(split_id(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_slip_in_a_label_is_told_from_another_word() {
+        let table = [
+            ("Verificaton: pytest", Some(("Verificaton", "verification"))),
+            ("**Verfication:** `pytest`", Some(("Verfication", "verification"))),
+            ("Dependancies: US-001", Some(("Dependancies", "dependencies"))),
+            ("Prooof: verified", Some(("Prooof", "proof"))),
+            ("Depend on: US-001", Some(("Depend on", "depends on"))),
+            ("Verification: pytest", None),
+            ("Comments: none", None),
+            ("Checked: by hand", None),
+            ("Design: plain", None),
+            ("it verifies: nothing", None),
+            ("verificaton without a colon", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(misspelt(text), expected, "{text:?}");
         }
     }
 

@@ -6,6 +6,7 @@ use super::{Held, HeldLoop, Incomplete, Litter, Open, StoryToDo, Yield};
 use crate::check::{CheckOutcome, CheckRun};
 use crate::id::StoryId;
 use crate::sanitise::sanitise_line;
+use crate::sentence::capitalise;
 use crate::verify::{Outcome, Proof, StoryResult};
 
 /// Characters of one block.
@@ -74,13 +75,7 @@ fn settled(story: &StoryId, result: StoryResult) -> String {
 fn sentence(words: &str) -> String {
     let words = line(words);
     let end = if words.ends_with(['.', '!', '?', ':']) { "" } else { "." };
-    // A name of a file or a command stays as it is spelled.
-    if words.split_whitespace().next().is_some_and(|first| first.contains(['.', '/', '_', '`'])) {
-        return format!("{words}{end}");
-    }
-    let mut chars = words.chars();
-    let first: String = chars.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-    format!("{first}{}{end}", chars.as_str())
+    format!("{}{end}", capitalise(&words))
 }
 
 fn failed(run: &CheckRun, room: usize) -> (String, usize) {

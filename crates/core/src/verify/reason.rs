@@ -174,6 +174,10 @@ impl Doubt {
             Self::OtherCheckChanged { files, .. } | Self::AutorunChanged { files } => {
                 Some(format!("Undo the changes to {}.", list(files)))
             }
+            // Tests of the agent never reach it.
+            Self::BelowMinimum { minimum: Proof::Verified, .. } => {
+                Some("Do not add tests for this: only the user can add such a check. Say so in your answer.".to_owned())
+            }
             Self::BelowMinimum { .. } => Some("Add a test that fails without your change.".to_owned()),
             Self::JudgeRefuted { .. } => Some("Fix what the judge found.".to_owned()),
             Self::ConditionUnknown { .. } | Self::JudgeUnknown { .. } => None,
@@ -228,6 +232,11 @@ impl fmt::Display for Doubt {
             Self::AutorunChanged { files } => {
                 write!(f, "the story's scope does not name {}, which will run outside of the workspace", list(files))
             }
+            Self::BelowMinimum { proof, minimum: Proof::Verified } => write!(
+                f,
+                "the story is {proof}, but at least verified is required: that takes a `Verification:` command in the plan that \
+                 fails before the work and uses no test of the agent"
+            ),
             Self::BelowMinimum { proof, minimum } => write!(f, "the story is {proof}, but at least {minimum} is required"),
             Self::ConditionUnknown { name, why } => write!(f, "the condition {name} could not be determined: {why}"),
             Self::JudgeRefuted { findings } if findings.is_empty() => f.write_str("the judge refuted the work"),

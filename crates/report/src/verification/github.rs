@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use verdone_core::sanitise::sanitise;
+use verdone_core::sentence::capitalise;
 use verdone_core::verify::{Outcome, Reason, Tree, Verified};
 
 use super::{compared, headline};
 use crate::judgement::{changed_label, tree_words};
 use crate::landing::weak_seal;
 use crate::markdown::escape::{code, text};
-use crate::words::{duration, ended, facts, sentence};
+use crate::words::{duration, ended, facts};
 
 /// Lines of a failed check's output that an annotation quotes.
 const QUOTED: usize = 15;
@@ -31,11 +32,11 @@ pub fn github_commands(found: &Verified) -> String {
             Reason::Doubt(_) => "warning",
             Reason::Note(_) => "notice",
         };
-        command(&mut out, level, "Verdone", &format!("{}{}", sentence(&reason.to_string()), quoted(found, reason)));
+        command(&mut out, level, "Verdone", &format!("{}{}", capitalise(&reason.to_string()), quoted(found, reason)));
     }
     let rest = changed_label(&found.report.protected).into_iter().chain(weak_seal(found.seal.as_ref()));
     for note in rest.chain(found.notes.iter().cloned()) {
-        command(&mut out, "notice", "Verdone", &sentence(&note));
+        command(&mut out, "notice", "Verdone", &capitalise(&note));
     }
     out
 }
@@ -77,10 +78,10 @@ pub fn github_summary(found: &Verified) -> String {
         let _ = writeln!(out, "Commit {}\n", text(&compared(range)));
     }
     for reason in &report.reasons {
-        let _ = writeln!(out, "- {}", text(&sentence(&reason.to_string())));
+        let _ = writeln!(out, "- {}", text(&capitalise(&reason.to_string())));
     }
     if let Some(label) = changed_label(&report.protected) {
-        let _ = writeln!(out, "- {}", text(&sentence(&label)));
+        let _ = writeln!(out, "- {}", text(&capitalise(&label)));
     }
     out.push_str("\n| Files | Check | Result | Time |\n|---|---|---|---|\n");
     for (tree, run) in report.all_runs() {
@@ -103,7 +104,7 @@ pub fn github_summary(found: &Verified) -> String {
         let _ = writeln!(out, "\n**{}** ({}):\n\n{}", code(&run.name), tree_words(tree), fenced(&run.tail));
     }
     for note in weak_seal(found.seal.as_ref()).into_iter().chain(found.notes.iter().cloned()) {
-        let _ = writeln!(out, "\n- {}", text(&sentence(&note)));
+        let _ = writeln!(out, "\n- {}", text(&capitalise(&note)));
     }
     out
 }

@@ -123,10 +123,15 @@ fn what_a_person_said_is_shown_with_their_name() {
     let text = summary(&j.view(), &wide());
     assert!(text.contains("\n1 verified, 1 accepted; 2 of 2 stories done in the plan\n"), "{text}");
     assert!(text.contains("not landed on main yet (verdone land)"), "{text}");
+    let text = status(&j.view(), Timestamp::UNIX_EPOCH, &wide());
+    assert!(text.contains("1 story is left for you to review; since then, A was accepted\n"), "{text}");
+    assert!(text.contains("Next     verdone land, or"), "{text}");
 
     let mut j = stacked();
     end(&mut j, Finish::Blocked);
     j.event(9, Event::Refused { story: StoryId::from("A"), by: "Jo".to_owned() });
+    let text = status(&j.view(), Timestamp::UNIX_EPOCH, &wide());
+    assert!(text.contains("since then, A was rejected\n") && text.contains("Next     verdone run to try A again\n"), "{text}");
     assert!(lines(&j).contains("\n✗ A was rejected by Jo\n") && log(&j).contains("✗ A was rejected by Jo\n"));
     let page = story(&j.view(), &StoryId::from("A"), &wide()).unwrap();
     assert!(page.contains("\n  failed · 1 attempt") && page.contains("\n  Failed: rejected by Jo\n"), "{page}");

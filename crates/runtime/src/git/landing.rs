@@ -68,7 +68,7 @@ impl LandingRefusal {
             Self::OtherWorkTree(path) => {
                 Some(format!("switch to another branch there: `git -C {} switch BRANCH`", path.display()))
             }
-            Self::InTheWay { .. } => Some("commit, stash or move these files, then land again".to_owned()),
+            Self::InTheWay { .. } => Some("commit, stash or move these files first".to_owned()),
             Self::Diverged { .. } => Some("it moved just now: run the command again".to_owned()),
             Self::Git(_) => None,
         }

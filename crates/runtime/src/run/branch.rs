@@ -7,7 +7,7 @@ use verdone_core::update::{Reporter, Update};
 
 use super::RunError;
 use crate::git::Git;
-use crate::preflight::Finding;
+use crate::preflight::{self, Finding};
 use crate::store::Store;
 use crate::words::plural;
 
@@ -39,8 +39,7 @@ impl RunBranch {
     pub fn choose(git: &Git, store: &Store, wanted: &Wanted<'_>) -> Result<Self, RunError> {
         let status = git.status()?;
         let Some(head) = status.head else {
-            let hint = "make one: git commit --allow-empty -m start";
-            return Err(refused("the repository has no commit yet", &[hint]));
+            return Err(RunError::Refused(preflight::no_commit()));
         };
         let target = status.branch;
         if let Some(name) = wanted.named

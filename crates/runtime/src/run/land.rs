@@ -1,12 +1,13 @@
 //! Landing: a run's commits are brought to the user's branch by a fast-forward. Where that branch has moved on, they are re-applied
 //! on top of it first, and every check that proved them runs again.
 
+mod landable;
+
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use jiff::Timestamp;
-use verdone_core::audit::Trailers;
 use verdone_core::check::{Check, CheckOrigin, Terms};
 use verdone_core::config::Config;
 use verdone_core::event::{Event, Recorded};
@@ -21,7 +22,6 @@ use crate::git::{CommitError, Git, GitError, Landing, Merged};
 use crate::process::{self, VERIFY_VARIABLE};
 use crate::project::Project;
 use crate::recover::{RecoverError, recover};
-use crate::run::review;
 use crate::signal::Signals;
 use crate::site::gates;
 use crate::step::{StepError, io_error};
@@ -29,6 +29,9 @@ use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
 use crate::verify::{Bench, BenchPlace, Results, Verification, VerifyError};
 use crate::words::plural;
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
+
+use landable::landable;
+pub use landable::{HeldBack, Landable, preview};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
@@ -239,7 +242,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
         return Ok(Landed { branch, into, from: head.clone(), to: head, commits, left: 0, reapplied: false });
     }
     let all = git.commits_to_land(&tip, &head)?;
-    let count = landable(&git, &Store::of(&request.project.root), &all, request.proof)?;
+    let count = landable(&git, &Store::of(&request.project.root), &all, request.proof)?.or_refuse()?.count;
     let mut journal = Journal::reopen(&stored.dir)?;
     journal.append(cut_off_before_branch_moved(&git, &stored, &tip)?, Timestamp::now())?;
     let reapplied = behind > 0;
@@ -311,39 +314,6 @@ pub(crate) fn cut_off_before_branch_moved(git: &Git, stored: &StoredRun, tip: &O
         events.extend(note.map(|first| self::reapplied(&commit, &(was, first))));
     }
     Ok(events)
-}
-
-/// How many of these commits may land, from the first on: none after one that waits for a person, or is proven less well than wanted.
-fn landable(git: &Git, store: &Store, commits: &[Oid], wanted: Option<Proof>) -> Result<usize, LandError> {
-    let reviews = review::pending(store)?;
-    for (number, commit) in commits.iter().enumerate() {
-        let waits = reviews.iter().find(|review| review.work == *commit);
-        let stop = match (waits, wanted) {
-            (Some(review), _) => Some((format!("{} needs a review first", review.place.story), "verdone review".to_owned())),
-            (None, Some(wanted)) => {
-                weaker(git, commit, wanted)?.map(|why| (why, "verdone land without --proof lands it, too".to_owned()))
-            }
-            (None, None) => None,
-        };
-        match stop {
-            Some((reason, hint)) if number == 0 => return Err(LandError::Refused { reason, hint: Some(hint) }),
-            Some(_) => return Ok(number),
-            None => {}
-        }
-    }
-    Ok(commits.len())
-}
-
-/// Why a story's commit is not proven well enough. What a person accepted is. Without evidence nothing is proven: the proof that
-/// a message names is text that anybody can write.
-fn weaker(git: &Git, commit: &Oid, wanted: Proof) -> Result<Option<String>, LandError> {
-    let note = git.read_note(commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
-    let Some(evidence) = note else {
-        let story = Trailers::read(&git.message(commit)?).story;
-        return Ok(story.map(|story| format!("{story} has no readable evidence, but --proof asks for {wanted}")));
-    };
-    let weak = Some(evidence).filter(|evidence| evidence.outcome != Outcome::Accepted && evidence.proof < wanted);
-    Ok(weak.map(|evidence| format!("{} is {}, but --proof asks for {wanted}", evidence.story, evidence.proof)))
 }
 
 fn choose(request: &LandRequest<'_>) -> Result<WorkedOn, LandError> {

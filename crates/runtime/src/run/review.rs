@@ -231,6 +231,7 @@ fn find(runs: &Store, story: &StoryId) -> Result<Review, ReviewError> {
         return Err(ReviewError::Nothing);
     }
     let waiting = || all.iter().map(|review| review.place.story.to_string()).collect();
-    let found = all.iter().rev().find(|review| review.place.story == *story);
+    let meant = story.meant_among(all.iter().map(|review| &review.place.story));
+    let found = all.iter().rev().find(|review| Some(&review.place.story) == meant);
     found.cloned().ok_or_else(|| ReviewError::NotWaiting { story: story.clone(), waiting: waiting() })
 }

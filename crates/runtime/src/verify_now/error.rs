@@ -10,7 +10,7 @@ use crate::approval::ApprovalError;
 use crate::config_file::SettingsError;
 use crate::git::GitError;
 use crate::plan_file::{FindError, PlanFileError};
-use crate::preflight::Finding;
+use crate::preflight::{FIRST_COMMIT, Finding};
 use crate::project::ProjectError;
 use crate::verify;
 use crate::workspace::WorkspaceError;
@@ -77,12 +77,15 @@ impl VerifyError {
                 vec!["there is no gate at all: add a [[gate]] to .verdone/config.toml".to_owned()]
             }
             Self::NoStage { known, .. } => vec![format!("stages with gates: {}", known.join(", "))],
-            Self::NoCommit => vec!["git commit --allow-empty --message start".to_owned()],
+            Self::NoCommit => vec![FIRST_COMMIT.to_owned()],
             Self::NoRef { remote: Some(remote), .. } => vec![format!("verdone verify --base {remote}")],
             Self::NoRef { shallow: true, .. } => {
                 vec!["this clone is shallow: git fetch --unshallow, or check out with fetch-depth: 0 in a workflow".to_owned()]
             }
-            Self::NoRef { name, .. } => vec![format!("git fetch origin {name}")],
+            Self::NoRef { name, .. } if is_plain_name(name) => {
+                vec![format!("git fetch origin {}", name.trim_start_matches("origin/"))]
+            }
+            Self::NoRef { .. } => vec!["git log --oneline --all lists the commits that exist".to_owned()],
             Self::Unrelated { .. } => vec!["name the branch that the work started from: verdone verify --base BRANCH".to_owned()],
             Self::Nothing { settings: Some(name) } => {
                 vec![format!("settings and gates come from {name}: add .verdone/config.toml with a [[gate]] there first")]
@@ -120,4 +123,10 @@ impl VerifyError {
         }
         Self::NoStage { stage: stage.clone(), known }
     }
+}
+
+/// Whether a remote may know it: a name of a branch or a tag, or the id of a commit. `main~5` and `HEAD@{1}` are expressions.
+fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '+');
+    !name.starts_with(['-', '/', '.']) && !name.contains("..") && name.chars().all(is_plain)
 }

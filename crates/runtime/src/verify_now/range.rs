@@ -32,7 +32,7 @@ fn branched_off(git: &Git, name: &str, commit: &Oid, head: &Oid) -> Result<(Oid,
     match git.merge_base(commit, head)? {
         Some(base) => {
             let note = format!(
-                "{name} has commits that the work does not have, so the work is compared with {}, where it branched off",
+                "the work does not have all commits of {name}, so it is compared with {}, where it branched off",
                 base.short()
             );
             Ok((base, Some(note)))

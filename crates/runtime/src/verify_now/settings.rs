@@ -114,7 +114,7 @@ impl Settings {
     fn story(&self, id: &StoryId, location: PlanLocation, config: &Config) -> Result<(JobStory, Vec<OtherStory>), VerifyError> {
         let plan = PlanFile::open(location)?;
         let name = site::shown(plan.path(), &self.plan.root);
-        let Some(found) = plan.plan().story(id) else { return Err(VerifyError::no_story(id, &name, plan.plan())) };
+        let Some(found) = plan.plan().story_meant(id) else { return Err(VerifyError::no_story(id, &name, plan.plan())) };
         let approvals = Approvals::read(&self.plan.root)?;
         if let Some(finding) = preflight::approval(&approvals, &name, || plan.document().fingerprint()) {
             return Err(VerifyError::Refused(finding));
@@ -122,7 +122,7 @@ impl Settings {
         let path = std::env::var_os("PATH");
         let exists = |program: &str| process::program_exists(program, path.as_deref(), &self.checkout);
         let checks = |story: &Story| site::own_checks(plan_file::resolve_checks(story, exists), config);
-        let others = plan.plan().stories.iter().filter(|story| story.id != *id);
+        let others = plan.plan().stories.iter().filter(|story| story.id != found.id);
         let other = |story: &Story| {
             let (id, is_open) = (story.id.clone(), story.status != Status::Done);
             OtherStory { id, is_open, checks: checks(story) }

@@ -44,7 +44,7 @@ pub(super) fn run(args: &PolicyCheckArgs, context: &Context) -> Outcome {
 /// The scope of a story of the plan.
 fn scope_of(id: &str, context: &Context) -> Result<Option<Scope>, CliError> {
     let (project, plan) = open(None, context)?;
-    let story = plan.plan().story(&StoryId::from(id));
+    let story = plan.plan().story_meant(&StoryId::from(id));
     let story = story.ok_or_else(|| CliError::usage(format!("the plan has no story {id}")).hint("verdone plan show"))?;
     let folder = project.root.strip_prefix(&project.git_top).unwrap_or(Path::new(""));
     let briefing = Briefing::of(story, std::iter::empty(), &folder.to_string_lossy());

@@ -425,6 +425,9 @@ fn rulings_on_the_minimum() {
     ]);
     let told = minimum(World::without_own(), AgentTested).left().report().feedback.unwrap();
     assert_eq!(told.advice, ["Add a test that fails without your change."]);
+    let told = minimum(brings_test(), Verified).left().report().feedback.unwrap();
+    assert!(told.problems[0].contains("a `Verification:` command in the plan that fails before the work"), "{told:?}");
+    assert!(told.advice[0].starts_with("Do not add tests for this: only the user can add such a check."), "{told:?}");
 }
 
 #[test]

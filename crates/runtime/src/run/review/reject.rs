@@ -28,9 +28,10 @@ pub fn reject(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn
     let git = Git::open(&project.root)?;
     let _lock = RunLock::take(git.git_dir())?;
     recover(project, signals, reporter)?;
-    let store = Store::of(&project.root);
-    let review = find(&store, story)?;
-    let mut journal = Journal::reopen(&store.run(review.run.clone()).dir)?;
+    let runs = Store::of(&project.root);
+    let review = find(&runs, story)?;
+    let mut journal = Journal::reopen(&runs.run(review.run.clone()).dir)?;
+    let story = review.place.story.clone();
     let refused = Event::Refused { story: story.clone(), by: git.identity()? };
     let reapplied = match review.waiting {
         Waiting::Aside => {
@@ -39,7 +40,7 @@ pub fn reject(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn
         }
         Waiting::Stacked => take_out(request, &git, &review, refused, &mut journal, signals, reporter)?,
     };
-    Ok(RejectedStory { story: story.clone(), work: review.work, reapplied })
+    Ok(RejectedStory { story, work: review.work, reapplied })
 }
 
 /// Takes the story's commit out of the run's branch.
