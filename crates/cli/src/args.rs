@@ -15,7 +15,7 @@ mod workspace;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use verdone_runtime::config_file::Flags;
+use verdone_runtime::project::config_file::Flags;
 
 pub(crate) use audit::AuditArgs;
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};

@@ -40,13 +40,13 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use verdone_runtime::agent::scripted;
-use verdone_runtime::config_file::{self, Environment, Flags, Settings};
-use verdone_runtime::fault;
+use verdone_runtime::base::fault;
 use verdone_runtime::hook;
-use verdone_runtime::plan_file::PlanRequest;
+use verdone_runtime::process::watchdog;
+use verdone_runtime::project::config_file::{self, Environment, Flags, Settings};
+use verdone_runtime::project::plan_file::PlanRequest;
 use verdone_runtime::project::{Project, find_git_top};
-use verdone_runtime::stop as gate;
-use verdone_runtime::watchdog;
+use verdone_runtime::session as gate;
 use verdone_runtime::workspace::launcher;
 
 use crate::args::{CheckpointsArgs, Cli, ColorWhen, Command, HookArgs};

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
+use verdone_core::base::finish::{Finish, StopSignal};
 use verdone_core::config::{Config, FailBehavior, Field, Shape};
-use verdone_core::finish::{Finish, StopSignal};
 use verdone_core::lifecycle::{Script, ScriptExit, VARIABLES, meaning};
 
 use crate::args::Cli;

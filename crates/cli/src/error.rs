@@ -6,11 +6,11 @@ use std::error::Error as StdError;
 use std::fmt::Write as _;
 use std::io;
 
+use verdone_core::base::finish::StopSignal;
 use verdone_core::config::ConfigProblem;
-use verdone_core::finish::StopSignal;
-use verdone_runtime::config_file::SettingsError;
-use verdone_runtime::init::InitError;
 use verdone_runtime::project::ProjectError;
+use verdone_runtime::project::config_file::SettingsError;
+use verdone_runtime::project::init::InitError;
 
 use crate::terminal::{Paint, Style, printable, printable_line};
 

@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal as _, Write};
 use rustix::fd::AsFd;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp};
-use verdone_core::sanitise::{sanitise, sanitise_line};
+use verdone_core::base::sanitise::{sanitise, sanitise_line};
 use verdone_report::escape_json;
-use verdone_runtime::config_file::Environment;
+use verdone_runtime::project::config_file::Environment;
 
 use crate::args::ColorWhen;
 

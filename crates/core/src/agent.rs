@@ -69,7 +69,7 @@ impl TurnOutcome {
     }
 
     pub fn words(&self) -> String {
-        use crate::span::Span;
+        use crate::base::span::Span;
         match self {
             Self::Ended => "ended".to_owned(),
             Self::Crashed { reason } => format!("crashed: {reason}"),

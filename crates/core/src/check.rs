@@ -9,7 +9,7 @@ mod stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::span::Span;
+use crate::base::span::Span;
 
 pub use counts::{TestCount, TestsSeen, tests_seen};
 pub use gate::{Gate, GateSettings, Terms, When, ZeroTests};
@@ -157,7 +157,7 @@ impl CheckRun {
             command: check.command.clone(),
             outcome: CheckOutcome::Interrupted,
             duration_ms: 0,
-            output_digest: crate::id::digest(b""),
+            output_digest: crate::base::id::digest(b""),
             output: None,
             tail: String::new(),
             cached: false,
@@ -186,7 +186,7 @@ impl CheckRun {
             command: CommandSpec::Shell(self.name.clone()),
             outcome,
             duration_ms: 0,
-            output_digest: crate::id::digest(b""),
+            output_digest: crate::base::id::digest(b""),
             output: None,
             tail: String::new(),
             tests: None,

@@ -2,6 +2,7 @@
 
 mod after_tool;
 mod claude;
+pub mod detect;
 mod diagnose;
 mod done;
 mod exports;
@@ -24,14 +25,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::PromptVia;
+use crate::base::money::Usd;
+use crate::base::span::Span;
+use crate::base::verdict::RedPolicy;
 use crate::check::{CommandSpec, Gate, GateSettings};
 use crate::done::DoneSettings;
+use crate::engine::session::StopSettings;
 use crate::hook::AfterTool;
-use crate::money::Usd;
 use crate::policy::PolicyConfig;
-use crate::span::Span;
-use crate::stop::StopSettings;
-use crate::verdict::RedPolicy;
 
 pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
 pub use flat::flatten;

@@ -6,12 +6,14 @@
 
 mod answer;
 mod condition;
+pub mod debris;
 mod facts;
 mod judge;
 mod question;
 mod record;
 mod report;
 mod settings;
+pub mod source;
 mod who;
 
 pub use answer::{Answer, answer_schema, judge_answer, only_answer};

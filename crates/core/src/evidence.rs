@@ -3,18 +3,19 @@
 //! Each piece names the digest of the one before it, so that one that is edited, removed or reordered shows. Made from the state
 //! alone: a run that died makes the same bytes again from its journal.
 
+pub mod audit;
 mod noted;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::id::{Oid, RunId, StoryId, digest};
+use crate::base::sanitise::sanitise;
+use crate::base::verdict::Red;
 use crate::check::{CheckOrigin, CheckOutcome, CheckRun};
 use crate::done::JudgeRecord;
-use crate::event::{SCHEMA_VERSION, Seal};
-use crate::id::{Oid, RunId, StoryId, digest};
-use crate::machine::{Attempt, State};
-use crate::sanitise::sanitise;
-use crate::verdict::Red;
+use crate::engine::run::{Attempt, State};
+use crate::journal::event::{SCHEMA_VERSION, Seal};
 use crate::verify::{CountChange, Outcome, Proof, ProtectedChange, ProvenCriterion, StoryResult, Tree, TreeIds, VerifyReport};
 
 pub use noted::{Acceptance, NotedCheck};

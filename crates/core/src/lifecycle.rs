@@ -7,8 +7,8 @@ mod variables;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::base::span::Span;
 use crate::config::{FailBehavior, Hooks, ScriptSettings};
-use crate::span::Span;
 
 pub use templates::{TEMPLATES, Template};
 pub use variables::{Facts, PREFIXES, VARIABLES, Variable, variables};

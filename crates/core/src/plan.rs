@@ -24,10 +24,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::id::StoryId;
+use crate::base::{json, position};
 use crate::check::CommandSpec;
-use crate::id::StoryId;
 use crate::verify::Proof;
-use crate::{json, position};
 
 pub use document::{Document, MarkError, Undo};
 pub use few::Few;

@@ -24,8 +24,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::scope::Covered;
-use crate::verdict::PolicyVerdict;
+use crate::base::scope::Covered;
+use crate::base::verdict::PolicyVerdict;
 
 pub use act::{Access, ReadCommand, paths_and_changes, paths_to_resolve, reads, writes};
 pub use builtin::built_in;

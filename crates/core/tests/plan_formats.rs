@@ -1,7 +1,7 @@
 //! What each format's stories are, and what is wrong with plans that are refused.
 
+use verdone_core::base::id::StoryId;
 use verdone_core::check::CommandSpec;
-use verdone_core::id::StoryId;
 use verdone_core::plan::{Document, Format, Status, Story};
 
 fn parse(name: &str, text: &str) -> Document {

@@ -1,6 +1,6 @@
 //! Which story is next.
 
-use verdone_core::id::StoryId;
+use verdone_core::base::id::StoryId;
 use verdone_core::plan::{Document, Plan, Progress, Selection, Waiting, select};
 
 fn plan(text: &str) -> Plan {

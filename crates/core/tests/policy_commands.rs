@@ -5,8 +5,8 @@ mod place;
 #[path = "policy/table.rs"]
 mod table;
 
+use verdone_core::base::verdict::PolicyVerdict;
 use verdone_core::policy::{OnUnknown, PolicyContext, ToolCall, evaluate};
-use verdone_core::verdict::PolicyVerdict;
 
 use place::{context, rules};
 use table::{COMPUTED, DATA, DENIED, EVERYDAY};

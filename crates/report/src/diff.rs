@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use verdone_core::sanitise::sanitise_line;
+use verdone_core::base::sanitise::sanitise_line;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;

@@ -1,17 +1,17 @@
 //! One event as the lines that people read while a run goes on: the same on a terminal and in a log file.
 
 use verdone_core::agent::{SessionUse, TurnOutcome};
+use verdone_core::base::finish::StopSignal;
+use verdone_core::base::id::{Oid, StoryId};
+use verdone_core::base::sentence::capitalise;
+use verdone_core::base::verdict::Red;
 use verdone_core::check::CheckRun;
-use verdone_core::control::Request;
 use verdone_core::done::{JudgeFact, JudgeRecord};
-use verdone_core::event::{Event, Place, Rejection, Verified};
-use verdone_core::finish::StopSignal;
-use verdone_core::id::{Oid, StoryId};
+use verdone_core::journal::control::Request;
+use verdone_core::journal::event::{Event, Place, Rejection, Verified};
+use verdone_core::journal::view::RunView;
 use verdone_core::lifecycle::{Meaning, ScriptExit};
-use verdone_core::sentence::capitalise;
-use verdone_core::verdict::Red;
 use verdone_core::verify::{Failure, Outcome, Reason, StoryResult, Tree, VerifyReport};
-use verdone_core::view::RunView;
 
 use crate::guard::{guard_failed, guard_file};
 use crate::judgement::{argument, changed_label, committed_as, first_of, result_mark};

@@ -1,8 +1,8 @@
 //! Faults of our own hooks, in words: the same in lines, pages, summary and report.
 
 use jiff::tz::TimeZone;
-use verdone_core::sentence::capitalise;
-use verdone_core::view::{GuardView, RunView};
+use verdone_core::base::sentence::capitalise;
+use verdone_core::journal::view::{GuardView, RunView};
 
 use crate::width::clean;
 use crate::words::{because, moment, plural};

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use verdone_core::update::{Reporter, Update};
+use verdone_core::journal::update::{Reporter, Update};
 
 use crate::sink::Sink;
 use crate::stream::TransientLine;

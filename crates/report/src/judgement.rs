@@ -1,8 +1,8 @@
 //! What a story came to and why, in words: the same in live lines, pages, log and report.
 
-use verdone_core::id::StoryId;
+use verdone_core::base::id::StoryId;
+use verdone_core::journal::view::RunView;
 use verdone_core::verify::{Outcome, Proof, ProtectedChange, Reason, StoryResult, Tree, VerifyReport};
-use verdone_core::view::RunView;
 
 use crate::style::Mark;
 use crate::width::clean;

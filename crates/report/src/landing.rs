@@ -1,11 +1,11 @@
 //! Where a run's commits are, how it ended and how it was sealed: the same words in lines, pages, summary and report.
 
-use verdone_core::event::{Seal, SealLevel};
-use verdone_core::finish::Finish;
-use verdone_core::id::Oid;
-use verdone_core::sentence::capitalise;
+use verdone_core::base::finish::Finish;
+use verdone_core::base::id::Oid;
+use verdone_core::base::sentence::capitalise;
+use verdone_core::journal::event::{Seal, SealLevel};
+use verdone_core::journal::view::{AttemptView, RunView, StoryView};
 use verdone_core::verify::Outcome;
-use verdone_core::view::{AttemptView, RunView, StoryView};
 
 use crate::event_lines::files;
 use crate::judgement::argument;

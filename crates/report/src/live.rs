@@ -1,8 +1,8 @@
 //! The line at the bottom that says what is going on now. Pure: the same view, clock and width give the same line.
 
 use jiff::Timestamp;
-use verdone_core::active::millis_between;
-use verdone_core::view::{Current, Phase, RunView};
+use verdone_core::journal::active::millis_between;
+use verdone_core::journal::view::{Current, Phase, RunView};
 
 use crate::style::{Style, Tone};
 use crate::width::{clean, columns, fit};

@@ -1,8 +1,8 @@
 //! The journal for people: one event, one line.
 
 use jiff::tz::TimeZone;
-use verdone_core::event::{Event, Place, Recorded};
-use verdone_core::sentence::capitalise;
+use verdone_core::base::sentence::capitalise;
+use verdone_core::journal::event::{Event, Place, Recorded};
 use verdone_core::verify::StoryResult;
 
 use crate::event_lines::{asked, files, kept, passes, script_mark, signal_name};

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use jiff::tz::TimeZone;
-use verdone_core::id::StoryId;
+use verdone_core::base::id::StoryId;
+use verdone_core::journal::view::{AttemptView, RunView, StoryView};
 use verdone_core::verify::{Outcome, Proof, StoryResult, Tree};
-use verdone_core::view::{AttemptView, RunView, StoryView};
 
 use crate::event_lines::{judged, name};
 use crate::guard::guard_told;

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use verdone_core::event::Event;
-use verdone_core::update::{Reporter, Speaker, Update};
-use verdone_core::view::RunView;
+use verdone_core::journal::event::Event;
+use verdone_core::journal::update::{Reporter, Speaker, Update};
+use verdone_core::journal::view::RunView;
 
 use crate::event_lines::{Line, lines};
 use crate::sink::Sink;

@@ -1,7 +1,7 @@
 //! Where a run stands, for `verdone status`.
 
 use jiff::Timestamp;
-use verdone_core::view::RunView;
+use verdone_core::journal::view::RunView;
 
 use crate::event_lines::name;
 use crate::guard::guard_told;

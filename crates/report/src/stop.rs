@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
-use verdone_core::sanitise::sanitise_line;
-use verdone_core::stop::{CauseTally, StopRecord, StopTally};
+use verdone_core::base::sanitise::sanitise_line;
+use verdone_core::engine::session::{CauseTally, StopRecord, StopTally};
 
 use crate::words::{duration, moment, plural};
 

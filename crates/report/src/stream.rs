@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
-use verdone_core::event::{Recorded, SCHEMA_VERSION};
-use verdone_core::update::{Speaker, Stream};
-use verdone_core::view::RunView;
+use verdone_core::journal::event::{Recorded, SCHEMA_VERSION};
+use verdone_core::journal::update::{Speaker, Stream};
+use verdone_core::journal::view::RunView;
 
 /// One line of `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! The end of a run on one screen: what is done, what is only claimed, what failed, where the commits are, and what to do next.
 
+use verdone_core::journal::view::{FalseClaims, RunView, StoryView};
 use verdone_core::verify::{Outcome, StoryResult};
-use verdone_core::view::{FalseClaims, RunView, StoryView};
 
 use crate::event_lines::files;
 use crate::guard::guard_told;

@@ -7,9 +7,9 @@ use std::fmt;
 use std::io::Write;
 
 use jiff::Timestamp;
-use verdone_core::event::{Event, Recorded};
-use verdone_core::update::{Reporter, Speaker, Update};
-use verdone_core::view::RunView;
+use verdone_core::journal::event::{Event, Recorded};
+use verdone_core::journal::update::{Reporter, Speaker, Update};
+use verdone_core::journal::view::RunView;
 
 use crate::event_lines::{Line, lines};
 use crate::live::{Heard, activity, live_line};

@@ -6,8 +6,8 @@ mod junit;
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use serde_json::Value;
+use verdone_core::base::sentence::capitalise;
 use verdone_core::check::{CheckOutcome, CheckRun};
-use verdone_core::sentence::capitalise;
 use verdone_core::verify::{CommitRange, Tree, Verified};
 
 use crate::event_lines::{Line, checked_as, tail};
@@ -116,9 +116,9 @@ fn names(names: &[String]) -> String {
 pub(crate) mod tests {
     use std::collections::BTreeMap;
 
+    use verdone_core::base::id::{Oid, StoryId};
+    use verdone_core::base::span::Span;
     use verdone_core::check::{Check, CommandSpec, TestCount};
-    use verdone_core::id::{Oid, StoryId};
-    use verdone_core::span::Span;
     use verdone_core::verify::{
         ChangeKind, Doubt, Note, Outcome, OwnBefore, Proof, ProtectedChange, ProtectedKind, Reason, Surface, TreeIds,
         VerifyReport,

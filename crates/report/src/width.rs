@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use verdone_core::sanitise::sanitise_line;
+use verdone_core::base::sanitise::sanitise_line;
 
 /// More of one foreign line than this is never looked at: enough for any terminal, and a bound for hostile input.
 const LONGEST_LINE: usize = 16 * 1024;

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use verdone_core::agent::SessionUse;
+use verdone_core::base::verdict::Red;
 use verdone_core::check::{CheckRun, TestCount};
-use verdone_core::event::{Rejection, WaitCause};
-use verdone_core::verdict::Red;
+use verdone_core::journal::event::{Rejection, WaitCause};
 
 use crate::style::Mark;
 use crate::width::clean;

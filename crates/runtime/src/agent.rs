@@ -4,6 +4,8 @@
 
 mod claude;
 mod command;
+pub mod judge;
+pub(crate) mod read_only_session;
 pub mod scripted;
 
 use std::io;
@@ -11,17 +13,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_core::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
+use verdone_core::base::id::RunId;
+use verdone_core::base::redact::Redactor;
+use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::config::{Agents, Limits};
-use verdone_core::event::Place;
-use verdone_core::id::RunId;
-use verdone_core::redact::Redactor;
-use verdone_core::sanitise::sanitise_line;
+use verdone_core::journal::event::Place;
 
-use crate::fault::{self, Point};
+use crate::base::fault::{self, Point};
 use crate::git::reflog_mark;
-use crate::output::create_fresh;
+use crate::process::output::create_fresh;
+use crate::process::signal::Signals;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
-use crate::signal::Signals;
 use crate::workspace::Inside;
 
 pub use claude::Claude;
@@ -199,7 +201,7 @@ fn absolute(path: &Path, cwd: &Path) -> PathBuf {
 }
 
 fn outcome(exit: Exit, limits: &Limits, tail: &str) -> TurnOutcome {
-    let millis = |span: verdone_core::span::Span| span.duration().as_millis() as u64;
+    let millis = |span: verdone_core::base::span::Span| span.duration().as_millis() as u64;
     let last = tail.lines().map(|line| sanitise_line(line.trim())).rfind(|line| !line.is_empty());
     let because = |what: String| last.as_ref().map_or_else(|| what.clone(), |line| format!("{what}: {line}"));
     match exit {

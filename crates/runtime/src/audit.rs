@@ -4,9 +4,9 @@ mod rerun;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use verdone_core::audit::{CommitFacts, History, Journals, Note};
-use verdone_core::event::light::kind;
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
+use verdone_core::evidence::audit::{CommitFacts, History, Journals, Note};
+use verdone_core::journal::event::light::kind;
 
 use crate::git::{Git, GitError};
 use crate::store::{JournalError, JournalReader, Store, StoredRun};

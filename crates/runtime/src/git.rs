@@ -74,7 +74,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 pub use added::AddedLines;
 pub use attempt_tree::{AttemptTree, ReadBack, TreeObstacle};
@@ -106,9 +106,9 @@ pub use tree_now::TreeNow;
 pub(crate) use workspace_files::attribute_files;
 pub use worktree::WorkTreeEntry;
 
-use crate::fault;
+use crate::base::fault;
+use crate::base::plain_file::read_regular;
 use crate::project::GitDirs;
-use crate::regular::read_regular;
 use command::Call;
 use snapshot::Snapshot;
 

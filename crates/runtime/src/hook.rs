@@ -21,10 +21,10 @@ use std::ffi::OsString;
 use verdone_core::hook::{HookEvent, HookInput, Response, Role, event_in};
 use verdone_core::policy::{Looking, Mode, look_only};
 
-use crate::fault;
+use crate::base::fault;
 use crate::process::RUN_VARIABLE;
-use crate::signal::Signals;
-use crate::stop::judges_alone;
+use crate::process::signal::Signals;
+use crate::session::judges_alone;
 
 use after_tool::Company;
 use court::{Answered, Court};
@@ -57,7 +57,7 @@ enum Fault {
     #[error(transparent)]
     Input(#[from] verdone_core::hook::InputError),
     #[error(transparent)]
-    Settings(#[from] crate::config_file::SettingsError),
+    Settings(#[from] crate::project::config_file::SettingsError),
     #[error("{what}: {source}")]
     Files { what: &'static str, source: std::io::Error },
     #[error("the run's {0}")]
@@ -69,7 +69,7 @@ enum Fault {
     #[error("the project was not found")]
     NoProject,
     #[error("the Stop gate: {0}")]
-    Stop(#[from] crate::stop::StopError),
+    Stop(#[from] crate::session::StopError),
 }
 
 /// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it, and answers with the exit code.

@@ -10,24 +10,27 @@ mod detached;
 mod environment;
 mod flow;
 mod launch;
+pub mod output;
 mod program;
+pub mod signal;
 mod spared;
 pub(crate) mod standstill;
 mod supervise;
 mod tree;
+pub mod watchdog;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use verdone_core::base::finish::StopSignal;
+use verdone_core::base::id::RunId;
+use verdone_core::base::redact::Redactor;
 use verdone_core::check::CommandSpec;
-use verdone_core::finish::StopSignal;
-use verdone_core::id::RunId;
-use verdone_core::redact::Redactor;
 
-use crate::output::{Captured, Stream};
-use crate::signal::Signals;
+use crate::process::output::{Captured, Stream};
+use crate::process::signal::Signals;
 use crate::workspace::Inside;
 
 pub use attached::run_attached;

@@ -1,11 +1,20 @@
 //! Where a project is: the git work tree around a folder, and the `.verdone/` that governs it.
 
+pub mod approval;
+pub mod client_settings;
+pub mod config_file;
+pub mod init;
+pub mod lifecycle;
+pub mod plan_file;
+pub mod ralph_state;
+pub mod template;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::regular::read_linked;
+use crate::base::plain_file::read_linked;
 
 /// A path and a line's end.
 const LARGEST_LINK: u64 = 64 * 1024;

@@ -1,9 +1,16 @@
 //! A run from the outside: getting ready, refusing with a reason, and driving it to its end.
 
 mod branch;
+pub mod driver;
 pub mod land;
 mod plan;
+pub mod planning;
+pub mod preflight;
+pub mod recover;
 pub mod review;
+pub mod site;
+pub mod step;
+pub mod undo;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -13,36 +20,36 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use verdone_core::base::id::{Oid, RunId, StoryId, digest};
 use verdone_core::check::Check;
 use verdone_core::config::{Config, LandMode, OnReview};
 use verdone_core::done::{Prospect, best_case, stated_complexity};
-use verdone_core::event::{Event, Seal};
-use verdone_core::id::{Oid, RunId, StoryId, digest};
-use verdone_core::machine::Rules;
+use verdone_core::engine::prompt;
+use verdone_core::engine::run::Rules;
+use verdone_core::journal::event::{Event, Seal};
+use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::plan::{Plan, Status, Waiting};
-use verdone_core::prompt;
-use verdone_core::update::{Reporter, Update};
 
 use crate::agent::Claude;
-use crate::approval::{ApprovalError, Approvals};
-use crate::clock::Stopwatch;
-use crate::config_file::SettingsError;
-use crate::done;
-use crate::driver::Driver;
+use crate::base::clock::Stopwatch;
 use crate::git::{Git, GitError};
 use crate::hook::Guard;
-use crate::lifecycle::Scripts;
-use crate::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
-use crate::preflight::{self, Conditioned, Finding, Health};
+use crate::process::signal::Signals;
+use crate::process::watchdog::{Starting, Watchdog};
 use crate::process::{self, RUN_VARIABLE};
+use crate::project::approval::{ApprovalError, Approvals};
+use crate::project::config_file::SettingsError;
+use crate::project::lifecycle::Scripts;
+use crate::project::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
+use crate::project::template::read_template;
 use crate::project::{GitDirs, Project};
-use crate::recover::{self, RecoverError};
-use crate::signal::Signals;
-use crate::site::{self, Site};
+use crate::run::driver::Driver;
+use crate::run::preflight::{Conditioned, Finding, Health};
+use crate::run::recover::RecoverError;
+use crate::run::site::Site;
+use crate::session::done;
 use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
-use crate::template::read_template;
 use crate::verify::Results;
-use crate::watchdog::{Starting, Watchdog};
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
 pub use branch::{RunBranch, Wanted};

@@ -1,12 +1,15 @@
 //! Where runs live: `.verdone/runs/<run-id>/`, one directory a run, its journal the only truth.
 
 mod given;
+pub mod inbox;
 mod journal;
 mod known;
 mod lock;
 mod of_here;
+pub mod prune;
 mod reader;
 mod session_lock;
+pub mod sessions;
 mod stored_run;
 
 use std::fs::{self, File};
@@ -14,11 +17,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use verdone_core::id::RunId;
+use verdone_core::base::id::RunId;
 
-use crate::atomic::write_atomically;
-use crate::fault::{self, Point};
-use crate::regular::read_regular;
+use crate::base::atomic::write_atomically;
+use crate::base::fault::{self, Point};
+use crate::base::plain_file::read_regular;
 
 use given::{Given, is_id};
 
@@ -144,7 +147,7 @@ fn new_id(now: Timestamp, last: Option<&RunId>) -> io::Result<RunId> {
     let time = now.strftime("%Y%m%d-%H%M%S");
     // Half of the numbers are left for those who come later.
     random[0] &= 0x7f;
-    let id = RunId(format!("{time}-{}", verdone_core::id::hex(&random)));
+    let id = RunId(format!("{time}-{}", verdone_core::base::id::hex(&random)));
     match last {
         Some(last) if *last >= id => Ok(after(last).unwrap_or(id)),
         Some(_) | None => Ok(id),

@@ -4,9 +4,11 @@
 //! `audit --rerun`, `accept`, landing) goes through here.
 
 mod bench;
+pub mod check_runner;
 mod kept;
 mod listing;
 mod named;
+pub mod on_demand;
 mod other_stories;
 mod results;
 mod trees;
@@ -14,9 +16,9 @@ mod trees;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use verdone_core::base::id::Oid;
 use verdone_core::check::Check;
-use verdone_core::id::Oid;
-use verdone_core::update::Reporter;
+use verdone_core::journal::update::Reporter;
 use verdone_core::verify::{
     BuiltTree, CheckState, Observed, PlannedCheck, ResultId, Step, Tree, VerifyJob, VerifyReport, judge, next_step,
 };

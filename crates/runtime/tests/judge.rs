@@ -3,15 +3,15 @@
 
 use std::path::Path;
 
+use verdone_core::base::id::Oid;
+use verdone_core::base::redact::Redactor;
+use verdone_core::base::span::Span;
 use verdone_core::check::CommandSpec;
 use verdone_core::config::{Config, Limits};
 use verdone_core::done::{CiFact, CiSettings, JudgeAgent, JudgeFact};
-use verdone_core::id::Oid;
-use verdone_core::redact::Redactor;
-use verdone_core::span::Span;
-use verdone_runtime::judge::{Court, ask_ci, ask_judge, limits_of};
+use verdone_runtime::agent::judge::{Court, ask_ci, ask_judge, limits_of};
 use verdone_runtime::process::EnvPlan;
-use verdone_runtime::signal::Signals;
+use verdone_runtime::process::signal::Signals;
 
 #[test]
 fn who_is_asked_is_heard_only_where_the_answer_is_clear() {

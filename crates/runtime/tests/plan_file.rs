@@ -5,11 +5,13 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use verdone_core::base::id::StoryId;
 use verdone_core::check::CommandSpec;
-use verdone_core::id::StoryId;
 use verdone_core::plan::progress::{LoopState, LoopStatus, StoryEntry};
 use verdone_core::plan::{Document, Status};
-use verdone_runtime::plan_file::{FindError, Home, PlanFile, PlanFileError, PlanLocation, PlanRequest, find, resolve_checks};
+use verdone_runtime::project::plan_file::{
+    FindError, Home, PlanFile, PlanFileError, PlanLocation, PlanRequest, find, resolve_checks,
+};
 
 const PLAN: &str = "# Plan\n\n### US-001: One\n- [x] a\n- [ ] b\n\n### US-002: Two\n- [ ] c\n";
 const PRD: &str = "# PRD\n\n### [ ] US-001: One\n\n### [ ] US-002: Two\n";

@@ -9,16 +9,16 @@ use std::process::{Command, ExitCode};
 
 use tempfile::TempDir;
 use verdone_core::agent::{PromptVia, TurnOutcome};
+use verdone_core::base::finish::StopSignal;
+use verdone_core::base::id::{RunId, StoryId};
+use verdone_core::base::redact::Redactor;
+use verdone_core::base::span::Span;
 use verdone_core::check::CommandSpec;
 use verdone_core::config::{Agents, CommandAgent, Limits, ScriptedAgent};
-use verdone_core::event::Place;
-use verdone_core::finish::StopSignal;
-use verdone_core::id::{RunId, StoryId};
-use verdone_core::redact::Redactor;
-use verdone_core::span::Span;
+use verdone_core::journal::event::Place;
 use verdone_runtime::agent::{TurnRequest, TurnResult, run_turn, scripted};
+use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{EnvPlan, Moment};
-use verdone_runtime::signal::Signals;
 
 const TESTS: [(&str, fn()); 14] = [
     ("prompts_arrive_on_stdin_as_an_argument_and_in_a_file", prompts_arrive),

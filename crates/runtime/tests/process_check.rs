@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use verdone_core::base::finish::StopSignal;
+use verdone_core::base::redact::Redactor;
+use verdone_core::base::span::Span;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage, Terms, TestCount, ZeroTests};
-use verdone_core::finish::StopSignal;
-use verdone_core::redact::Redactor;
-use verdone_core::span::Span;
 use verdone_core::verify::TestNames;
-use verdone_runtime::check_runner::{self, CheckContext, CheckMoment, Ways};
+use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{EnvPlan, Moment};
-use verdone_runtime::signal::Signals;
+use verdone_runtime::verify::check_runner::{self, CheckContext, CheckMoment, Ways};
 
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
@@ -106,7 +106,7 @@ fn evidence_holds_the_digest_of_the_raw_and_the_end_of_the_redacted_output() {
     let run = run_check(&hostile, &context(dir.path(), &redactor));
     let numbers: Vec<String> = (1..=2000).map(|n| n.to_string()).collect();
     let raw = format!("{}\nsesame-sesame r1\n", numbers.join("\n"));
-    assert_eq!(run.output_digest, verdone_core::id::digest(raw.as_bytes()));
+    assert_eq!(run.output_digest, verdone_core::base::id::digest(raw.as_bytes()));
     assert!(run.tail.ends_with("\n2000\n[redacted:API_TOKEN] r1\n") && run.tail.len() <= 4096, "{}", run.tail);
     let file = run.output.unwrap();
     assert_eq!(file, "checks/7-%2E%2E%2Funit%3A%20a%2Fb.txt");

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use verdone_core::finish::StopSignal;
-use verdone_core::redact::Redactor;
-use verdone_runtime::output::Stream;
+use verdone_core::base::finish::StopSignal;
+use verdone_core::base::redact::Redactor;
+use verdone_runtime::process::output::Stream;
+use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{self, Companion, Ended, EnvPlan, Exit, Heard, Moment, Spawn, SpawnError, Stdin};
-use verdone_runtime::signal::Signals;
 
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
@@ -191,7 +191,7 @@ fn a_flood_is_digested_whole_and_kept_in_part() {
     let ended = run(&Spawn { cap: 10_000, ..spawn("echo first; yes | head -c 2000000; echo last", &redactor) });
     let whole = [b"first\n".as_slice(), &b"y\n".repeat(1_000_000), b"last\n"].concat();
     assert_eq!(ended.output.total_bytes, whole.len() as u64);
-    assert_eq!(ended.output.digest, verdone_core::id::digest(&whole));
+    assert_eq!(ended.output.digest, verdone_core::base::id::digest(&whole));
     assert!(ended.output.text.len() < 11_000);
     assert!(ended.output.text.starts_with("first\ny\n") && ended.output.text.ends_with("y\nlast\n"));
     assert!(ended.output.text.contains(" bytes cut ...]\n"));

@@ -1,7 +1,7 @@
 //! The arguments of `verdone install` and `verdone uninstall`.
 
 use clap::Args;
-use verdone_runtime::client_settings::Scope;
+use verdone_runtime::project::client_settings::Scope;
 
 /// Put Verdone's hooks into Claude Code's settings, for sessions that you start yourself.
 ///

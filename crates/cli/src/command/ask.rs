@@ -1,12 +1,12 @@
 //! Requests to a run that is under way: `pause`, `resume`, `skip`, `retry`, `note`.
 
-use verdone_core::control::Request;
-use verdone_core::id::StoryId;
-use verdone_core::sanitise::sanitise_line;
-use verdone_runtime::inbox::Inbox;
-use verdone_runtime::plan_file::{PlanFile, PlanLocation};
+use verdone_core::base::id::StoryId;
+use verdone_core::base::sanitise::sanitise_line;
+use verdone_core::journal::control::Request;
 use verdone_runtime::process::RUN_VARIABLE;
+use verdone_runtime::project::plan_file::{PlanFile, PlanLocation};
 use verdone_runtime::store::StoredRun;
+use verdone_runtime::store::inbox::Inbox;
 
 use super::latest::{brief_view, is_going, latest};
 use super::{Context, Outcome};

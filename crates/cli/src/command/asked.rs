@@ -1,9 +1,9 @@
 //! Tells the user at once that a signal was heard: the journal hears of it only when the step that it cut short has ended. After a
 //! stop by the terminal the screen is drawn anew.
 
-use verdone_core::finish::StopSignal;
-use verdone_core::update::{Reporter, Update};
-use verdone_runtime::signal::Signals;
+use verdone_core::base::finish::StopSignal;
+use verdone_core::journal::update::{Reporter, Update};
+use verdone_runtime::process::signal::Signals;
 
 /// Passes everything on, and says once what a stop request leads to.
 pub(super) struct Asked {

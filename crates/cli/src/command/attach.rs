@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use verdone_core::update::{Reporter as _, Update};
-use verdone_runtime::signal::Signals;
+use verdone_core::journal::update::{Reporter as _, Update};
+use verdone_runtime::process::signal::Signals;
 use verdone_runtime::store::JournalReader;
 
 use super::ask::under_way;

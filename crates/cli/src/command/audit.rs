@@ -1,12 +1,12 @@
 //! `verdone audit`.
 
-use verdone_core::audit::{Audit, RerunOutcome, audit};
+use verdone_core::evidence::audit::{Audit, RerunOutcome, audit};
 use verdone_report::audit_markdown;
 use verdone_runtime::audit::{Allowed, gather, rerun};
-use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::Git;
+use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::Project;
-use verdone_runtime::signal::Signals;
+use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::store::Store;
 
 use super::{Context, Outcome};
@@ -44,7 +44,7 @@ fn run_again(found: &mut Audit, git: &Git, project: &Project, yes: bool, context
             "note: commands that neither your plan, your settings nor your runs have were not run; read them, then: verdone audit --rerun --yes\n",
         );
     }
-    Ok(signals.requested().map(verdone_core::finish::StopSignal::exit_code))
+    Ok(signals.requested().map(verdone_core::base::finish::StopSignal::exit_code))
 }
 
 /// Whether a command of a note was left alone.

@@ -2,9 +2,9 @@
 
 use verdone_core::config::nearest;
 use verdone_core::done::{Condition, DoneSettings};
-use verdone_runtime::claims::{ClaimError, Speaker, keep};
-use verdone_runtime::config_file::Flags;
 use verdone_runtime::process::redactor_from_environment;
+use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::session::claims::{ClaimError, Speaker, keep};
 
 use super::{Context, Outcome};
 use crate::args::ClaimArgs;

@@ -8,14 +8,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::config::Config;
+use verdone_core::journal::view::RunView;
 use verdone_core::verify::{Proof, StoryResult};
-use verdone_core::view::RunView;
-use verdone_runtime::config_file::{self, Environment, Flags};
 use verdone_runtime::git::Git;
-use verdone_runtime::plan_file::PlanRequest;
+use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::Project;
+use verdone_runtime::project::config_file::{self, Environment, Flags};
+use verdone_runtime::project::plan_file::PlanRequest;
 use verdone_runtime::run::{CheckoutLock, Ready, RunRequest};
-use verdone_runtime::signal::Signals;
 use verdone_runtime::store::Store;
 
 use super::reporter::reporter;

@@ -7,17 +7,17 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use verdone_core::config::Config;
 use verdone_report::{fault_line, plural};
-use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::{Git, GitError};
-use verdone_runtime::lifecycle::Scripts;
-use verdone_runtime::preflight::{self, Finding, Health};
 use verdone_runtime::project::Project;
-use verdone_runtime::prune::{disk_use, sessions_disk_use};
-use verdone_runtime::recover::unfinished;
+use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::lifecycle::Scripts;
 use verdone_runtime::run::land::{Waiting, waiting};
+use verdone_runtime::run::preflight::{self, Finding, Health};
+use verdone_runtime::run::recover::unfinished;
 use verdone_runtime::run::{Ready, RunRequest};
-use verdone_runtime::sessions::own_sessions;
-use verdone_runtime::stop::{FORGOTTEN_DAYS, LeftLoops, armed_root};
+use verdone_runtime::session::{FORGOTTEN_DAYS, LeftLoops, armed_root};
+use verdone_runtime::store::prune::{disk_use, sessions_disk_use};
+use verdone_runtime::store::sessions::own_sessions;
 use verdone_runtime::store::{RunLock, Store};
 use verdone_runtime::workspace;
 
@@ -118,7 +118,7 @@ fn runs(project: &Project) -> Option<Finding> {
 /// What hooks recorded of the user's own sessions.
 fn sessions(project: &Project) -> Vec<Finding> {
     let bytes = sessions_disk_use(&project.root).unwrap_or(0);
-    let count = verdone_runtime::sessions::sessions(&own_sessions(&project.root)).map_or(0, |found| found.len());
+    let count = verdone_runtime::store::sessions::sessions(&own_sessions(&project.root)).map_or(0, |found| found.len());
     let mut findings = Vec::new();
     if count > 0 {
         let message =

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use serde_json::json;
+use verdone_core::base::id::StoryId;
 use verdone_core::done::{JudgeRecord, Standing, complexity, judge};
-use verdone_core::id::StoryId;
 use verdone_report::{cost, done_page};
-use verdone_runtime::config_file::Flags;
-use verdone_runtime::done::{Ask, DoneError, Judging, ask, look, name_commands, project};
-use verdone_runtime::ralph_state;
-use verdone_runtime::sessions::{StoredSession, own_sessions, sessions};
-use verdone_runtime::signal::Signals;
+use verdone_runtime::process::signal::Signals;
+use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::ralph_state;
+use verdone_runtime::session::done::{Ask, DoneError, Judging, ask, look, name_commands, project};
+use verdone_runtime::store::sessions::{StoredSession, own_sessions, sessions};
 
 use super::{Context, Outcome};
 use crate::args::DoneArgs;

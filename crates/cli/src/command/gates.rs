@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use verdone_core::check::{Check, CheckOrigin, CheckRun};
-use verdone_runtime::verify_now::{self, Listed};
+use verdone_runtime::verify::on_demand::{self, Listed};
 
 use super::{Context, Outcome};
 use crate::args::GatesArgs;
@@ -11,7 +11,7 @@ use crate::terminal::{print, print_json, printable_line, say};
 const HEADINGS: [&str; 5] = ["Gate", "Stage", "When", "Result", "Command"];
 
 pub(super) fn run(args: &GatesArgs, context: &Context) -> Outcome {
-    let Listed { tree, gates } = verify_now::gates(&context.start)?;
+    let Listed { tree, gates } = on_demand::gates(&context.start)?;
     if args.json {
         let gates: Vec<Value> = gates.iter().map(|(gate, known)| in_json(gate, known.as_ref())).collect();
         print_json(&json!({ "tree": tree, "gates": gates }))?;

@@ -4,8 +4,8 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use serde_json::json;
-use verdone_core::detect::{Detection, Proposal};
-use verdone_runtime::init::{self, Written};
+use verdone_core::config::detect::{Detection, Proposal};
+use verdone_runtime::project::init::{self, Written};
 
 use super::{Context, Outcome};
 use crate::args::InitArgs;

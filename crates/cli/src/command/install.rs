@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::json;
 use verdone_core::hook::settings::{After, install, installed, is_recognisable, uninstall};
 use verdone_report::diff;
-use verdone_runtime::client_settings::{Found, SettingsFile, prove};
 use verdone_runtime::hook::ARGUMENT as HOOK;
+use verdone_runtime::project::client_settings::{Found, SettingsFile, prove};
 
 use super::{Context, Outcome};
 use crate::args::{EditArgs, InstallArgs, UninstallArgs};

@@ -1,12 +1,12 @@
 //! `verdone land`.
 
-use verdone_core::update::{Reporter, Update};
+use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::{Proof, UnknownProof};
 use verdone_report::plural;
-use verdone_runtime::config_file::Flags;
+use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::Project;
+use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::run::land::{LandRequest, Landable, Landed, Waiting, land, preview};
-use verdone_runtime::signal::Signals;
 
 use super::reporter::reporter;
 use super::{Context, Outcome};

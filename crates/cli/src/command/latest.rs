@@ -1,9 +1,9 @@
 //! The run that was started last, as the commands that look back see it.
 
-use verdone_core::view::RunView;
+use verdone_core::journal::view::RunView;
 use verdone_runtime::git::Git;
 use verdone_runtime::project::Project;
-use verdone_runtime::stop::Loops;
+use verdone_runtime::session::Loops;
 use verdone_runtime::store::{RunLock, Store, StoredRun};
 
 use super::Context;

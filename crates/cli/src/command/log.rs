@@ -5,7 +5,7 @@ mod stops;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use verdone_core::event::Event;
+use verdone_core::journal::event::Event;
 use verdone_runtime::store::JournalReader;
 
 use super::latest::{died, is_going, latest, warn};

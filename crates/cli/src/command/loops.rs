@@ -1,15 +1,15 @@
 //! `verdone loop`: loops in sessions of the user's own.
 
 use serde_json::{Value, json};
-use verdone_core::id::StoryId;
-use verdone_core::stop::incomplete_words;
-use verdone_core::verdict::Red;
+use verdone_core::base::id::StoryId;
+use verdone_core::base::verdict::Red;
+use verdone_core::engine::session::incomplete_words;
 use verdone_core::verify::{Proof, StoryResult};
 use verdone_report::plural;
-use verdone_runtime::config_file::Flags;
-use verdone_runtime::plan_file;
 use verdone_runtime::project::Project;
-use verdone_runtime::stop::{ArmError, ArmRequest, Armed, Loops, SeenLoop, SessionLoop, StopError, Whose, arm, end};
+use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::plan_file;
+use verdone_runtime::session::{ArmError, ArmRequest, Armed, Loops, SeenLoop, SessionLoop, StopError, Whose, arm, end};
 
 use super::users_own::refuse_agents;
 use super::{Context, Outcome};
@@ -229,7 +229,7 @@ fn shown(session: Option<&str>, SeenLoop { held, state, unaccepted }: &SeenLoop)
 }
 
 fn is_paused(project: &Project) -> bool {
-    project.root.join(".verdone").join(verdone_runtime::stop::PAUSE).exists()
+    project.root.join(".verdone").join(verdone_runtime::session::PAUSE).exists()
 }
 
 fn stop(args: &LoopStopArgs, context: &Context) -> Outcome {

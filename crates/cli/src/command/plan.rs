@@ -5,9 +5,9 @@ mod lint;
 mod new;
 mod show;
 
-use verdone_runtime::config_file::Flags;
-use verdone_runtime::plan_file::{self, PlanFile};
 use verdone_runtime::project::Project;
+use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::plan_file::{self, PlanFile};
 
 use super::{Context, Outcome};
 use crate::args::PlanCommand;

@@ -1,11 +1,11 @@
 //! `verdone report`: Markdown for the morning after.
 
 use jiff::tz::TimeZone;
+use verdone_core::journal::view::RunView;
 use verdone_core::plan::Status;
-use verdone_core::view::RunView;
 use verdone_report::{Extra, ListedStory, markdown};
-use verdone_runtime::plan_file::{self, PlanFile};
 use verdone_runtime::project::Project;
+use verdone_runtime::project::plan_file::{self, PlanFile};
 use verdone_runtime::store::{Store, proven};
 
 use super::latest::{latest, view};
@@ -26,7 +26,7 @@ pub(super) fn run(args: &ReportArgs, context: &Context) -> Outcome {
 
 /// What the plan says beyond the journal: boxes that are ticked without evidence, and stories that are still open.
 fn stories(context: &Context, project: &Project, view: &RunView) -> Result<(Vec<ListedStory>, Vec<ListedStory>), CliError> {
-    let settings = context.settings(project, &verdone_runtime::config_file::Flags::default())?;
+    let settings = context.settings(project, &verdone_runtime::project::config_file::Flags::default())?;
     let path = project.root.join(&view.plan);
     let request = context.plan_request(project, &settings, Some(&path.to_string_lossy()));
     // A plan that is gone or broken by now takes nothing from what the journal knows.

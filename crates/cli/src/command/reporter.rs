@@ -1,8 +1,8 @@
 //! Who shows what a run or a planning does.
 
-use verdone_core::update::Reporter;
+use verdone_core::journal::update::Reporter;
 use verdone_report::{Json, Loudness, Plain, Terminal};
-use verdone_runtime::signal::Signals;
+use verdone_runtime::process::signal::Signals;
 
 use super::Context;
 use super::asked::Asked;

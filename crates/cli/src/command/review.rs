@@ -1,13 +1,13 @@
 //! `verdone review`, `verdone accept` and `verdone reject`.
 
-use verdone_core::id::StoryId;
+use verdone_core::base::id::StoryId;
+use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::plan::Waiting;
-use verdone_core::update::{Reporter, Update};
 use verdone_report::plural;
-use verdone_runtime::config_file::Flags;
 use verdone_runtime::git::{Git, RepoPath};
+use verdone_runtime::process::signal::Signals;
+use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::run::review::{self, Review, ReviewRequest};
-use verdone_runtime::signal::Signals;
 use verdone_runtime::store::Store;
 
 use super::reporter::reporter;

@@ -3,18 +3,18 @@
 use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
 
+use verdone_core::base::id::{RunId, StoryId};
 use verdone_core::check::Check;
 use verdone_core::config::{LandMode, Limits};
-use verdone_core::id::{RunId, StoryId};
 use verdone_core::plan::{self, Progress, Selection};
 use verdone_report::plural;
-use verdone_runtime::plan_file::PlanFile;
-use verdone_runtime::preflight::{Finding, Health};
 use verdone_runtime::process::redactor_from_environment;
+use verdone_runtime::process::signal::Signals;
+use verdone_runtime::project::plan_file::PlanFile;
 use verdone_runtime::run::land::waiting_on;
+use verdone_runtime::run::preflight::{Finding, Health};
+use verdone_runtime::run::step::build_prompt;
 use verdone_runtime::run::{CheckoutLock, Ended, Ready, RunError, RunPlan, RunRequest};
-use verdone_runtime::signal::Signals;
-use verdone_runtime::step::build_prompt;
 
 use super::reporter::reporter;
 use super::{Context, Outcome, land, plan as plan_command};

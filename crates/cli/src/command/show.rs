@@ -3,7 +3,7 @@
 mod sessions;
 
 use jiff::tz::TimeZone;
-use verdone_core::id::StoryId;
+use verdone_core::base::id::StoryId;
 use verdone_report::{SessionOf, session_lines};
 use verdone_runtime::store::StoredRun;
 
@@ -47,12 +47,12 @@ fn story(id: &str, json: bool, context: &Context) -> Outcome {
 }
 
 /// Hooks know of no stories: what was recorded while the story was in work is its own.
-fn of_story(stored: &StoredRun, story: &verdone_core::view::StoryView) -> Result<Vec<SessionOf>, CliError> {
+fn of_story(stored: &StoredRun, story: &verdone_core::journal::view::StoryView) -> Result<Vec<SessionOf>, CliError> {
     let in_work = |found: &SessionOf| matches!((found.tally.first, found.tally.last), (Some(first), Some(last)) if story.was_in_work(first, last));
     Ok(sessions::of_run(stored)?.into_iter().filter(in_work).collect())
 }
 
-fn unknown(story: &str, view: &verdone_core::view::RunView) -> CliError {
+fn unknown(story: &str, view: &verdone_core::journal::view::RunView) -> CliError {
     let known: Vec<&str> = view.touched.iter().map(|story| story.id.as_str()).take(20).collect();
     let error = CliError::new(Kind::Usage, format!("the last run did not work on a story {story:?}"));
     if known.is_empty() { error } else { error.hint(format!("it worked on: {}", known.join(", "))) }

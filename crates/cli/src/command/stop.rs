@@ -1,7 +1,7 @@
 //! `verdone stop`: at once it is a signal to the run, like Ctrl-C in its own terminal; after the story it is a request.
 
 use rustix::process::{Pid, Signal, kill_process};
-use verdone_core::control::Request;
+use verdone_core::journal::control::Request;
 use verdone_runtime::git::Git;
 use verdone_runtime::store::RunLock;
 

@@ -1,7 +1,7 @@
 //! `verdone undo`.
 
 use verdone_runtime::git::Git;
-use verdone_runtime::undo::undo;
+use verdone_runtime::run::undo::undo;
 
 use super::{Context, Outcome};
 use crate::args::UndoArgs;

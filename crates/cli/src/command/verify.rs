@@ -3,14 +3,14 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
+use verdone_core::base::finish::StopSignal;
+use verdone_core::base::id::StoryId;
 use verdone_core::check::Stage;
-use verdone_core::finish::StopSignal;
-use verdone_core::id::StoryId;
-use verdone_core::update::{Reporter, Update};
+use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::Verified;
 use verdone_report::{github_commands, github_summary, junit, verification, verification_json};
-use verdone_runtime::signal::Signals;
-use verdone_runtime::verify_now::{self, Ask, RangeAsk};
+use verdone_runtime::process::signal::Signals;
+use verdone_runtime::verify::on_demand::{self, Ask, RangeAsk};
 
 use super::{Context, Outcome};
 use crate::args::{VerifyArgs, VerifyFormat};
@@ -43,9 +43,9 @@ fn ask(args: &VerifyArgs, context: &Context, signals: &Signals, reporter: &mut d
     Ok(match &args.base {
         Some(base) => {
             let ask = RangeAsk { root, base: base.clone(), head: args.head.clone(), story, stage };
-            verify_now::verify_range(&ask, signals, reporter)?
+            on_demand::verify_range(&ask, signals, reporter)?
         }
-        None => verify_now::verify(&Ask { root, story, stage, use_cache: !args.no_cache }, signals, reporter)?,
+        None => on_demand::verify(&Ask { root, story, stage, use_cache: !args.no_cache }, signals, reporter)?,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use verdone_runtime::fault::Point;
+use verdone_runtime::base::fault::Point;
 
 use crate::world::{THREADS, World, in_parallel};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use verdone_runtime::fault::Point;
+use verdone_runtime::base::fault::Point;
 use verdone_testkit::{Sandbox, Signal};
 
 use crate::world::{PATIENCE, Random, VERDONE, first_seed, in_parallel, sandbox, wanted};

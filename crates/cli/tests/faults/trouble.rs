@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use verdone_runtime::fault::Point;
+use verdone_runtime::base::fault::Point;
 use verdone_testkit::Output;
 
 use crate::crash_matrix::{ELSEWHERE, moments};

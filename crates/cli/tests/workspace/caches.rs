@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use verdone_core::base::id::Oid;
 use verdone_core::config::{Config, FolderMode};
-use verdone_core::id::Oid;
 use verdone_runtime::git::{Git, RepoPath};
 use verdone_runtime::process::Exit;
 use verdone_runtime::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};

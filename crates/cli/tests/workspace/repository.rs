@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use verdone_core::base::id::Oid;
+use verdone_core::base::redact::Redactor;
 use verdone_core::config::Config;
-use verdone_core::id::Oid;
-use verdone_core::redact::Redactor;
 use verdone_runtime::git::Git;
+use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{self, EnvPlan, Exit, Spawn, Stdin};
 use verdone_runtime::project::{Project, find_git_top};
-use verdone_runtime::signal::Signals;
 use verdone_runtime::workspace::{Inside, WorkspaceRequest, Workspaces};
 
 use crate::world::World;

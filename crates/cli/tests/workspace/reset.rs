@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{XattrFlags, setxattr};
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 use verdone_runtime::git::{Git, PathSet};
 use verdone_runtime::workspace::{Place, Workspaces};
 

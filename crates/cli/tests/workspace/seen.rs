@@ -73,7 +73,7 @@ fn commands_of_one_view_share_its_folders_and_not_their_processes() {
         // The first process, the shell, and nothing of the other command.
         let seen = world.says(&view, "for p in /proc/[0-9]*; do basename $p; done | sort -n | head -2 | tr '\\n' ' '; echo $$");
         assert_eq!(seen, "1 2 2\n");
-        other.end(std::time::Duration::from_secs(10), &verdone_runtime::signal::Signals::none());
+        other.end(std::time::Duration::from_secs(10), &verdone_runtime::process::signal::Signals::none());
     });
 }
 

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use verdone_core::redact::Redactor;
+use verdone_core::base::redact::Redactor;
+use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{self, Companion, Ended, EnvPlan, Exit, Spawn, SpawnError, Stdin};
-use verdone_runtime::signal::Signals;
 use verdone_runtime::workspace::{Inside, Mount, Network, View, ViewError, ViewPlan, launcher};
 use verdone_testkit::repeat_unprivileged;
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Check, CheckOrigin, CommandSpec, Stage};
-use crate::span::Span;
+use crate::base::span::Span;
 
 pub use when::When;
 

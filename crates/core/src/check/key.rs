@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::id::{Oid, digest};
+use crate::base::id::{Oid, digest};
 
 /// Variables that differ from one terminal to the next and say nothing about a check. All others count: a variable that is not known
 /// may be the one by which tests are skipped.
@@ -71,8 +71,8 @@ impl ResultKey<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::span::Span;
     use crate::check::{Check, CommandSpec, Gate, Stage, ZeroTests};
-    use crate::span::Span;
     use crate::verify::PlannedCheck;
 
     #[test]

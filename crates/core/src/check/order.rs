@@ -49,8 +49,8 @@ fn rank(stage: Option<&Stage>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::span::Span;
     use crate::check::{CommandSpec, Gate};
-    use crate::span::Span;
 
     #[test]
     fn own_stages_run_after_the_built_in_ones_as_the_config_names_them() {

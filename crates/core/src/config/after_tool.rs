@@ -1,11 +1,11 @@
 //! `[[after_tool]]` of a config file: commands that could never run, or never as they are meant, are faults of the file.
 
 use super::diagnose::{Finding, Step, unreadable};
+use crate::base::pattern;
+use crate::base::span::Span;
 use crate::check::CommandSpec;
 use crate::hook::{AfterTool, FILE_WORD, MOST_TIME};
-use crate::pattern;
 use crate::policy::{ToolKind, kind_of};
-use crate::span::Span;
 
 /// The first fault of commands that have the right shape.
 pub(super) fn unusable(all: &[AfterTool]) -> Option<Finding> {

@@ -9,8 +9,8 @@ use super::Config;
 use super::layer::AGENTS;
 use super::shape::{Field, Shape};
 use super::suggest::nearest;
-use crate::pattern::{PatternError, check_name};
-use crate::span::Span;
+use crate::base::pattern::{PatternError, check_name};
+use crate::base::span::Span;
 
 /// One step from the root of a config to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]

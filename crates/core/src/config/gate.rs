@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::diagnose::{Finding, Step};
 use super::suggest::nearest;
 use super::workspace::{is_everything, not_a_place};
+use crate::base::pattern;
+use crate::base::scope;
 use crate::check::{Gate, Stage};
-use crate::pattern;
-use crate::scope;
 
 /// More tries say nothing new.
 const MOST_RETRIES: u32 = 10;
@@ -109,8 +109,8 @@ fn key(name: &str) -> Step {
 mod tests {
     use std::path::Path;
 
+    use crate::base::span::Span;
     use crate::config::alone;
-    use crate::span::Span;
 
     const HEAD: &str = "[[gate]]\nname = \"g\"\ncommand = \"make\"\n";
 

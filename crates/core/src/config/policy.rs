@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 use super::diagnose::{Finding, Step, but_examples, unreadable};
 use super::layer::Layer;
 use super::{Config, ConfigProblem};
-use crate::pattern;
+use crate::base::pattern;
 use crate::policy::{ExampleProblem, PolicyConfig, RuleProblem, check_examples, rules};
 
 /// The settings of one file, over the defaults and without other layers.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::diagnose::{Finding, Step};
-use crate::pattern;
+use crate::base::pattern;
 
 /// Which files judge the work. Tests, test data, and the configuration of tests, linters, builds and CI are protected by default;
 /// `verdone protect` lists them. Patterns are relative to the project: `*` matches within a folder, `**` across folders.

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::shape::{Field, Shape};
+use crate::base::sentence::capitalise;
 use crate::check::CommandSpec;
-use crate::detect::Proposal;
-use crate::sentence::capitalise;
+use crate::config::detect::Proposal;
 
 const HEAD: &str = "\
 # Verdone's settings. Every key is here with its default, as a comment: remove the \"#\" to change it.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::JudgeFact;
-use crate::sanitise::sanitise_line;
+use crate::base::sanitise::sanitise_line;
 
 /// Findings that are kept, and how much of each.
 const MOST: usize = 20;

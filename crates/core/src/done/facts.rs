@@ -164,7 +164,7 @@ impl Lessons {
     /// How many lines of a list of lessons say something, and a digest of it: enough to know later whether it grew.
     pub fn stamp(text: &str) -> (u32, String) {
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-        (u32::try_from(lines).unwrap_or(u32::MAX), crate::id::digest(text.trim().as_bytes()))
+        (u32::try_from(lines).unwrap_or(u32::MAX), crate::base::id::digest(text.trim().as_bytes()))
     }
 
     /// What became of it since.

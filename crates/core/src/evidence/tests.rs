@@ -1,6 +1,6 @@
 use super::*;
 use crate::check::{CheckOutcome, CommandSpec, TestCount};
-use crate::event::Place;
+use crate::journal::event::Place;
 use crate::verify::{ChangeKind, CountFall, ProtectedKind, Surface};
 
 pub(crate) fn noted(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> NotedCheck {

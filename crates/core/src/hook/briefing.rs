@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::StoryId;
+use crate::base::id::StoryId;
+use crate::base::scope;
 use crate::plan::Story;
 use crate::policy::Scope;
-use crate::scope;
 
 /// More of a story's text is in its prompt; rules and lessons have to fit beside it.
 const LONGEST_TEXT: usize = 4_000;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Record;
 use super::record::cut;
-use crate::id::Oid;
+use crate::base::id::Oid;
 use crate::policy::{self, ToolKind, kind_of};
 use crate::shell::{self, Variables};
 

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::tally::Spent;
-use crate::id::Oid;
+use crate::base::id::Oid;
+use crate::base::verdict::PolicyVerdict;
+use crate::engine::session::StopRecord;
 use crate::policy::{Decision, Source};
-use crate::stop::StopRecord;
 use crate::test_outcome::TestOutcome;
-use crate::verdict::PolicyVerdict;
 
 /// Longer texts are cut: a record is for people and for counting, not a copy of the call.
 const LONGEST: usize = 1_000;

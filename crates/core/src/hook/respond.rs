@@ -8,11 +8,11 @@ use super::after::{Ended, after};
 use super::record::cut;
 use super::watch::{Seen, Watch, watched};
 use super::{AfterCommand, AfterTool, Answer, HookEvent, HookInput, Permission, Record, StartSource, ToolCall};
+use crate::base::verdict::PolicyVerdict;
 use crate::policy::{
     self, Decision, Mode, PolicyContext, READ_BEFORE_EDIT, Rule, Source, ToolKind, evaluate, evaluate_prompt, kind_of, reads,
     writes,
 };
-use crate::verdict::PolicyVerdict;
 
 /// What is known about the place where the event happened.
 #[derive(Debug, Clone, Copy)]

@@ -8,9 +8,9 @@ mod cap;
 mod container;
 mod entry;
 
-use crate::json::{Member, Node, Value, read_whole};
+use crate::base::json::{Member, Node, Value, read_whole};
+use crate::base::position::{Fault, Lines};
 use crate::plan::Problem;
-use crate::position::{Fault, Lines};
 
 use cap::Cap;
 use container::{Fate, Layout, cut, without};

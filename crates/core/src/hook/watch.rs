@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::git_state::Trouble;
 use super::record::cut;
 use super::{Answer, GitState, HookEvent, HookInput, Record, Response, Situation, StartSource};
+use crate::base::sanitise::sanitise_line;
 use crate::policy::{Mode, OnGitState, OnScope, Scope, ToolKind, kind_of, writes};
-use crate::sanitise::sanitise_line;
 
 /// With more files than this that git does not have as they are, nobody can tell which are new.
 const MOST_CHANGED: usize = 2_000;

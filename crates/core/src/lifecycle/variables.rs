@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Script;
-use crate::finish::Finish;
-use crate::machine::EndedIteration;
+use crate::base::finish::Finish;
+use crate::engine::run::EndedIteration;
 use crate::verify::StoryResult;
 
 /// Every variable is set under both.
@@ -123,7 +123,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::id::StoryId;
+    use crate::base::id::StoryId;
     use crate::verify::Proof;
 
     fn given(script: Script) -> BTreeMap<String, String> {

@@ -9,7 +9,7 @@ use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use super::plan_md::{document_title, outside};
 use super::position::Fault;
 use super::{Few, Format, Status, Story};
-use crate::id::StoryId;
+use crate::base::id::StoryId;
 
 pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
     let stories = top_boxes(scan);

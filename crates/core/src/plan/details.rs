@@ -6,10 +6,10 @@ use super::Criterion;
 use super::label::{self, Label};
 use super::markdown::{Block, BlockKind, Scan};
 use super::position::{Fault, quote};
+use crate::base::scope::{self, Named};
+use crate::base::sentence::capitalise;
 use crate::check::CommandSpec;
 use crate::done::read_complexity;
-use crate::scope::{self, Named};
-use crate::sentence::capitalise;
 use crate::verify::Proof;
 
 #[derive(Debug, Default)]

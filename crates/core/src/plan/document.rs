@@ -10,7 +10,7 @@ use super::{
     Format, Plan, PlanError, Problem, Status, Story, checklist, feature_list, implementation_plan, json, markdown, plan_md,
     prd_json,
 };
-use crate::id::StoryId;
+use crate::base::id::StoryId;
 
 /// A plan's text, its stories and where their markers are.
 #[derive(Debug, Clone, PartialEq, Eq)]

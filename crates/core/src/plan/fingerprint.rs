@@ -3,8 +3,8 @@
 use sha2::Digest as _;
 
 use super::Story;
+use crate::base::id::hex;
 use crate::check::CommandSpec;
-use crate::id::hex;
 
 impl Story {
     /// Of its id, title, body, criteria, dependencies and checks.

@@ -11,7 +11,7 @@ use super::markdown::{Block, BlockKind, Scan};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use super::position::{Fault, quote};
 use super::{Few, Format, Status, Story, checklist};
-use crate::id::StoryId;
+use crate::base::id::StoryId;
 
 pub(super) fn recognises(scan: &Scan<'_>) -> bool {
     scan.blocks.iter().any(|block| is_story(scan, block))

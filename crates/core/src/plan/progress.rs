@@ -1,6 +1,6 @@
 //! The progress files of older loops: entries of `progress.md`, the header lines of `progress.txt`. Text in, text out.
 
-use crate::id::StoryId;
+use crate::base::id::StoryId;
 
 /// One entry of `progress.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]

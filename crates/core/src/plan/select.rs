@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Plan, Status, Story};
-use crate::id::StoryId;
+use crate::base::id::StoryId;
 
 /// What a run knows about the stories that it has touched.
 #[derive(Debug, Clone, Default, PartialEq)]

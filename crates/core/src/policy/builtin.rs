@@ -14,7 +14,7 @@ mod tools;
 use std::borrow::Cow;
 
 use super::{Examples, Family, Matcher, Rule, Source, Texts};
-use crate::verdict::PolicyVerdict;
+use crate::base::verdict::PolicyVerdict;
 
 /// All of them, those whose names explain best first.
 pub fn built_in() -> Vec<Rule> {

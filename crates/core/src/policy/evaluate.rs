@@ -4,9 +4,9 @@ use super::act::{Acts, gather};
 use super::matcher::{Certainty, Hit, Matcher};
 use super::tool::default_verdict;
 use super::{Decision, Family, Found, Mode, OnUnknown, PolicyContext, Rule, STORY_SCOPE, Source, ToolCall};
-use crate::pattern::name_fits;
+use crate::base::pattern::name_fits;
+use crate::base::verdict::PolicyVerdict;
 use crate::shell::Unknown;
-use crate::verdict::PolicyVerdict;
 
 /// Decides about a tool call.
 pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Decision {

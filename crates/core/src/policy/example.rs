@@ -3,8 +3,8 @@
 use super::act::gather;
 use super::matcher::Matcher;
 use super::{PlanFile, PolicyContext, Protected, ProtectedRange, Rule, ToolCall, evaluate_prompt};
-use crate::pattern::name_fits;
-use crate::verdict::PolicyVerdict;
+use crate::base::pattern::name_fits;
+use crate::base::verdict::PolicyVerdict;
 
 /// An example that a rule does not keep.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,9 +6,9 @@ use super::act::Acts;
 use super::matcher::{Certainty, Hit, Matcher, found};
 use super::tool::{ToolKind, kind_of};
 use super::{Examples, Family, Found, Rule, Source, ToolCall};
-use crate::pattern::name_fits;
+use crate::base::pattern::name_fits;
+use crate::base::verdict::PolicyVerdict;
 use crate::shell::{RedirectKind, Runs, Simple, Word, git_call};
-use crate::verdict::PolicyVerdict;
 
 /// Why somebody only looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

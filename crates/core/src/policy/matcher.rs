@@ -5,7 +5,7 @@ use super::arguments::Arguments;
 use super::path::{Place, below};
 use super::plan_text::{self, Protected};
 use super::{Found, Looking, PolicyContext, ToolCall, looking};
-use crate::pattern::{PathPatterns, PatternError, escape};
+use crate::base::pattern::{PathPatterns, PatternError, escape};
 use crate::shell::{Simple, Word, git_call};
 
 /// How surely a rule fits: the order is the meaning.

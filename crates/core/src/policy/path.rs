@@ -1,7 +1,7 @@
 //! Where a path leads: absolute, without `.` and `..`, through links that the caller resolved.
 
 use super::PolicyContext;
-use crate::pattern::{PathPatterns, escape_but};
+use crate::base::pattern::{PathPatterns, escape_but};
 use crate::shell::{Directory, Piece, Word};
 
 /// Names that rules protect wherever they stand.

@@ -1,8 +1,8 @@
 //! Tools by what they do, and the verdict on a tool that no rule speaks of.
 
 use super::{Mode, PolicyContext};
-use crate::pattern::name_fits;
-use crate::verdict::PolicyVerdict;
+use crate::base::pattern::name_fits;
+use crate::base::verdict::PolicyVerdict;
 
 /// What a tool does with its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::act::Access;
 use super::arguments::Arguments;
 use super::path::PROTECTED;
-use crate::pattern::{PathPatterns, escape_but};
+use crate::base::pattern::{PathPatterns, escape_but};
 use crate::shell::{Origin, Piece, RedirectKind, Simple, Word, git_call};
 
 /// Targets of one simple command, as words.

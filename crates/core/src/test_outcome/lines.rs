@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::sanitise::sanitise_line;
+use crate::base::sanitise::sanitise_line;
 
 /// Output beyond this is cut in its middle: reports stand at the end, and the work stays bounded whatever was printed.
 const HEAD_BYTES: usize = 256 << 10;

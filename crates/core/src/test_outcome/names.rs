@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TestCounts;
-use crate::sanitise::sanitise_line;
+use crate::base::sanitise::sanitise_line;
 
 /// A list beyond this is not kept: counts do as well, and results are held for each tree.
 const MOST: usize = 20_000;

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::counts::{CheckState, TestNames};
 use super::observed::CheckResult;
 use super::proof::Proof;
+use crate::base::id::{Oid, StoryId, digest};
+use crate::base::scope::Covered;
 use crate::check::{Check, CheckOrigin, CheckOutcome, CommandSpec, TestCount, ZeroTests};
-use crate::id::{Oid, StoryId, digest};
-use crate::scope::Covered;
 
 /// Everything that the engine has to know before anything runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::TestNames;
+use crate::base::id::Oid;
 use crate::check::CheckRun;
 use crate::done::JudgeFact;
-use crate::id::Oid;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::job::Tree;
 use super::outcome::Outcome;
 use super::report::VerifyReport;
-use crate::event::Seal;
-use crate::id::Oid;
+use crate::base::id::Oid;
+use crate::journal::event::Seal;
 
 /// The judgement, with what belongs to this verification alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

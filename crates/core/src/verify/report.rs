@@ -13,9 +13,9 @@ use super::observed::SeenCondition;
 use super::outcome::Outcome;
 use super::proof::Proof;
 use super::reason::{Failure, Reason};
+use crate::base::id::{Oid, StoryId};
 use crate::check::CheckRun;
 use crate::done::JudgeFact;
-use crate::id::{Oid, StoryId};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyReport {

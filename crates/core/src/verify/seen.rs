@@ -9,8 +9,8 @@ use super::counts::{self, CheckState, CountChange, TestNames};
 use super::job::{Baseline, ChangeKind, JobGate, PlannedCheck, ProtectedChange, ProtectedKind, Tree, VerifyJob};
 use super::observed::{BuiltTree, CheckResult, Observed, ResultId};
 use super::proof::Proof;
+use crate::base::id::Oid;
 use crate::check::{CheckOutcome, CommandSpec, TestCount};
-use crate::id::Oid;
 use crate::protect::{check_scripts, deciding_programs};
 use crate::test_outcome::simple_commands;
 

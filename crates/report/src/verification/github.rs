@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use verdone_core::sanitise::sanitise;
-use verdone_core::sentence::capitalise;
+use verdone_core::base::sanitise::sanitise;
+use verdone_core::base::sentence::capitalise;
 use verdone_core::verify::{Outcome, Reason, Tree, Verified};
 
 use super::{compared, headline};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use verdone_core::base::sanitise::sanitise;
 use verdone_core::check::CheckRun;
-use verdone_core::sanitise::sanitise;
 use verdone_core::verify::{CheckState, Outcome, Tree, Verified};
 
 use crate::words::{ended, plural};

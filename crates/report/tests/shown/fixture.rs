@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
+use verdone_core::base::finish::Finish;
+use verdone_core::base::id::{Oid, RunId, StoryId};
+use verdone_core::base::verdict::Red;
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage, TestCount};
-use verdone_core::event::{Event, Place, Recorded, Rejection, SCHEMA_VERSION, Seal, SealLevel, TurnTests, Verified, WaitCause};
-use verdone_core::finish::Finish;
-use verdone_core::id::{Oid, RunId, StoryId};
-use verdone_core::update::{Reporter, Speaker, Stream, Update};
-use verdone_core::verdict::Red;
+use verdone_core::journal::event::{
+    Event, Place, Recorded, Rejection, SCHEMA_VERSION, Seal, SealLevel, TurnTests, Verified, WaitCause,
+};
+use verdone_core::journal::update::{Reporter, Speaker, Stream, Update};
+use verdone_core::journal::view::RunView;
 use verdone_core::verify::{
     ChangeKind, CountFall, Doubt, Failure, Note, Outcome, OwnBefore, Proof, ProtectedChange, ProtectedKind, Reason, Surface,
     Tree, TreeIds, VerifyReport,
 };
-use verdone_core::view::RunView;
 
 pub(crate) enum Step {
     Event(Box<Recorded>),
@@ -198,7 +200,7 @@ impl Journal {
 
     pub(crate) fn committed_as(&mut self, commit: char, proof: Proof, outcome: Outcome) -> &mut Self {
         let (place, tree, criteria) = (self.place.clone(), oid('7'), Vec::new());
-        let digest = |of: &str| Some(format!("sha256:{}", verdone_core::id::digest(of.as_bytes())));
+        let digest = |of: &str| Some(format!("sha256:{}", verdone_core::base::id::digest(of.as_bytes())));
         let (gates, previous, evidence) = (digest("gates"), digest("before"), digest(&commit.to_string()));
         let started =
             Event::CommitStarted { place: place.clone(), tree: tree.clone(), proof, outcome, gates, previous, criteria };

@@ -2,10 +2,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use verdone_core::event::Recorded;
-use verdone_core::stop::{StopRecord, StopTally};
-use verdone_core::update::{Reporter as _, Speaker, Stream, Update};
-use verdone_core::view::RunView;
+use verdone_core::engine::session::{StopRecord, StopTally};
+use verdone_core::journal::event::Recorded;
+use verdone_core::journal::update::{Reporter as _, Speaker, Stream, Update};
+use verdone_core::journal::view::RunView;
 use verdone_report::{
     Json, StopOf, Stops, StreamLine, audit_schema, events_reference, sessions_schema, status_schema, stops_schema, stream_schema,
     verification_schema,

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use verdone_core::event::{Event, Seal, SealLevel};
-use verdone_core::finish::Finish;
+use verdone_core::base::finish::Finish;
+use verdone_core::journal::event::{Event, Seal, SealLevel};
+use verdone_core::journal::view::RunView;
 use verdone_core::verify::Proof;
-use verdone_core::view::RunView;
 use verdone_report::{Extra, Loudness, Plain, Style, markdown, status, summary};
 
 use crate::fixture::{Journal, oid};

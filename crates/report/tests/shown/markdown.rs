@@ -1,5 +1,5 @@
 use jiff::tz::TimeZone;
-use verdone_core::id::StoryId;
+use verdone_core::base::id::StoryId;
 use verdone_report::{Extra, ListedStory, markdown};
 
 use crate::expected::same_as_file;

@@ -3,8 +3,8 @@
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use verdone_core::agent::{SessionUse, TurnOutcome};
+use verdone_core::base::id::{RunId, StoryId};
 use verdone_core::hook::{FaultTally, SessionTally};
-use verdone_core::id::{RunId, StoryId};
 use verdone_report::{FaultsOf, SessionOf, Sessions, Style, log_line, session, sessions, status, story, summary};
 
 use crate::expected::same_as_file;
@@ -25,7 +25,7 @@ fn the_summary_fits_and_keeps_each_result_apart() {
 
 #[test]
 fn a_run_without_stories_has_a_summary_without_a_table() {
-    let view = verdone_core::view::RunView::default();
+    let view = verdone_core::journal::view::RunView::default();
     assert_eq!(
         summary(&view, &Style::default()),
         "0 of 0 stories done in the plan\n0 iterations, 0 commits, 0 attempts kept in 0s\n"

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
+use verdone_core::base::finish::Finish;
+use verdone_core::base::id::StoryId;
 use verdone_core::check::{CheckOutcome, CheckRun, CommandSpec};
-use verdone_core::event::Event;
-use verdone_core::finish::Finish;
-use verdone_core::id::StoryId;
+use verdone_core::journal::event::Event;
 use verdone_core::verify::{Doubt, Failure, Note, Outcome, Proof, Reason, Surface, Tree, TreeIds, Verified, VerifyReport};
 use verdone_report::{Extra, Loudness, Plain, Style, log_line, markdown, results, status, story, summary, verification};
 
@@ -138,7 +138,8 @@ fn what_a_person_said_is_shown_with_their_name() {
 }
 
 fn ran(name: &str, outcome: CheckOutcome) -> CheckRun {
-    let check = verdone_core::check::Check::own(CommandSpec::Shell(name.to_owned()), verdone_core::span::Span::from_secs(1));
+    let check =
+        verdone_core::check::Check::own(CommandSpec::Shell(name.to_owned()), verdone_core::base::span::Span::from_secs(1));
     CheckRun { outcome, ..CheckRun::of(&check) }
 }
 

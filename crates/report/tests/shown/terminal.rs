@@ -3,7 +3,7 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use proptest::prelude::*;
-use verdone_core::update::{Reporter as _, Speaker, Stream, Update};
+use verdone_core::journal::update::{Reporter as _, Speaker, Stream, Update};
 use verdone_report::{Style, Terminal};
 
 use crate::expected::same_as_file;

@@ -17,16 +17,16 @@ use verdone_core::agent::claude::{
     TurnEnd, Uuid, command_line, next_session,
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
+use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::config::{ClaudeAgent, HookWay, SessionMode};
 use verdone_core::policy::Looking;
-use verdone_core::sanitise::sanitise_line;
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
 use super::{TurnRequest, TurnResult, lasting_environment};
 use crate::hook::{Guard, LOOKING, TurnOf};
-use crate::output::{Capture, create_fresh};
+use crate::process::output::{Capture, create_fresh};
+use crate::process::signal::Signals;
 use crate::process::{Flow, Moment, own_program};
-use crate::signal::Signals;
 use crate::store::SessionLock;
 use crate::workspace::Place;
 
@@ -348,7 +348,7 @@ fn may_spend(client: &Client, budget: Option<f64>) -> bool {
 }
 
 fn outcome(turn: Turn, liveness: Liveness, request: &TurnRequest<'_>) -> TurnOutcome {
-    let millis = |span: verdone_core::span::Span| span.duration().as_millis() as u64;
+    let millis = |span: verdone_core::base::span::Span| span.duration().as_millis() as u64;
     if let Liveness::Dead { why } = liveness {
         return TurnOutcome::GuardDead { reason: why };
     }

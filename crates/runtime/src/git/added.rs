@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::error::GitError;
 use super::path::RepoPath;
 use super::{Git, is_object_id};
-use crate::regular::read_regular;
+use crate::base::plain_file::read_regular;
 
 /// Larger files were not written by hand.
 const LARGEST: u64 = 1024 * 1024;

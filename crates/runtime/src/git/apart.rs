@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use verdone_core::audit::{Apart, Bookkeeping, FileChange, bookkeeping};
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
+use verdone_core::evidence::audit::{Apart, Bookkeeping, FileChange, bookkeeping};
 
 use super::error::GitError;
 use super::{Git, is_object_id};
-use crate::plan_file::LARGEST_PLAN;
+use crate::project::plan_file::LARGEST_PLAN;
 
 /// Commits whose files are looked at together: each has two versions of a plan.
 const TOGETHER: usize = 32;

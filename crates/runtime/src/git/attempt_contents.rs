@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use tempfile::TempDir;
-use verdone_core::id::hex;
+use verdone_core::base::id::hex;
 
 use super::Git;
 use super::attempt_tree::{Found, Plan, ReadBack, TreeObstacle, examine, reserved};

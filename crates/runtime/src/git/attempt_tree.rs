@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::Git;
 use super::attempt_contents::{LentIndex, added_entries, index_info, left_out, without_entries};
@@ -27,7 +27,7 @@ use super::index_stat::look_newer_than_files;
 use super::path::{PathSet, RepoPath};
 use super::private_repository::joined;
 use super::touched::touched;
-use crate::regular::open_regular;
+use crate::base::plain_file::open_regular;
 
 /// Whatever the user prefers: files are compared as thoroughly as git can, and the index stays one that can be read here.
 const SETTINGS: [&str; 16] = [

@@ -1,6 +1,6 @@
 //! Branches: which names git takes, where one stands, and how far two are apart.
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::Git;
 use super::error::GitError;

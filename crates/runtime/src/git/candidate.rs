@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use verdone_core::event::Checkpoint;
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
+use verdone_core::journal::event::Checkpoint;
 
 use super::Git;
 use super::error::GitError;

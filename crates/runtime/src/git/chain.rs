@@ -9,11 +9,11 @@ use std::process::ChildStdin;
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
-use verdone_core::id::{Oid, RunId, encode_component};
+use verdone_core::base::id::{Oid, RunId, encode_component};
 
 use super::Git;
 use super::error::GitError;
-use crate::fault::{self, Point};
+use crate::base::fault::{self, Point};
 
 pub(super) const IDENTITY_NAME: &str = "Verdone";
 pub(super) const IDENTITY_MAIL: &str = "verdone@localhost";

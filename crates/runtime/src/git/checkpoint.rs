@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::SystemTime;
 
-use verdone_core::event::Checkpoint;
-use verdone_core::id::{Oid, RunId, digest};
+use verdone_core::base::id::{Oid, RunId, digest};
+use verdone_core::journal::event::Checkpoint;
 
 use super::Git;
 use super::chain::one_line;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use verdone_core::id::{Oid, RunId, encode_component};
+use verdone_core::base::id::{Oid, RunId, encode_component};
 
 use super::Git;
 use super::error::{CommitError, GitError};

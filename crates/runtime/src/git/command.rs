@@ -17,8 +17,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::GitError;
-use crate::clock::Stopwatch;
-use crate::fault;
+use crate::base::clock::Stopwatch;
+use crate::base::fault;
 use crate::process::EnvPlan;
 use crate::workspace::launcher::{Failure, Step};
 use crate::workspace::{Inside, LaunchReport};

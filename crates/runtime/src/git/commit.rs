@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::Git;
 use super::candidate::Candidate;
 use super::command::{Outcome, tail_of};
 use super::error::{CommitError, GitError};
 use super::index::IndexFile;
-use crate::fault::{self, Point};
+use crate::base::fault::{self, Point};
 
 /// As much of a git hook's output as a message may hold.
 const MOST_OUTPUT: u64 = 8 * 1024;

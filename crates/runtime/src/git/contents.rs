@@ -1,6 +1,6 @@
 //! Contents and sizes of objects: one process, however many there are.
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::error::GitError;
 use super::{Git, is_object_id};

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::error::GitError;
 use super::{Git, RepoPath, is_object_id};

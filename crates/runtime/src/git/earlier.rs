@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use verdone_core::event::Checkpoint;
-use verdone_core::id::digest;
+use verdone_core::base::id::digest;
+use verdone_core::journal::event::Checkpoint;
 
 use super::Git;
 use super::error::GitError;

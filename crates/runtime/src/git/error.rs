@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use crate::workspace::launcher::Failure;
 

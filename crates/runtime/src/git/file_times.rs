@@ -199,7 +199,7 @@ fn is_at_or_after(meta: &Metadata, index: SystemTime) -> bool {
 }
 
 fn have_same_bytes(one: &Path, other: &Path, size: u64) -> bool {
-    let bytes = |path: &Path| crate::regular::read_regular(path, LARGEST_COMPARED).ok();
+    let bytes = |path: &Path| crate::base::plain_file::read_regular(path, LARGEST_COMPARED).ok();
     size <= LARGEST_COMPARED && bytes(one).is_some_and(|found| Some(found) == bytes(other))
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::path::RepoPath;
-use crate::regular::open_regular;
+use crate::base::plain_file::open_regular;
 
 /// What tells that a file was not touched. The change time cannot be set back, so equal means equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::error::GitError;
 use super::{Git, RepoPath, is_object_id};
-use crate::fault::{self, Point};
+use crate::base::fault::{self, Point};
 use crate::process::RUN_VARIABLE;
 
 /// How the reflog tells moves of HEAD by a run, and by the agents that it starts, from the user's own and from those of other runs.

@@ -16,8 +16,8 @@ use tempfile::TempDir;
 
 use super::Git;
 use super::error::GitError;
-use crate::fault::{self, Point};
-use crate::regular::open_regular;
+use crate::base::fault::{self, Point};
+use crate::base::plain_file::open_regular;
 
 /// An editor's `git status` holds the lock for moments.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);

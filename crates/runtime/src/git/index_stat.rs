@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::error::GitError;
 use super::index::IndexFile;
-use crate::regular::open_regular;
+use crate::base::plain_file::open_regular;
 
 /// The times that an index entry begins with; a mode and owners lie between them and the size.
 const CTIME: usize = 0;

@@ -4,7 +4,7 @@
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use verdone_core::id::{Oid, RunId, StoryId, encode_component};
+use verdone_core::base::id::{Oid, RunId, StoryId, encode_component};
 
 use super::chain::{IDENTITY_MAIL, IDENTITY_NAME};
 use super::ci_commit::ci_ref;

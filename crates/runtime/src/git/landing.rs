@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::durability::sync_folder;
 use super::error::GitError;
@@ -24,9 +24,9 @@ use super::path::RepoPath;
 use super::reapply::empty_tree;
 use super::status::{Change, Kind};
 use super::{Git, is_object_id};
-use crate::atomic::replace_for_good;
-use crate::fault::{self, Point};
-use crate::regular::read_regular;
+use crate::base::atomic::replace_for_good;
+use crate::base::fault::{self, Point};
+use crate::base::plain_file::read_regular;
 
 /// More files are synced together with everything else of their file system.
 const MOST_SYNCED: usize = 256;

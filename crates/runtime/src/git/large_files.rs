@@ -5,11 +5,11 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use verdone_core::id::hex;
+use verdone_core::base::id::hex;
 
 use super::Git;
 use super::error::GitError;
-use crate::regular::open_regular;
+use crate::base::plain_file::open_regular;
 
 /// Where Git LFS keeps content, by its digest, below a git folder.
 const STORE: &str = "lfs/objects";
@@ -93,7 +93,7 @@ mod tests {
         copy_missing(&from, &to).unwrap();
         assert!(!to.exists(), "nothing to copy");
         let place = |text: &str| {
-            let name = verdone_core::id::digest(text.as_bytes());
+            let name = verdone_core::base::id::digest(text.as_bytes());
             format!("{}/{}/{name}", &name[..2], &name[2..4])
         };
         let (new, known, forged) = (place("one"), place("two"), place("three"));

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use verdone_core::audit::{CommitFacts, Note, Trailers};
+use verdone_core::base::id::Oid;
+use verdone_core::evidence::audit::{CommitFacts, Note, Trailers};
 use verdone_core::evidence::note_digest;
-use verdone_core::id::Oid;
 
 use super::error::GitError;
 use super::{Git, is_object_id};

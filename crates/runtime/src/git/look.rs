@@ -12,7 +12,7 @@ use super::index::IndexFile;
 use super::index_entries::entries;
 use super::path::{PathSet, RepoPath};
 use super::status::{Kind, Status};
-use crate::known_files::KnownFiles;
+use crate::base::digest_cache::KnownFiles;
 use seen::Seen;
 
 /// A work tree at one moment.

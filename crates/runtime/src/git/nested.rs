@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use verdone_core::id::digest;
+use verdone_core::base::id::digest;
 
 use super::Git;
 use super::command::Call;

@@ -4,13 +4,13 @@ use std::fs::{OpenOptions, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::chain::{IDENTITY_MAIL, IDENTITY_NAME};
 use super::error::GitError;
 use super::{Git, is_object_id};
-use crate::fault::{self, Point};
-use crate::regular::open_regular;
+use crate::base::fault::{self, Point};
+use crate::base::plain_file::open_regular;
 
 const NOTES: &str = "refs/notes/verdone";
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::command::Call;
 use super::error::GitError;

@@ -12,14 +12,14 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::command::Call;
 use super::error::GitError;
 use super::index_stat::copy_index_file;
 use super::private_settings::private_settings;
 use super::{Git, is_object_id};
-use crate::regular::{read_linked, read_regular};
+use crate::base::plain_file::{read_linked, read_regular};
 
 /// Where the launcher binds the real objects, in the private git folder.
 pub const BOUND_OBJECTS: &str = "base-objects";

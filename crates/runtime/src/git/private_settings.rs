@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use super::Git;
 use super::error::GitError;
-use crate::regular::read_linked;
+use crate::base::plain_file::read_linked;
 
 const LARGEST: u64 = 64 * 1024 * 1024;
 

@@ -5,7 +5,7 @@
 
 use std::time::SystemTime;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::chain::{IDENTITY_MAIL, IDENTITY_NAME};
 use super::error::GitError;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fchmod, flistxattr, fstat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::Git;
 use super::command::Call;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{MutexGuard, PoisonError};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::command::Call;
 use super::error::{CommitError, GitError};

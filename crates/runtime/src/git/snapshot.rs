@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use verdone_core::event::Checkpoint;
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
+use verdone_core::journal::event::Checkpoint;
 
 use super::error::GitError;
 use super::files::Stat;

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use verdone_core::id::{RunId, encode_component};
+use verdone_core::base::id::{RunId, encode_component};
 
 use super::Git;
 use super::error::GitError;
 use super::kept_attempt::ATTEMPTS;
-use crate::regular::read_regular;
+use crate::base::plain_file::read_regular;
 
 /// Other programs than git lock for moments only.
 const PATIENCE: Duration = Duration::from_secs(1);

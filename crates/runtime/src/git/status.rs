@@ -1,6 +1,6 @@
 //! One `git status` answers where HEAD is, which branch it is on and every change.
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::Git;
 use super::error::GitError;

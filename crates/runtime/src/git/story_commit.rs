@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::command::{Call, Outcome, tail_of};
 use super::durability::DURABLE;
 use super::error::{CommitError, GitError};
 use super::landing::Landing;
 use super::{Git, is_object_id};
-use crate::fault::{self, Point};
+use crate::base::fault::{self, Point};
 
 /// As much of what gpg said as a message may hold.
 const MOST_OUTPUT: u64 = 8 * 1024;

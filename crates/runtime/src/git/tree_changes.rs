@@ -1,6 +1,6 @@
 //! What differs between two trees, file by file, with modes, contents' ids and renames.
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::error::GitError;
 use super::{Git, RepoPath, is_object_id};

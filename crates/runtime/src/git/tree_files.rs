@@ -1,6 +1,6 @@
 //! The files of trees: listing them, and making a tree of others.
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::error::GitError;
 use super::path::RepoPath;

@@ -1,14 +1,14 @@
 //! The tree that the work tree is right now: what git tracks, as it lies there, and what it neither tracks nor ignores. Nothing of
 //! the user's is written, neither index nor refs.
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::Git;
 use super::candidate::Plan;
 use super::error::GitError;
 use super::path::PathSet;
 use super::status::{Change, Entry, Kind, Status};
-use crate::known_files::KnownFiles;
+use crate::base::digest_cache::KnownFiles;
 
 /// A work tree at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::command::Call;
 use super::error::GitError;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Git;
 use super::error::GitError;
-use crate::regular::read_regular;
+use crate::base::plain_file::read_regular;
 
 /// A path and a line's end.
 const LARGEST_PATH: u64 = 64 * 1024;

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use verdone_core::base::redact::Redactor;
 use verdone_core::check::CommandSpec;
 use verdone_core::hook::{AfterCommand, CommandEnd, CommandExit, MOST_TIME};
-use verdone_core::redact::Redactor;
 
 use super::home::Home;
+use crate::process::signal::Signals;
 use crate::process::{self, Ended, EnvPlan, Exit, RUN_VARIABLE, SHELL, Spawn, SpawnError, Stdin};
-use crate::signal::Signals;
 
 /// The file that the tool was about.
 const FILE_VARIABLE: &str = "VERDONE_FILE";

@@ -12,13 +12,13 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use verdone_core::event::TurnTests;
+use verdone_core::base::redact::Redactor;
+use verdone_core::base::sanitise::{sanitise, sanitise_line};
 use verdone_core::hook::Streak;
-use verdone_core::redact::Redactor;
-use verdone_core::sanitise::{sanitise, sanitise_line};
+use verdone_core::journal::event::TurnTests;
 
 use super::home::SESSIONS;
-use crate::regular::open_regular;
+use crate::base::plain_file::open_regular;
 
 /// The file of a session that holds its [`Entry`]s.
 pub(super) const FAILURES: &str = "failures.jsonl";

@@ -14,8 +14,8 @@ use super::home::{Home, lessons};
 use super::session::{Session, redactor};
 use super::story::StoryFile;
 use super::{Fault, look, transcript};
-use crate::signal::Signals;
-use crate::stop::Gate;
+use crate::process::signal::Signals;
+use crate::session::Gate;
 
 /// What events are judged by.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use verdone_core::policy::{
     Mode, OnScope, PlanFile, PolicyContext, ToolCall, ToolKind, kind_of, normalise, paths_and_changes, pattern_takes,
 };
 
-use crate::plan_file::{self, PlanLocation, PlanRequest};
+use crate::project::plan_file::{self, PlanLocation, PlanRequest};
 
 use super::home::Home;
 use super::story::StoryFile;

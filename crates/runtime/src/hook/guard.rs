@@ -17,8 +17,8 @@ use super::court::{Answered, Court, Errand};
 use super::home::{FileSettings, Home};
 use super::session::{FAULTS, Session, append_fault};
 use super::story::StoryFile;
-use crate::config_file::SettingsError;
-use crate::signal::Signals;
+use crate::process::signal::Signals;
+use crate::project::config_file::SettingsError;
 use crate::workspace::Place;
 
 /// Judges for a run.

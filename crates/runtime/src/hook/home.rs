@@ -5,19 +5,19 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use verdone_core::base::id::encode_component;
 use verdone_core::config::{Config, ConfigProblem, alone, for_hook, rule_lines};
 use verdone_core::hook::{Briefing, TestRuns};
-use verdone_core::id::encode_component;
 use verdone_core::policy::{Looking, Mode, PolicyConfig, Rule, rules};
 
 use super::LOOKING;
 use super::attempt::{TurnOf, failing};
-use crate::config_file::{SettingsError, read_text};
 use crate::process::RUN_VARIABLE;
+use crate::project::config_file::{SettingsError, read_text};
 use crate::project::{HOME, Project};
-use crate::sessions::sessions_in_workspace;
-use crate::stop::armed_root;
+use crate::session::armed_root;
 use crate::store::Store;
+use crate::store::sessions::sessions_in_workspace;
 use crate::workspace::Inside;
 
 use super::story::StoryFile;

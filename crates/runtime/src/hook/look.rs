@@ -5,14 +5,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use verdone_core::base::id::Oid;
 use verdone_core::config::Config;
 use verdone_core::hook::{GitState, Head, HookEvent, HookInput, Looked, Operation, Watch, looks_after};
-use verdone_core::id::Oid;
 use verdone_core::policy::{OnGitState, OnScope, ToolKind, kind_of};
 
+use crate::base::plain_file::{read_linked, read_regular};
 use crate::git::Git;
 use crate::project::GitDirs;
-use crate::regular::{read_linked, read_regular};
 
 use super::home::Home;
 use super::session::Session;

@@ -14,13 +14,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use serde_json::{Map, Value};
+use verdone_core::base::id::{digest, encode_component};
+use verdone_core::base::redact::Redactor;
 use verdone_core::hook::{HookInput, Record, Response, Seen};
-use verdone_core::id::{digest, encode_component};
-use verdone_core::redact::Redactor;
 use verdone_core::test_outcome::{TestState, summary};
 
-use crate::atomic::replace_for_readers;
-use crate::regular::{open_regular, read_regular};
+use crate::base::atomic::replace_for_readers;
+use crate::base::plain_file::{open_regular, read_regular};
 
 use super::attempt::{Entry, FAILURES, TurnOf, keep_streak};
 use super::home::Home;

@@ -16,7 +16,7 @@ use verdone_core::policy::{Mode, OnFailure};
 
 use super::home::Home;
 use super::session::{FAULTS, append_fault};
-use crate::stop::{self, Loops, SessionFiles};
+use crate::session::{self, Loops, SessionFiles};
 
 /// Far above what any call takes, far below the patience of the client.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -138,7 +138,7 @@ impl Speaker {
         let faults = sessions.map_or_else(|| FAULTS.to_owned(), |sessions| sessions.join(FAULTS).display().to_string());
         let mut response = fail(event.as_deref(), self.0.mode, on_failure, &Cause { text: cause, kept: &faults });
         if let Some((files, active)) = self.0.gate.get() {
-            response.answer = stop::fault(files, *active, cause).answer("Stop");
+            response.answer = session::fault(files, *active, cause).answer("Stop");
         }
         let code = self.say(&response.answer);
         if let Some(sessions) = sessions {

@@ -4,14 +4,14 @@ use std::cell::OnceCell;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use verdone_core::base::id::encode_component;
 use verdone_core::hook::Briefing;
-use verdone_core::id::encode_component;
 use verdone_core::policy::Mode;
 
 use super::attempt::TurnOf;
-use crate::atomic::replace_for_readers;
+use crate::base::atomic::replace_for_readers;
+use crate::base::plain_file::read_regular;
 use crate::process::RUN_VARIABLE;
-use crate::regular::read_regular;
 use crate::store::Store;
 
 /// In a folder of the run that agents see and cannot write.

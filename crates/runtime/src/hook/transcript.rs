@@ -6,7 +6,7 @@ use std::path::Path;
 
 use verdone_core::hook::{HookEvent, HookInput, Record, spent_in};
 
-use crate::regular::open_regular;
+use crate::base::plain_file::open_regular;
 
 /// How much of the end is read, however long the transcript is: the client closes its books last.
 const END: u64 = 256 * 1024;

@@ -7,13 +7,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use verdone_core::redact::Redactor;
+use verdone_core::base::redact::Redactor;
 
 use super::launch::{self, Prepared, prepare};
 use super::{Spawn, SpawnError, tree};
-use crate::clock::Stopwatch;
-use crate::output::{Capture, Stream, create_fresh};
-use crate::signal::{Signals, Stop};
+use crate::base::clock::Stopwatch;
+use crate::process::output::{Capture, Stream, create_fresh};
+use crate::process::signal::{Signals, Stop};
 use crate::workspace::LaunchReport;
 
 const CHUNK: usize = 32 * 1024;

@@ -19,9 +19,9 @@ use super::standstill;
 use super::supervise::{QUEUE, Report, read, wait_without_reaping};
 use super::tree::{self, Process, Spared};
 use super::{Spawn, SpawnError};
-use crate::clock::Stopwatch;
-use crate::output::Stream;
-use crate::signal::{Signals, Stop, Subscription};
+use crate::base::clock::Stopwatch;
+use crate::process::output::Stream;
+use crate::process::signal::{Signals, Stop, Subscription};
 use crate::workspace::{Inside, LaunchReport};
 
 /// A longer line is no message; what comes of it is cut, so that the rest can be understood again.

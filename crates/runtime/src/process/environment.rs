@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use verdone_core::redact::Redactor;
+use verdone_core::base::redact::Redactor;
 
 /// Changes on top of the cleaned environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -98,7 +98,7 @@ mod tests {
             ("GIT_AUTHOR_NAME", false),
             ("VERDONE_RUN", true),
             ("VERDONE_VERIFY", true),
-            (crate::fault::VARIABLE, true),
+            (crate::base::fault::VARIABLE, true),
             ("PATH", false),
             ("LC_ALL", false),
         ] {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::output::Stream;
+use crate::process::output::Stream;
 
 /// Lines that may come at once, and lines a second after that.
 const BURST: i64 = 5000;

@@ -12,9 +12,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::flow::Flow;
 use super::launch::{self, Launched, Prepared, prepare};
 use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, tree};
-use crate::clock::Stopwatch;
-use crate::output::{Capture, Captured, Stream, create_fresh};
-use crate::signal::{Signals, Stop};
+use crate::base::clock::Stopwatch;
+use crate::process::output::{Capture, Captured, Stream, create_fresh};
+use crate::process::signal::{Signals, Stop};
 use crate::workspace::Inside;
 
 const TICK: Duration = Duration::from_millis(125);
@@ -84,7 +84,7 @@ impl Sweep {
 
 fn watch(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>), after: &After<'_>) -> Result<Ended, SpawnError> {
     if let Some(signal) = signals.requested() {
-        let output = Captured { digest: verdone_core::id::digest(b""), ..Captured::default() };
+        let output = Captured { digest: verdone_core::base::id::digest(b""), ..Captured::default() };
         return Ok(Ended { exit: Exit::Interrupted(signal), output, duration: Duration::ZERO, leftovers: 0 });
     }
     let keep = |path: &std::path::PathBuf| create_fresh(path).map_err(|source| SpawnError::Keep { path: path.clone(), source });
@@ -159,7 +159,7 @@ struct Watch<'w, 'a> {
     open_pipes: u8,
     exited: bool,
     phase: Phase,
-    _subscription: crate::signal::Subscription,
+    _subscription: crate::process::signal::Subscription,
 }
 
 impl<'w, 'a> Watch<'w, 'a> {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::signal::Signals;
+use crate::process::signal::Signals;
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::{all, below, descendants, end_leftovers, end_marked, send};
@@ -115,9 +115,9 @@ mod linux {
     };
 
     use super::{Duration, Process, Signals, Spared};
-    use crate::clock::Stopwatch;
+    use crate::base::clock::Stopwatch;
+    use crate::process::signal::Stop;
     use crate::process::spared::is_spared;
-    use crate::signal::Stop;
 
     /// A sweep gives up after this: something forks faster than we kill, or hangs in the kernel.
     const LONGEST: Duration = Duration::from_secs(5);

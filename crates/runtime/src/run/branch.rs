@@ -1,15 +1,15 @@
 //! The branch of a run: a new one at the user's HEAD, the one that is asked for, or that of an earlier run of the same plan whose
 //! commits are not landed yet.
 
-use verdone_core::event::Event;
-use verdone_core::id::{Oid, RunId};
-use verdone_core::update::{Reporter, Update};
+use verdone_core::base::id::{Oid, RunId};
+use verdone_core::journal::event::Event;
+use verdone_core::journal::update::{Reporter, Update};
 
 use super::RunError;
+use crate::base::text::plural;
 use crate::git::Git;
-use crate::preflight::{self, Finding};
+use crate::run::preflight::{self, Finding};
 use crate::store::Store;
-use crate::words::plural;
 
 /// What decides about a run's branch.
 #[derive(Debug, Clone, Copy)]

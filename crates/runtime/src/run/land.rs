@@ -8,26 +8,26 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use jiff::Timestamp;
+use verdone_core::base::finish::StopSignal;
+use verdone_core::base::id::Oid;
 use verdone_core::check::{Check, CheckOrigin, Terms};
 use verdone_core::config::Config;
-use verdone_core::event::{Event, Recorded};
 use verdone_core::evidence::{Evidence, NotedCheck};
-use verdone_core::finish::StopSignal;
-use verdone_core::id::Oid;
-use verdone_core::update::{Reporter, Update};
+use verdone_core::journal::event::{Event, Recorded};
+use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::{JobStory, Outcome, Proof, Surface, Tree, VerifyJob, VerifyReport};
 
-use crate::clock::Stopwatch;
+use crate::base::clock::Stopwatch;
+use crate::base::text::plural;
 use crate::git::{CommitError, Git, GitError, Landing, Merged};
+use crate::process::signal::Signals;
 use crate::process::{self, VERIFY_VARIABLE};
 use crate::project::Project;
-use crate::recover::{RecoverError, recover};
-use crate::signal::Signals;
-use crate::site::gates;
-use crate::step::{StepError, io_error};
+use crate::run::recover::{RecoverError, recover};
+use crate::run::site::gates;
+use crate::run::step::{StepError, io_error};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
 use crate::verify::{Bench, BenchPlace, Results, Verification, VerifyError};
-use crate::words::plural;
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
 use landable::landable;

@@ -7,12 +7,12 @@ use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use verdone_core::id::{Oid, StoryId, digest};
+use verdone_core::base::id::{Oid, StoryId, digest};
 use verdone_core::plan::{Document, Plan, Status};
 
+use crate::base::plain_file::read_linked;
 use crate::git::{Git, GitError, PathSet, RepoPath};
-use crate::plan_file::{LARGEST_PLAN, PlanFile, PlanFileError, PlanLocation};
-use crate::regular::read_linked;
+use crate::project::plan_file::{LARGEST_PLAN, PlanFile, PlanFileError, PlanLocation};
 
 #[derive(Debug)]
 pub struct RunPlan {

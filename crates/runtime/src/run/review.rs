@@ -5,19 +5,19 @@ mod reject;
 
 use std::collections::BTreeMap;
 
+use verdone_core::base::finish::StopSignal;
+use verdone_core::base::id::{Oid, RunId, StoryId};
 use verdone_core::config::Config;
-use verdone_core::event::{Event, Place};
-use verdone_core::finish::StopSignal;
-use verdone_core::id::{Oid, RunId, StoryId};
+use verdone_core::journal::event::{Event, Place};
 use verdone_core::plan::Waiting;
 use verdone_core::verify::{Outcome, Proof};
 
 use super::RunPlanError;
 use super::land::LandError;
 use crate::git::{CommitError, GitError};
-use crate::plan_file::PlanFileError;
 use crate::project::Project;
-use crate::recover::RecoverError;
+use crate::project::plan_file::PlanFileError;
+use crate::run::recover::RecoverError;
 use crate::store::{JournalError, JournalReader, LockError, Store};
 use crate::verify::VerifyError;
 use crate::workspace::WorkspaceError;

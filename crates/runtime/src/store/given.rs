@@ -7,9 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, ToSpan as _};
-use verdone_core::id::RunId;
+use verdone_core::base::id::RunId;
 
-use crate::regular::open_regular;
+use crate::base::plain_file::open_regular;
 
 /// Whoever holds it does so for the time of making a folder.
 const PATIENCE: Duration = Duration::from_secs(10);

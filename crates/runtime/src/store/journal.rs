@@ -6,10 +6,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use verdone_core::event::{Event, Recorded, SCHEMA_VERSION};
+use verdone_core::journal::event::{Event, Recorded, SCHEMA_VERSION};
 
 use super::reader::find_from_end;
-use crate::fault::{self, Point};
+use crate::base::fault::{self, Point};
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -125,7 +125,7 @@ mod tests {
     use super::super::read_journal;
     use super::*;
     use std::io::Write as _;
-    use verdone_core::finish::StopSignal;
+    use verdone_core::base::finish::StopSignal;
 
     fn event() -> Event {
         Event::StopRequested { signal: StopSignal::Sigint }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use verdone_core::event::Event;
-use verdone_core::event::light::{Light, kind, light};
-use verdone_core::id::StoryId;
+use verdone_core::base::id::StoryId;
+use verdone_core::journal::event::Event;
+use verdone_core::journal::event::light::{Light, kind, light};
 use verdone_core::verify::{Outcome, StoryResult};
 
 use super::{JournalError, JournalReader, Store};

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
-use verdone_core::id::RunId;
+use verdone_core::base::id::RunId;
 
-use crate::fault::{self, Point};
-use crate::regular::{open_regular, read_regular};
+use crate::base::fault::{self, Point};
+use crate::base::plain_file::{open_regular, read_regular};
 
 /// Who holds it fits into a line.
 const LARGEST: u64 = 64 * 1024;

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use verdone_core::event::{Recorded, SCHEMA_VERSION};
+use verdone_core::journal::event::{Recorded, SCHEMA_VERSION};
 
 use super::JournalError;
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use verdone_core::id::encode_component;
+use verdone_core::base::id::encode_component;
 
-use crate::regular::open_regular;
+use crate::base::plain_file::open_regular;
 
 const FOLDER: &str = "verdone-sessions";
 /// A child that a killed run was about to start holds the lock, too, for the time from its fork to its exec.

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use verdone_core::event::light::kind;
-use verdone_core::event::{Event, Recorded};
-use verdone_core::id::RunId;
-use verdone_core::machine::{State, apply};
-use verdone_core::view::{Brief, RunView};
+use verdone_core::base::id::RunId;
+use verdone_core::engine::run::{State, apply};
+use verdone_core::journal::event::light::kind;
+use verdone_core::journal::event::{Event, Recorded};
+use verdone_core::journal::view::{Brief, RunView};
 
 use super::{JournalError, JournalReader, reader};
 

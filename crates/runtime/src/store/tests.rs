@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
+use verdone_core::base::id::{Oid, StoryId};
+use verdone_core::base::verdict::Red;
 use verdone_core::check::{CheckOrigin, CheckOutcome, CheckRun, CommandSpec};
-use verdone_core::event::{Event, Place, TurnTests, Verified};
+use verdone_core::engine::run::{Phase, State, apply};
 use verdone_core::evidence::Evidence;
-use verdone_core::id::{Oid, StoryId};
-use verdone_core::machine::{Phase, State, apply};
-use verdone_core::verdict::Red;
+use verdone_core::journal::event::{Event, Place, TurnTests, Verified};
 use verdone_core::verify::{Outcome, Proof, StoryResult, Surface, Tree, TreeIds, VerifyReport};
 
 use super::*;
@@ -208,7 +208,7 @@ fn a_loop_of_a_session_is_the_latest_and_no_run_that_could_have_died() {
     let held = run_of(&store, vec![begun, marked]);
     assert_eq!((store.latest().unwrap().unwrap().id, store.latest_run().unwrap().unwrap().id), (held.id.clone(), run.id.clone()));
     assert!(held.is_loop() && !run.is_loop());
-    assert_eq!(crate::recover::unfinished(dir.path()).unwrap(), Some(run.id));
+    assert_eq!(crate::run::recover::unfinished(dir.path()).unwrap(), Some(run.id));
     assert_eq!(proven(&store, "plan.md").unwrap(), BTreeMap::from([(StoryId::from("A"), StoryResult::done(Proof::Untested))]));
 }
 

@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
+use verdone_core::base::id::Oid;
+use verdone_core::base::redact::Redactor;
 use verdone_core::check::{Check, CheckRun, stages_by};
 use verdone_core::config::Config;
-use verdone_core::id::Oid;
-use verdone_core::redact::Redactor;
-use verdone_core::update::{Reporter, Speaker, Update};
+use verdone_core::journal::update::{Reporter, Speaker, Update};
 use verdone_core::verify::{CheckResult, PlannedCheck, ResultId};
 
 use super::{Results, VerifyError};
-use crate::check_runner::{CheckContext, CheckMoment, Ways, run_checks};
-use crate::clock::Stopwatch;
+use crate::base::clock::Stopwatch;
 use crate::git::Git;
+use crate::process::signal::Signals;
 use crate::process::{EnvPlan, Moment};
-use crate::signal::Signals;
-use crate::site::ways;
+use crate::run::site::ways;
+use crate::verify::check_runner::{CheckContext, CheckMoment, Ways, run_checks};
 use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};
 
 /// What the checks of one verification share.

@@ -9,17 +9,17 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use verdone_core::base::id::digest;
 use verdone_core::check::{Check, CheckOutcome, CheckRun, ResultKey, counts_for_results};
 use verdone_core::config::Config;
-use verdone_core::id::digest;
 use verdone_core::verify::{CheckResult, ResultId, TestNames};
 
-use crate::atomic::replace_for_readers;
-use crate::matching::matching;
+use crate::base::atomic::replace_for_readers;
+use crate::base::glob_walk::matching;
+use crate::base::plain_file::{read_regular, real_folder};
+use crate::base::seal::Seal;
 use crate::process;
 use crate::project::Project;
-use crate::regular::{read_regular, real_folder};
-use crate::seal::Seal;
 
 const CACHE: &str = ".verdone/cache";
 const RESULTS: &str = "results";
@@ -206,9 +206,9 @@ fn is_worth_keeping(run: &CheckRun) -> bool {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
+    use verdone_core::base::id::Oid;
+    use verdone_core::base::span::Span;
     use verdone_core::check::CommandSpec;
-    use verdone_core::id::Oid;
-    use verdone_core::span::Span;
 
     struct World {
         _dir: tempfile::TempDir,

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, CheckOrigin, Stage};
-use verdone_core::id::StoryId;
 use verdone_core::verify::{ChangeKind, OtherCheck, ProtectedChange, command_names};
 
-use crate::site::seen_from;
+use crate::run::site::seen_from;
 
 /// Whether what proved earlier stories could be weaker now. A new test takes nothing away.
 pub fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use verdone_core::base::id::Oid;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome};
-use verdone_core::id::Oid;
 use verdone_core::verify::{CheckResult, CheckState, ResultId};
 
 use super::kept::KeptResults;
@@ -111,8 +111,8 @@ mod as_list {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use verdone_core::base::span::Span;
     use verdone_core::check::{Check, CheckRun, CommandSpec, Stage};
-    use verdone_core::span::Span;
 
     fn result(origin: CheckOrigin, outcome: CheckOutcome) -> CheckResult {
         let check = Check::own(CommandSpec::Shell("x".to_owned()), Span::from_secs(1));

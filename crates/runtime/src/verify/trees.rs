@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use verdone_core::base::id::Oid;
 use verdone_core::config::ProtectSettings;
-use verdone_core::id::Oid;
 use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan, plan_trees};
 use verdone_core::verify::Tree;
 

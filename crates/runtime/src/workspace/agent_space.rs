@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use verdone_core::id::{Oid, digest};
+use verdone_core::base::id::{Oid, digest};
 
 use super::copying::NOT_COPIED;
 use super::credentials::Login;
@@ -16,9 +16,9 @@ use super::disposable::Disposable;
 use super::error::WorkspaceError;
 use super::spaces::{GitRoom, LARGEST_COMPARED, Place};
 use super::view::View;
+use crate::base::plain_file::read_regular;
 use crate::git::{Alternates, BOUND_OBJECTS, Git, PrivateRepository, RepoPath};
 use crate::project::HOME;
-use crate::regular::read_regular;
 
 /// More such files than anybody has.
 const MOST_SETTINGS: usize = 1000;

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value};
 
 use super::visible::Credentials;
-use crate::atomic::write_atomically;
-use crate::regular::{read_linked, read_regular};
+use crate::base::atomic::write_atomically;
+use crate::base::plain_file::{read_linked, read_regular};
 
 /// A few tokens; servers of tools may have theirs in it too.
 const LARGEST: u64 = 1024 * 1024;

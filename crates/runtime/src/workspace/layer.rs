@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::copying::copy_files;
 use super::disposable::Disposable;

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use verdone_core::base::id::Oid;
 use verdone_core::config::Config;
-use verdone_core::id::Oid;
 
 use super::{WorkspaceRequest, Workspaces};
 use crate::git::{Git, PathSet};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::agent_space::AgentSpace;
 use crate::git::{Filters, Git, ResetFiles, file_clock_after};

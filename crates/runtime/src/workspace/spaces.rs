@@ -12,9 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use verdone_core::base::id::{Oid, digest};
 use verdone_core::check::Gate;
 use verdone_core::config::{Config, SealSettings, WorkspacePath, WorkspaceSettings};
-use verdone_core::id::{Oid, digest};
 
 use super::Inside;
 use super::agent_space::{self, AgentSpace};
@@ -31,12 +31,12 @@ use super::seal::possible;
 use super::state::Held;
 use super::view::View;
 use super::visible::{Abilities, AgentInUse, BuildFolders, Hidden, System, Tree, ViewKind, ViewRequest, Visible, build};
+use crate::base::plain_file::read_regular;
 use crate::git::{
     Alternates, Git, IgnoredEntry, Module, PrivateRepository, RepoPath, copy_index_file, file_clock, file_clock_after,
 };
 use crate::process::{EnvPlan, check_program, own_program};
 use crate::project::Project;
-use crate::regular::read_regular;
 
 pub use checks::{CheckNeeds, CheckPlace, Start};
 pub use commit_hooks::HookOutcome;

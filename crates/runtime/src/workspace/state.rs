@@ -19,11 +19,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use verdone_core::id::{digest, encode_component};
+use verdone_core::base::id::{digest, encode_component};
 
 use super::places::{expand, explain, resolve_existing};
 use super::remove::remove_tree;
-use crate::seal::state_home;
+use crate::base::seal::state_home;
 use lock::hold;
 
 const LOCK: &str = ".lock";

@@ -313,7 +313,7 @@ fn an_object_that_is_not_what_its_name_says_is_not_imported() {
 fn a_file_is_replaced_added_or_removed_in_a_tree() {
     let repo = Repo::new();
     let base = repo.head();
-    let tree = verdone_core::id::Oid(repo.git(&["rev-parse", "HEAD^{tree}"]));
+    let tree = verdone_core::base::id::Oid(repo.git(&["rev-parse", "HEAD^{tree}"]));
     let changes = [
         ("a.txt".into(), Some(("100644", b"marked\n".to_vec()))),
         ("docs/PLAN.md".into(), Some(("100755", b"new\n".to_vec()))),

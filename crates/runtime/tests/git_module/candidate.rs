@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use verdone_core::event::Checkpoint;
+use verdone_core::journal::event::Checkpoint;
 use verdone_runtime::git::{Candidate, CandidateRules, Change, History, Obstacle, PathSet};
 
 use crate::repo::{Repo, odd_names};

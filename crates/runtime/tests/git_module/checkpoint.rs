@@ -1,6 +1,6 @@
 use std::os::unix::fs::symlink;
 
-use verdone_core::event::Checkpoint;
+use verdone_core::journal::event::Checkpoint;
 use verdone_runtime::git::{Git, GitError, PathSet};
 
 use crate::repo::{Repo, odd_names};

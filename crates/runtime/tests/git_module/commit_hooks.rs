@@ -1,7 +1,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 use verdone_runtime::git::{HookRun, Hooked};
 use verdone_runtime::process::EnvPlan;
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 use verdone_runtime::git::{CandidateRules, Git};
 
 use crate::repo::{Repo, environment};

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 use verdone_runtime::git::{Filters, Landing, ResetFiles};
 
 use crate::landing::leftovers;

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 use verdone_runtime::git::{Git, Landing, LandingRefusal};
 
 use crate::repo::{Repo, environment};

@@ -1,6 +1,6 @@
 use std::fs;
 
-use verdone_core::id::{Oid, StoryId};
+use verdone_core::base::id::{Oid, StoryId};
 use verdone_runtime::git::{Alternates, Git, PrivateRepository};
 
 use crate::repo::{Repo, environment, run_git};

@@ -1,8 +1,8 @@
 use jiff::Timestamp;
-use verdone_core::event::Event;
-use verdone_core::finish::Finish;
-use verdone_core::id::{Oid, RunId, StoryId};
-use verdone_runtime::prune::prune;
+use verdone_core::base::finish::Finish;
+use verdone_core::base::id::{Oid, RunId, StoryId};
+use verdone_core::journal::event::Event;
+use verdone_runtime::store::prune::prune;
 use verdone_runtime::store::{Journal, Store};
 
 use crate::repo::Repo;

@@ -1,4 +1,4 @@
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 use verdone_runtime::git::Merged;
 
 use crate::repo::Repo;

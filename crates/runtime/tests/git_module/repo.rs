@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use verdone_core::event::Checkpoint;
-use verdone_core::id::{Oid, RunId};
+use verdone_core::base::id::{Oid, RunId};
+use verdone_core::journal::event::Checkpoint;
 use verdone_runtime::git::{Candidate, CandidateRules, CheckpointRequest, Commit, CommitError, Git, PathSet};
 
 pub(crate) struct Repo {

@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use verdone_core::id::{Oid, StoryId};
+use verdone_core::base::id::{Oid, StoryId};
 use verdone_runtime::git::{CommitError, GitError};
 
 use crate::repo::Repo;

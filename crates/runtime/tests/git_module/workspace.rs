@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 use verdone_runtime::git::{
     Alternates, AttemptTree, Filters, Git, GitError, PathSet, PrivateRepository, ReadBack, file_clock, file_clock_after,
 };

@@ -2,7 +2,7 @@ use std::fs::{self, FileTimes};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::{Duration, SystemTime};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 use verdone_runtime::git::{BuiltFrom, DatedBy, EarlierBuild, Filters, file_clock, file_clock_after};
 
 use crate::repo::{Repo, odd_names};

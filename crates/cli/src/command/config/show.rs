@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use verdone_core::config::{Origin, flatten};
-use verdone_runtime::config_file::{Flags, Settings};
+use verdone_runtime::project::config_file::{Flags, Settings};
 use verdone_runtime::project::{Project, ProjectError, find_git_top};
 
 use super::{Context, Outcome};

@@ -4,14 +4,14 @@
 
 use std::io::{self, BufRead as _};
 
+use verdone_core::base::money::Usd;
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
-use verdone_core::money::Usd;
+use verdone_core::journal::view::RunView;
 use verdone_core::verify::{Proof, StoryResult};
-use verdone_core::view::RunView;
 use verdone_report::cost;
-use verdone_runtime::config_file::Flags;
-use verdone_runtime::preflight::{self, Health};
 use verdone_runtime::project::HOME;
+use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::run::preflight::{self, Health};
 
 use super::{Context, Outcome, Place, play, set_up, view_of};
 use crate::args::DemoArgs;

@@ -1,9 +1,9 @@
 //! `verdone log --stops`: what the Stop gate decided in the user's own sessions, and what that adds up to.
 
 use jiff::tz::TimeZone;
-use verdone_core::stop::StopTally;
+use verdone_core::engine::session::StopTally;
 use verdone_report::{StopOf, Stops};
-use verdone_runtime::sessions::{StoredStop, own_sessions, stops};
+use verdone_runtime::store::sessions::{StoredStop, own_sessions, stops};
 
 use super::super::{Context, Outcome};
 use crate::terminal::{print, print_json};

@@ -5,10 +5,10 @@ use std::io::{self, BufRead as _};
 use verdone_core::check::CommandSpec;
 use verdone_core::done::{Approval, Condition};
 use verdone_report::plural;
-use verdone_runtime::approval::Approvals;
-use verdone_runtime::config_file::Flags;
-use verdone_runtime::site::shown;
-use verdone_runtime::stop::Loops;
+use verdone_runtime::project::approval::Approvals;
+use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::run::site::shown;
+use verdone_runtime::session::Loops;
 
 use super::{Context, Outcome, open};
 use crate::args::PlanApproveArgs;

@@ -5,9 +5,9 @@ use std::path::Path;
 use verdone_core::check::CommandSpec;
 use verdone_core::plan::{Plan, PlanError, Problem};
 use verdone_report::plural;
-use verdone_runtime::config_file::Flags;
-use verdone_runtime::plan_file::{self, PlanFile, PlanFileError, resolve_checks};
 use verdone_runtime::process::program_exists;
+use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::plan_file::{self, PlanFile, PlanFileError, resolve_checks};
 
 use super::{Context, Outcome};
 use crate::args::PlanLintArgs;

@@ -1,9 +1,9 @@
 //! `verdone plan show`.
 
-use verdone_core::id::StoryId;
+use verdone_core::base::id::StoryId;
 use verdone_core::plan::{Progress, Selection, Status, select};
 use verdone_report::plural;
-use verdone_runtime::site::shown;
+use verdone_runtime::run::site::shown;
 
 use super::{Context, Outcome, open};
 use crate::args::PlanShowArgs;

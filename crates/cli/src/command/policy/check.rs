@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use verdone_core::base::id::StoryId;
 use verdone_core::hook::Briefing;
-use verdone_core::id::StoryId;
 use verdone_core::policy::{Decision, Mode, OnScope, STORY_SCOPE, Scope, ToolCall, ToolKind, evaluate, kind_of};
 use verdone_runtime::hook::{Asked, StoryFile, facts};
 

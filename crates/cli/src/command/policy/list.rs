@@ -1,8 +1,8 @@
 //! `verdone policy list`: every rule that applies.
 
 use serde_json::{Value, json};
+use verdone_core::base::verdict::PolicyVerdict;
 use verdone_core::policy::{OnGitState, OnScope, READ_BEFORE_EDIT, STORY_SCOPE, Source};
-use verdone_core::verdict::PolicyVerdict;
 
 use super::{Context, Outcome, in_force, place};
 use crate::args::PolicyListArgs;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use verdone_core::id::RunId;
+use verdone_core::base::id::RunId;
 use verdone_report::{FaultsOf, SessionOf, Sessions, session, sessions as page};
-use verdone_runtime::sessions::{StoredSession, faults, own_sessions, run_sessions, sessions};
+use verdone_runtime::store::sessions::{StoredSession, faults, own_sessions, run_sessions, sessions};
 use verdone_runtime::store::{Store, StoredRun};
 
 use crate::command::install::root;

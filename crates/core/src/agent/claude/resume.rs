@@ -3,7 +3,7 @@
 use super::context::ContextUse;
 use super::uuid::Uuid;
 use crate::agent::SessionUse;
-use crate::event::{Event, Recorded};
+use crate::journal::event::{Event, Recorded};
 
 /// A session that a run before this one used last.
 #[derive(Debug, Clone, PartialEq, Eq)]

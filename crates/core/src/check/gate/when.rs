@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::scope::Covered;
+use crate::base::scope::Covered;
 
 /// `"always"`, or a table of conditions that all have to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! Layers over layers, and faults with their places.
 
 use super::*;
-use crate::span::Span;
+use crate::base::span::Span;
 
 fn file(text: &str) -> Layer {
     Layer::from_toml("config.toml", text).unwrap_or_else(|problem| panic!("{problem}\n{text}"))

@@ -7,7 +7,7 @@
 use super::container::{Fate, Layout, cut};
 use super::entry::Mark;
 use super::last;
-use crate::json::{Node, Value};
+use crate::base::json::{Node, Value};
 
 const VARIABLE: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 /// The client's own is 8. High, and not 0, which is no limit: another hook of the user's that never lets go should still come to an end.

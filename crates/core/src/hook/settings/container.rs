@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::entry::Mark;
-use crate::json::{Node, Value};
+use crate::base::json::{Node, Value};
 
 /// How things look inside a list or object.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cap::Cap;
 use super::container::Layout;
-use crate::json::Node;
+use crate::base::json::Node;
 
 /// An event that has a hook of ours.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::ManifestError;
 use super::split::Document;
-use crate::json::{Node, Value as Read, read_whole};
+use crate::base::json::{Node, Value as Read, read_whole};
 
 impl Document for Value {
     fn get(&self, key: &str) -> Option<&Self> {

@@ -155,7 +155,7 @@ fn whole(world: &World) -> Observed {
 fn assert_sound(job: &VerifyJob, observed: &Observed) -> VerifyReport {
     let report = judge(job, observed);
     let state = |tree: &str, digest: &str| {
-        let id = ResultId { tree: crate::id::Oid::from(tree), command: digest.to_owned() };
+        let id = ResultId { tree: crate::base::id::Oid::from(tree), command: digest.to_owned() };
         observed.results.get(&id).map_or(CheckState::NotRun, |result| CheckState::of(&result.run))
     };
     if report.outcome != Outcome::Failed {

@@ -3,8 +3,8 @@
 use super::world::{OWN, TEST, World, count, failed, gate, own_check, unknown};
 use crate::check::{CheckOutcome, When};
 use crate::done::JudgeFact;
-use crate::machine::Feedback;
-use crate::stop::Open;
+use crate::engine::run::Feedback;
+use crate::engine::session::Open;
 use crate::verify::ChangeKind::{Deleted, Modified};
 use crate::verify::Outcome::{Accepted, Done, Failed, NeedsReview};
 use crate::verify::Proof::{AgentTested, Unchecked, Untested, Verified};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::id::{Oid, StoryId};
+use crate::base::span::Span;
 use crate::check::{Check, CheckOutcome, CheckRun, CommandSpec, Gate, Stage, TestCount};
 use crate::done::JudgeFact;
-use crate::id::{Oid, StoryId};
-use crate::span::Span;
 use crate::verify::{
     AutorunChange, BuiltTree, ChangeKind, CheckResult, FeedbackTurn, JobGate, JobStory, Observed, Proof, ProtectedChange,
     ProtectedKind, ResultId, SeenCondition, Step, Surface, Tree, VerifyJob, VerifyReport, judge, next_step,

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_core::agent::claude::{BYPASS_WARNING, OLDEST_CLIENT, Version, version};
+use verdone_core::base::redact::Redactor;
+use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::config::{ClaudeAgent, ClaudePermission};
-use verdone_core::redact::Redactor;
-use verdone_core::sanitise::sanitise_line;
 
-use crate::preflight::Finding;
+use crate::process::signal::Signals;
 use crate::process::{self, EnvPlan, Exit, Spawn, SpawnError, Stdin};
-use crate::signal::Signals;
+use crate::run::preflight::Finding;
 
 /// A cold start of a large program on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);

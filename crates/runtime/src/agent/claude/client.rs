@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use verdone_core::agent::claude::{
     ClientExit, ClientLine, CommandLine, ContextUse, Hooks, Session, ToClient, TurnEnd, Uuid, parse,
 };
-use verdone_core::redact::Redactor;
+use verdone_core::base::redact::Redactor;
 
 use super::errands::Errands;
-use crate::clock::Stopwatch;
+use crate::base::clock::Stopwatch;
 use crate::hook::Judgement;
-use crate::output::{Capture, Stream};
+use crate::process::output::{Capture, Stream};
+use crate::process::signal::{Signals, Stop};
 use crate::process::{Companion, EnvPlan, Flow, Heard, Moment, Spawn, SpawnError, Stdin};
-use crate::signal::{Signals, Stop};
 
 /// A client that has not begun to talk by then never will.
 const START: Duration = Duration::from_mins(1);

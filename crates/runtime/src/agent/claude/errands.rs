@@ -5,10 +5,10 @@ use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 
 use verdone_core::agent::claude::ToClient;
-use verdone_core::finish::StopSignal;
+use verdone_core::base::finish::StopSignal;
 
 use crate::hook::Pending;
-use crate::signal::{Signals, Stop};
+use crate::process::signal::{Signals, Stop};
 
 #[derive(Debug, Default)]
 pub(super) struct Errands {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 use toml::Spanned;
-use verdone_core::span::Span;
+use verdone_core::base::span::Span;
 
 use super::Whereabouts;
 

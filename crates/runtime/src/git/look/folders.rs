@@ -12,8 +12,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, openat};
 #[cfg(not(target_os = "linux"))]
 use rustix::io::Errno;
 
+use crate::base::digest_cache::Stamp;
 use crate::git::path::RepoPath;
-use crate::known_files::Stamp;
 
 /// A folder with more folders in it is not looked through for whether it is empty.
 const MOST_FOLDERS: usize = 10_000;

@@ -9,14 +9,14 @@ use std::path::Path;
 
 use rustix::fs::{Dir, FileType, readlinkat};
 use rustix::io::Errno;
-use verdone_core::id::digest;
+use verdone_core::base::id::digest;
 
 use super::Looked;
 use super::folders::{bare, below, folder_of, folders_in, is_folder, open_folder, stat_in};
+use crate::base::digest_cache::{Bytes, KnownFiles, Stamp};
 use crate::git::files;
 use crate::git::path::{PathSet, RepoPath};
 use crate::git::status::Status;
-use crate::known_files::{Bytes, KnownFiles, Stamp};
 use crate::project::HOME;
 
 pub(super) struct Seen<'s> {

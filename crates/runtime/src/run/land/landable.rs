@@ -1,8 +1,8 @@
 //! Which of a run's commits may land: none from the first one on that needs a review, or whose proof is weaker than asked for.
 
-use verdone_core::audit::Trailers;
+use verdone_core::base::id::Oid;
 use verdone_core::evidence::Evidence;
-use verdone_core::id::Oid;
+use verdone_core::evidence::audit::Trailers;
 use verdone_core::verify::{Outcome, Proof};
 
 use super::{LandError, LandRequest, Target, Waiting, choose, waiting};

@@ -1,16 +1,16 @@
 //! `verdone reject`: a person refuses the work. What was built on it is re-applied and verified without it.
 
 use jiff::Timestamp;
-use verdone_core::event::Event;
-use verdone_core::id::{Oid, StoryId};
+use verdone_core::base::id::{Oid, StoryId};
+use verdone_core::journal::event::Event;
+use verdone_core::journal::update::Reporter;
 use verdone_core::plan::Waiting;
-use verdone_core::update::Reporter;
 
 use super::{Review, ReviewError, ReviewRequest, find};
 use crate::git::Git;
-use crate::recover::recover;
+use crate::process::signal::Signals;
 use crate::run::land::{LandError, LandRequest, Moved, Reapplying};
-use crate::signal::Signals;
+use crate::run::recover::recover;
 use crate::store::{Journal, RunLock, Store};
 
 /// What became of a rejected story.

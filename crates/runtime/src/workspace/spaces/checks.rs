@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::{Disposable, OWN_BRANCH, Shown, Workspaces};
 use crate::git::{BuiltFrom, EarlierBuild, Git, PrivateRepository, file_clock};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::{OWN_BRANCH, Shown, Workspaces};
 use crate::git::{Git, HookRun, Hooked, PrivateRepository};

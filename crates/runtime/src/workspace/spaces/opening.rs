@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use verdone_core::config::Config;
-use verdone_core::event::{Seal, SealLevel};
+use verdone_core::journal::event::{Seal, SealLevel};
 
 use super::{Open, WorkspaceRequest, Workspaces};
 use crate::git::{Git, IgnoredEntry};

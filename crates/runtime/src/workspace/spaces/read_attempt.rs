@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::git_room::GitRoom;
 use super::{OWN_BRANCH, READER, Workspaces};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use verdone_core::id::Oid;
+use verdone_core::base::id::Oid;
 
 use super::{Disposable, Layer, Shown, Tree, ViewKind, WorkspaceError, Workspaces};
 use crate::git::{BuiltFrom, Git};

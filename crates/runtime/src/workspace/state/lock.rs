@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::Owner;
-use crate::regular::{open_regular, read_regular};
+use crate::base::plain_file::{open_regular, read_regular};
 
 /// A path and a few names.
 const LARGEST: u64 = 64 * 1024;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use verdone_core::id::digest;
+use verdone_core::base::id::digest;
 
 use super::prepare::Step;
 use super::system::System;

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 
 use super::copy::{copy_file, copy_folder};
-use crate::regular::real_folder;
+use crate::base::plain_file::real_folder;
 use crate::workspace::places::explain;
 use crate::workspace::remove::remove_tree;
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::draft::{Draft, is_real_folder, key};
 use super::prepare::Step;
+use crate::base::plain_file::read_regular;
 use crate::git::{BOUND_OBJECTS, Module};
-use crate::regular::read_regular;
 
 /// A `.git` file is one line.
 const LARGEST: u64 = 64 * 1024;

@@ -1,0 +1,14 @@
+//! Small types and text functions that every other module may use. They know nothing of the rest.
+
+pub mod finish;
+pub mod id;
+pub(crate) mod json;
+pub mod money;
+pub mod pattern;
+pub(crate) mod position;
+pub mod redact;
+pub mod sanitise;
+pub mod scope;
+pub mod sentence;
+pub mod span;
+pub mod verdict;

@@ -1,0 +1,401 @@
+//! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
+
+use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, failing_sentence};
+use crate::agent::TurnOutcome;
+use crate::base::finish::Finish;
+use crate::base::id::StoryId;
+use crate::check::CheckRun;
+use crate::journal::active::ActiveTime;
+use crate::journal::control::Request;
+use crate::journal::event::{Event, Place, Recorded, Rejection, TurnTests, Verified, WaitCause};
+use crate::plan::{Progress, Waiting};
+use crate::verify::{Outcome, StoryResult, VerifyReport};
+
+/// The exit code of wrong usage or config: an agent that cannot be started is one.
+const EXIT_CONFIG: u8 = 2;
+
+pub fn apply(state: &mut State, recorded: &Recorded) {
+    let standing = state.paused || matches!(state.phase, Phase::Waiting { .. } | Phase::Stopped { .. });
+    state.active.advance(recorded, standing);
+    // After its reset, nobody knows what is used.
+    state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
+    match &recorded.event {
+        Event::RunStarted { run, gates, evidence, seal, reviews, session, .. } => {
+            let mut active = ActiveTime::default();
+            active.advance(recorded, false);
+            let started_at = Some(recorded.at);
+            let (gates, evidence) = (gates.clone(), evidence.clone());
+            let (phase, seal, session) = (Phase::Preparing, seal.clone(), session.clone());
+            let progress = Progress { review: reviews.clone(), ..Progress::default() };
+            *state = State {
+                run: Some(run.clone()),
+                session,
+                started_at,
+                active,
+                phase,
+                seal,
+                gates,
+                evidence,
+                progress,
+                ..State::default()
+            };
+        }
+        Event::BaselineChecked { green, runs } => {
+            state.baseline = (!green).then(|| Feedback::from_runs(runs));
+            state.phase = Phase::Selecting;
+        }
+        Event::StorySelected { iteration, place, title, .. } => {
+            state.iteration = *iteration;
+            state.attempt = Some(begin(place, title, state));
+            state.phase = Phase::Beginning;
+        }
+        Event::AttemptStarted { base, tree, .. } => {
+            state.skips = 0;
+            with_attempt(state, |attempt| (attempt.base, attempt.tree) = (base.clone(), tree.clone()));
+            state.phase = Phase::RedChecking;
+        }
+        Event::RedChecked { red, runs, .. } => {
+            with_attempt(state, |attempt| {
+                attempt.red = Some(*red);
+                attempt.red_runs.clone_from(runs);
+            });
+            state.phase = Phase::Verifying;
+        }
+        Event::TurnStarted { place } => {
+            let notes = std::mem::take(&mut state.notes);
+            with_attempt(state, |attempt| {
+                // A turn that is made again says everything again.
+                if attempt.place != *place {
+                    attempt.notes.clear();
+                }
+                attempt.notes.extend(notes);
+                attempt.place = place.clone();
+            });
+            state.phase = Phase::Turn;
+        }
+        Event::TurnEnded { outcome, usage, tests, session, allowance, claim, .. } => {
+            turn_ended(state, outcome, tests);
+            with_attempt(state, |attempt| {
+                attempt.claim.clone_from(claim);
+                if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
+                    attempt.cost_usd = Some(attempt.cost_usd.unwrap_or(0.0) + cost);
+                }
+                if let Some(session) = session.as_ref().filter(|session| !attempt.sessions.contains(&session.id)) {
+                    attempt.sessions.push(session.id.clone());
+                }
+            });
+            if let Some(allowance) = allowance.as_ref().filter(|allowance| allowance.resets_at > recorded.at) {
+                state.allowance = Some(allowance.clone());
+            }
+            state.cost_usd += usage.cost_usd.unwrap_or(0.0);
+            state.phase = Phase::Verifying;
+        }
+        Event::WaitStarted { place, why, until, .. } => {
+            match why {
+                WaitCause::ServiceError => state.service_errors += 1,
+                WaitCause::UsageLimit => state.usage_waits += 1,
+            }
+            state.phase = Phase::Waiting { until: *until, turn: place.clone() };
+        }
+        Event::Verified(verified) => {
+            state.cost_usd += verified.cost_usd().unwrap_or(0.0);
+            with_attempt(state, |attempt| fold_verified(attempt, verified));
+        }
+        Event::CommitStarted { tree, proof, outcome, gates, previous, .. } => {
+            with_attempt(state, |attempt| {
+                attempt.gates.clone_from(gates);
+                attempt.previous.clone_from(previous);
+            });
+            state.phase = Phase::Committing { tree: tree.clone(), proof: *proof, outcome: *outcome };
+        }
+        Event::Committed { place, proof, outcome, evidence, commit, base, .. } => {
+            let story = place.story.clone();
+            state.committed.push(CommittedStory { story, commit: commit.clone(), base: base.clone() });
+            state.evidence = evidence.clone().or_else(|| state.evidence.take());
+            let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
+            if *outcome == Outcome::NeedsReview {
+                state.progress.review.insert(place.story.clone(), Waiting::Stacked);
+            }
+            state.commits += 1;
+            settle(state, &place.story, result);
+        }
+        Event::Marked { place, proof, .. } => settle(state, &place.story, StoryResult::done(*proof)),
+        Event::ReviewNeeded { place, work, proof, .. } => {
+            let is_stacked = state.committed.iter().any(|committed| committed.commit == *work);
+            let waiting = if is_stacked { Waiting::Stacked } else { Waiting::Aside };
+            state.progress.review.insert(place.story.clone(), waiting);
+            let result = StoryResult { outcome: Outcome::NeedsReview, proof: Some(*proof) };
+            state.results.insert(place.story.clone(), result);
+            if let Some(last) = state.last_iteration.as_mut().filter(|last| last.story == place.story) {
+                last.result = Some(result);
+            }
+            (state.consecutive_failures, state.unchanged_iterations) = (0, 0);
+        }
+        Event::Accepted { story, proof, evidence, .. } => {
+            // The evidence of work that others were stacked on is not the last one.
+            if state.progress.review.remove(story) != Some(Waiting::Stacked) {
+                state.evidence = Some(evidence.clone());
+            }
+            state.results.insert(story.clone(), StoryResult { outcome: Outcome::Accepted, proof: Some(*proof) });
+        }
+        Event::Refused { story, by } => {
+            state.progress.review.remove(story);
+            state.progress.failed.insert(story.clone(), format!("rejected by {by}"));
+            state.results.insert(story.clone(), StoryResult::FAILED);
+        }
+        Event::CommitRefused { tree, message, .. } => {
+            with_attempt(state, |attempt| {
+                attempt.refused = Some(tree.clone());
+                attempt.feedback = Some(Feedback::plain(format!("the commit was refused:\n{message}")));
+            });
+        }
+        Event::AttemptRejected { rejection, reason, .. } => {
+            let told = state.attempt.as_ref().and_then(|attempt| attempt.feedback.clone());
+            if let Some(attempt) = &state.attempt
+                && !spends_nothing(rejection)
+            {
+                let lesson = told.unwrap_or_else(|| Feedback::plain(reason.clone()));
+                state.lessons.insert(attempt.place.story.clone(), lesson);
+            }
+            if let Some(finish) = ends_the_run(rejection).filter(|_| state.fatal.is_none()) {
+                state.fatal = Some(Fatal { finish, reason: reason.clone(), exit_code: finish.exit_code() });
+            }
+            state.phase = Phase::Keeping { rejection: rejection.clone() };
+        }
+        Event::AttemptKept { place, files, .. } => was_kept(state, place, *files),
+        Event::AttemptDropped { .. } => {
+            state.attempt = None;
+            state.phase = Phase::Selecting;
+        }
+        // After the run has ended it is somebody else who lands.
+        Event::LandingStarted { .. } if !matches!(state.phase, Phase::Stopped { .. }) => state.phase = Phase::Landing,
+        Event::Landed { .. } | Event::LandingRefused { .. } if state.phase == Phase::Landing => state.phase = Phase::Selecting,
+        Event::RegressionStarted { at_end } => state.phase = Phase::Regressing { at_end: *at_end },
+        Event::RegressionChecked { .. } => {
+            state.since_regression = 0;
+            state.phase = Phase::Selecting;
+        }
+        Event::Regressed { story, runs, again } => regressed(state, story, runs, *again),
+        Event::Reopened { .. } => state.phase = Phase::Selecting,
+        Event::StoryFailed { story, reason } => {
+            state.progress.failed.insert(story.clone(), reason.clone());
+        }
+        Event::IterationSkipped { .. } => {
+            state.skips += 1;
+            end_iteration(state, None, 0);
+            state.phase = Phase::Selecting;
+        }
+        Event::Asked { request } => ask(state, request),
+        Event::StopRequested { signal } => state.stop = state.stop.or(Some(*signal)),
+        Event::RunStopping { finish, .. } => state.phase = Phase::Stopping { finish: *finish },
+        Event::RunStopped { finish, exit_code, .. } => state.phase = Phase::Stopped { finish: *finish, exit_code: *exit_code },
+        Event::ScriptRan { .. }
+        | Event::GuardFailed { .. }
+        | Event::WaitEnded { .. }
+        | Event::LandingStarted { .. }
+        | Event::Landed { .. }
+        | Event::LandingRefused { .. }
+        | Event::Reapplied { .. }
+        | Event::Undone { .. }
+        | Event::Retired => {}
+    }
+}
+
+/// The story came to something: the attempt at it is over.
+fn settle(state: &mut State, story: &StoryId, result: StoryResult) {
+    state.results.insert(story.clone(), result);
+    state.lessons.remove(story);
+    state.since_regression += 1;
+    (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
+    end_iteration(state, Some(result), 0);
+    state.phase = Phase::Selecting;
+}
+
+/// Whether an attempt was given up for a reason that lies outside of it.
+fn spends_nothing(rejection: &Rejection) -> bool {
+    match rejection {
+        Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::NeedsReview => {
+            true
+        }
+        Rejection::ChecksFailed
+        | Rejection::NothingChanged
+        | Rejection::NoProgress
+        | Rejection::TurnFailed
+        | Rejection::TestsFailed
+        | Rejection::CommitRefused
+        | Rejection::AlreadyGreen => false,
+    }
+}
+
+/// A usage limit is a limit, whoever set it.
+fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
+    match rejection {
+        Rejection::Crashed | Rejection::ServiceError => Some(Finish::Error),
+        Rejection::UsageLimit => Some(Finish::Budget),
+        Rejection::ChecksFailed
+        | Rejection::NothingChanged
+        | Rejection::NoProgress
+        | Rejection::TurnFailed
+        | Rejection::TestsFailed
+        | Rejection::CommitRefused
+        | Rejection::AlreadyGreen
+        | Rejection::NeedsReview
+        | Rejection::Stopped => None,
+    }
+}
+
+fn begin(place: &Place, title: &str, state: &State) -> Attempt {
+    let feedback = state.lessons.get(&place.story).cloned();
+    Attempt { since_ms: state.active.ms(), feedback, ..Attempt::new(place.clone(), title) }
+}
+
+fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
+    if let Some(attempt) = &mut state.attempt {
+        change(attempt);
+    }
+}
+
+fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
+    match outcome {
+        TurnOutcome::Crashed { .. } | TurnOutcome::ApiError { retryable: false, .. } => state.crashes += 1,
+        TurnOutcome::Ended
+        | TurnOutcome::TimedOut { .. }
+        | TurnOutcome::Idle { .. }
+        | TurnOutcome::MaxTurns { .. }
+        | TurnOutcome::Refused { .. } => {
+            (state.crashes, state.service_errors, state.usage_waits) = (0, 0, 0);
+        }
+        // What the agent calls its budget is what was left of ours.
+        TurnOutcome::Budget { .. } => state.out_of_budget = true,
+        // The first two are waited out.
+        TurnOutcome::ApiError { retryable: true, .. } | TurnOutcome::UsageLimit { .. } | TurnOutcome::Interrupted => {}
+        TurnOutcome::NotRunnable { reason } => {
+            state.fatal = Some(Fatal {
+                finish: Finish::Error,
+                reason: format!("the agent could not be started: {reason}"),
+                exit_code: EXIT_CONFIG,
+            });
+        }
+        TurnOutcome::Auth { .. } => state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG)),
+        TurnOutcome::GuardDead { .. } => state.fatal = Some(fatal(Finish::Error, outcome, Finish::Error.exit_code())),
+    }
+    // What is waited out is no news for the agent: the turn is made again, and says again what failed before it.
+    if matches!(outcome, TurnOutcome::ApiError { retryable: true, .. } | TurnOutcome::UsageLimit { .. }) {
+        return;
+    }
+    let reason = match &tests.ended_turn {
+        Some(reason) => Some(reason.clone()),
+        // A turn that is made again says what it was to say.
+        None if waited_out(outcome) => return,
+        None if *outcome == TurnOutcome::Ended => None,
+        None => Some(format!("the last turn {}", outcome.words())),
+    };
+    with_attempt(state, |attempt| {
+        attempt.failing.clone_from(&tests.failing);
+        if let Some(reason) = reason {
+            attempt.feedback = Some(Feedback { tests: tests.failing.clone(), ..Feedback::plain(reason) });
+        }
+    });
+}
+
+fn waited_out(outcome: &TurnOutcome) -> bool {
+    matches!(outcome, TurnOutcome::UsageLimit { .. } | TurnOutcome::ApiError { retryable: true, .. })
+}
+
+fn fatal(finish: Finish, outcome: &TurnOutcome, exit_code: u8) -> Fatal {
+    Fatal { finish, reason: format!("the agent {}", outcome.words()), exit_code }
+}
+
+fn fold_verified(attempt: &mut Attempt, verified: &Verified) {
+    let report = &verified.report;
+    attempt.changed |= verified.changed > 0;
+    attempt.judge.clone_from(&verified.judge);
+    if let Some(cost) = verified.cost_usd() {
+        attempt.cost_usd = Some(attempt.cost_usd.unwrap_or(0.0) + cost);
+    }
+    if report.outcome == Outcome::Failed {
+        attempt.doubt_told |= report.is_doubted();
+        attempt.feedback = Some(Feedback { tests: attempt.failing.clone(), ..Feedback::from_report(report) });
+        count_failure(attempt, report);
+    } else {
+        attempt.feedback = None;
+    }
+    attempt.report = Some(Box::new(report.clone()));
+}
+
+fn count_failure(attempt: &mut Attempt, report: &VerifyReport) {
+    let failure = (Some(report.trees.attempt.clone()), report.problems().join("\n"));
+    let count = if attempt.same_failure.0.as_ref() == Some(&failure) { attempt.same_failure.1 + 1 } else { 1 };
+    attempt.same_failure = (Some(failure), count);
+}
+
+fn was_kept(state: &mut State, place: &Place, files: u32) {
+    let rejection = match &state.phase {
+        Phase::Keeping { rejection } => rejection.clone(),
+        _ => Rejection::Crashed,
+    };
+    let counts = !spends_nothing(&rejection) && rejection != Rejection::CommitRefused;
+    if counts {
+        *state.progress.attempts.entry(place.story.clone()).or_insert(0) += 1;
+        state.consecutive_failures += 1;
+        // Without a verification, only the kept work tells whether there was something.
+        let unseen = rejection == Rejection::TestsFailed && files > 0;
+        let changed = unseen || state.attempt.as_ref().is_some_and(|attempt| attempt.changed);
+        state.unchanged_iterations = if changed { 0 } else { state.unchanged_iterations + 1 };
+    }
+    if rejection == Rejection::CommitRefused {
+        let told = state.attempt.as_ref().and_then(|attempt| attempt.feedback.as_ref()).map(|told| told.reason.clone());
+        let reason = told.unwrap_or_else(|| "the commit was refused".to_owned());
+        state.fatal = Some(Fatal { finish: Finish::Blocked, reason, exit_code: Finish::Blocked.exit_code() });
+    }
+    let out_of_time = rejection == Rejection::TurnFailed && state.crashes == 0;
+    end_iteration(state, counts.then_some(StoryResult::FAILED), if out_of_time { 124 } else { 1 });
+    state.phase = Phase::Selecting;
+}
+
+/// The work that broke it may be another story's: what it has to know is which checks fail now.
+fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool) {
+    let mut lesson = Feedback::from_runs(runs);
+    lesson.regressed = true;
+    if again && state.fatal.is_none() {
+        let reason = format!("{story} was fixed once and is broken again: {}", failing_sentence(runs));
+        state.fatal = Some(Fatal { finish: Finish::Stalled, reason, exit_code: Finish::Stalled.exit_code() });
+    }
+    state.lessons.insert(story.clone(), lesson);
+    state.reopened.insert(story.clone());
+    state.results.remove(story);
+    state.progress.failed.remove(story);
+    // There is nothing to review about work that no longer passes.
+    state.progress.review.remove(story);
+    // The attempt that was committed counts, so that the next one has a number of its own.
+    *state.progress.attempts.entry(story.clone()).or_insert(0) += 1;
+    match &mut state.phase {
+        Phase::Reopening { stories } => stories.push(story.clone()),
+        phase => *phase = Phase::Reopening { stories: vec![story.clone()] },
+    }
+}
+
+fn end_iteration(state: &mut State, result: Option<StoryResult>, exit_code: u8) {
+    let Some(attempt) = state.attempt.take() else { return };
+    let duration_ms = state.active.ms().saturating_sub(attempt.since_ms);
+    state.last_iteration = Some(EndedIteration { story: attempt.place.story, result, exit_code, duration_ms });
+}
+
+fn ask(state: &mut State, request: &Request) {
+    match request {
+        Request::StopAfterStory => {
+            state.stop_after_story = true;
+            state.paused = false;
+        }
+        Request::Pause => state.paused = true,
+        Request::Resume => state.paused = false,
+        Request::Skip { story } => {
+            state.progress.failed.insert(story.clone(), "skipped by the user".to_owned());
+        }
+        Request::Retry { story } => {
+            state.progress.failed.remove(story);
+            state.progress.attempts.remove(story);
+        }
+        Request::Note { text } => state.notes.push(text.clone()),
+    }
+}

@@ -1,0 +1,92 @@
+//! Decisions about the moments of lifecycle scripts, and what comes after them.
+
+use std::time::Duration;
+
+use super::{next_story, stop, stopped, stopped_by, then};
+use crate::base::finish::Finish;
+use crate::engine::run::{Attempt, Decision, Effect, Rules, ScriptRun, State};
+use crate::journal::event::Event;
+use crate::lifecycle::{Meaning, Script, meaning};
+
+/// A script that skips for ever would spin: this often in a row, and a human has to look.
+const MOST_SKIPS: u32 = 20;
+
+/// The script `post_iteration` comes before what follows; after a signal nothing new is started.
+pub(super) fn end_iteration(state: &State, rules: &Rules, events: Vec<Event>) -> Decision {
+    if state.stop.is_some() {
+        return next_story(state, rules, events);
+    }
+    then(events, Effect::Script(Script::PostIteration))
+}
+
+/// What a script's end means, and the event that says so; nothing where no script ran.
+fn script_ran(rules: &Rules, run: Option<&ScriptRun>) -> (Vec<Event>, Meaning) {
+    let Some(run) = run else { return (Vec::new(), Meaning::GoOn) };
+    let meaning = meaning(run.script, &run.exit, rules.fail_behavior);
+    let event = Event::ScriptRan {
+        script: run.script,
+        exit: run.exit.clone(),
+        meaning,
+        duration_ms: run.duration_ms,
+        output: run.output.clone(),
+    };
+    (vec![event], meaning)
+}
+
+fn aborted_by(script: Script) -> String {
+    format!("the script {} asked for the end", script.name())
+}
+
+pub(super) fn started(state: &State, rules: &Rules, run: Option<&ScriptRun>) -> Decision {
+    let (events, meaning) = script_ran(rules, run);
+    match (meaning, state.stop) {
+        (_, Some(signal)) => stop(events, Finish::Manual, stopped_by(signal)),
+        (Meaning::Abort, None) => stop(events, Finish::HookAbort, aborted_by(Script::Started)),
+        (Meaning::GoOn | Meaning::Warning | Meaning::Error | Meaning::Skip, None) => then(events, Effect::Prepare),
+    }
+}
+
+pub(super) fn beginning(state: &State, rules: &Rules, attempt: &Attempt, run: Option<&ScriptRun>) -> Decision {
+    let (mut events, meaning) = script_ran(rules, run);
+    if let Some(signal) = state.stop {
+        return stop(events, Finish::Manual, stopped_by(signal));
+    }
+    match meaning {
+        Meaning::GoOn | Meaning::Warning | Meaning::Error => then(events, Effect::Reset),
+        Meaning::Abort => stop(events, Finish::HookAbort, aborted_by(Script::NextIteration)),
+        Meaning::Skip => {
+            events.push(Event::IterationSkipped { place: attempt.place.clone() });
+            if state.skips + 1 >= MOST_SKIPS {
+                return stop(events, Finish::Stalled, format!("{MOST_SKIPS} iterations in a row were skipped"));
+            }
+            then(events, Effect::Select)
+        }
+    }
+}
+
+pub(super) fn iteration_ended(state: &State, rules: &Rules, run: Option<&ScriptRun>) -> Decision {
+    let (events, meaning) = script_ran(rules, run);
+    match meaning {
+        // A run that cannot go on ends for its own reason.
+        Meaning::Abort if state.fatal.is_none() => stop(events, Finish::HookAbort, aborted_by(Script::PostIteration)),
+        Meaning::GoOn | Meaning::Warning | Meaning::Error | Meaning::Skip | Meaning::Abort => next_story(state, rules, events),
+    }
+}
+
+pub(super) fn finished(
+    state: &State,
+    rules: &Rules,
+    now: Duration,
+    finish: Finish,
+    landed: Option<&Event>,
+    script: Option<&ScriptRun>,
+) -> Decision {
+    let mut events: Vec<Event> = landed.cloned().into_iter().collect();
+    events.extend(script_ran(rules, script).0);
+    let exit_code = match (&state.fatal, state.stop, finish) {
+        (Some(fatal), _, _) => fatal.exit_code,
+        (None, Some(signal), Finish::Manual) => signal.exit_code(),
+        (None, _, finish) => finish.exit_code(),
+    };
+    stopped(now, events, finish, exit_code)
+}

@@ -1,0 +1,124 @@
+//! What the journals of all runs say about commits: which there were, and which of them are still to stand.
+
+use std::collections::BTreeMap;
+
+use crate::base::id::{Oid, RunId, StoryId};
+use crate::journal::event::Event;
+use crate::verify::Proof;
+
+/// What the journals that are here say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Journals {
+    /// The runs, and whether each journal could be read from end to end.
+    pub runs: BTreeMap<RunId, bool>,
+    pub commits: BTreeMap<Oid, JournalCommit>,
+    /// In the order in which they were made.
+    order: Vec<Oid>,
+    /// The last commit of each story, by plan and story.
+    last: BTreeMap<(String, StoryId), Oid>,
+    /// Of the run whose events are taken in.
+    plan: String,
+    branch: Option<String>,
+}
+
+/// A commit in a journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournalCommit {
+    pub run: RunId,
+    pub story: StoryId,
+    pub proof: Proof,
+    pub tree: Oid,
+    /// Absent in older journals.
+    pub evidence: Option<String>,
+    /// Where the branch stood before.
+    pub base: Option<Oid>,
+    pub plan: String,
+    pub branch: Option<String>,
+    pub fate: Fate,
+}
+
+/// What became of a commit after it was made, as far as Verdone did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It ought to be there.
+    Stands,
+    /// `verdone undo` took it back.
+    Undone,
+    /// Later work broke the story.
+    Reopened,
+    /// The same story was committed again.
+    Redone,
+    /// A person refused it.
+    Refused,
+}
+
+impl Journals {
+    /// Whether an event of this name says anything about commits.
+    pub fn wants(kind: &[u8]) -> bool {
+        matches!(
+            kind,
+            b"run_started" | b"committed" | b"accepted" | b"refused" | b"regressed" | b"undone" | b"reapplied" | b"landed"
+        )
+    }
+
+    /// Events of a run in their order, run after run.
+    pub fn take_in(&mut self, run: &RunId, event: Event) {
+        if let Event::RunStarted { plan, branch, .. } = event {
+            (self.plan, self.branch) = (plan, branch);
+        } else if let Event::Committed { place, commit, tree, proof, base, evidence, .. } = event {
+            self.add(run, commit, (place.story, proof), tree, evidence, base);
+        } else if let Event::Accepted { story, commit, tree, proof, base, evidence, .. } = event {
+            self.add(run, commit, (story, proof), tree, Some(evidence), base);
+        } else if let Event::Refused { story, .. } = event {
+            self.leave(&story, Fate::Refused);
+        } else if let Event::Regressed { story, .. } = event {
+            self.leave(&story, Fate::Reopened);
+        } else if let Event::Undone { story: Some(story), .. } = event {
+            self.leave(&story, Fate::Undone);
+        } else if let Event::Reapplied { story, was, commit, tree, base, evidence } = event {
+            self.leave(&story, Fate::Redone);
+            if let Some(known) = self.commits.get(&was).cloned() {
+                let known = JournalCommit { tree, base, evidence: Some(evidence), fate: Fate::Stands, ..known };
+                self.last.insert((known.plan.clone(), story), commit.clone());
+                self.order.retain(|other| *other != commit);
+                self.order.push(commit.clone());
+                self.commits.insert(commit, known);
+            }
+        } else if let Event::Landed { branch, .. } = event {
+            for known in self.commits.values_mut().filter(|known| known.run == *run) {
+                known.branch = Some(branch.clone());
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        run: &RunId,
+        commit: Oid,
+        (story, proof): (StoryId, Proof),
+        tree: Oid,
+        evidence: Option<String>,
+        base: Option<Oid>,
+    ) {
+        self.leave(&story, Fate::Redone);
+        let (plan, branch, run) = (self.plan.clone(), self.branch.clone(), run.clone());
+        let known = JournalCommit { run, story, proof, tree, evidence, base, plan, branch, fate: Fate::Stands };
+        self.last.insert((known.plan.clone(), known.story.clone()), commit.clone());
+        self.order.retain(|other| *other != commit);
+        self.order.push(commit.clone());
+        self.commits.insert(commit, known);
+    }
+
+    /// In the order in which they were made.
+    pub fn made(&self) -> impl Iterator<Item = (&Oid, &JournalCommit)> {
+        self.order.iter().filter_map(|commit| self.commits.get_key_value(commit))
+    }
+
+    /// The story's commit stands no more, for a reason that is no loss.
+    fn leave(&mut self, story: &StoryId, fate: Fate) {
+        let last = self.last.get(&(self.plan.clone(), story.clone()));
+        if let Some(known) = last.and_then(|last| self.commits.get_mut(last)).filter(|known| known.fate == Fate::Stands) {
+            known.fate = fate;
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Stories that were committed and whose commits are gone: reset, rebased or amended without their trailers.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::judge::Judge;
+use super::{Audit, CommitFacts, Fate, Finding, JournalCommit, Problem, Squashed};
+use crate::base::id::{Oid, RunId, StoryId};
+use crate::verify::Proof;
+
+/// A story whose commit is gone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Missing {
+    pub story: StoryId,
+    /// As it was.
+    pub commit: Oid,
+    pub run: RunId,
+    pub proof: Proof,
+    /// Digest of its evidence.
+    pub evidence: Option<String>,
+    pub problem: Finding,
+}
+
+impl Judge<'_> {
+    /// Journals know which commits there were.
+    pub(super) fn missing(&self, squashed: &[Squashed], found: &mut Audit) {
+        let journals = &self.history.journals;
+        let retold = self.retold();
+        let is_told = |known: &JournalCommit| retold.contains(&(known.run.as_str(), known.story.as_str()));
+        let is_squashed = |commit: &Oid| squashed.iter().any(|story| story.commit == *commit);
+        let is_missing =
+            |commit: &Oid, known: &JournalCommit| self.is_due(commit, known) && !is_told(known) && !is_squashed(commit);
+        for (commit, known) in journals.made().filter(|(commit, known)| is_missing(commit, known)) {
+            let of_here = known.branch.as_ref().is_some_and(|branch| self.history.branches.contains(branch));
+            if !self.belongs(commit, known.base.as_ref(), of_here) {
+                continue;
+            }
+            let elsewhere = self.history.apart.elsewhere.contains(commit);
+            if elsewhere && !of_here {
+                found.elsewhere += 1;
+            } else if self.history.shallow {
+                found.beyond += 1;
+            } else {
+                let problem = Problem::Missing { commit: commit.clone(), run: known.run.clone(), elsewhere }.finding();
+                let JournalCommit { story, run, proof, evidence, .. } = known.clone();
+                found.missing.push(Missing { story, commit: commit.clone(), run, proof, evidence, problem });
+            }
+        }
+    }
+
+    /// The stories of runs for which there is another commit that no journal knows: what is wrong with that one is told there.
+    fn retold(&self) -> BTreeSet<(&str, &str)> {
+        let unknown = |commit: &&CommitFacts| !self.history.journals.commits.contains_key(&commit.id);
+        let unknown = self.history.commits.iter().filter(unknown).map(|commit| &commit.trailers);
+        unknown.filter_map(|said| Some((said.run.as_deref()?, said.story.as_deref()?))).collect()
+    }
+
+    /// Whether it ought to be somewhere, and no commit of the history says that it is the one.
+    fn is_due(&self, commit: &Oid, known: &JournalCommit) -> bool {
+        known.fate == Fate::Stands && !self.known.contains_key(commit) && !self.is_named(known.evidence.as_deref())
+    }
+
+    /// Whether a commit of the history names this evidence: that one is audited by itself.
+    pub(super) fn is_named(&self, evidence: Option<&str>) -> bool {
+        evidence.is_some_and(|digest| self.named_by.contains_key(digest))
+    }
+
+    /// Whether it would be in the range if it were there: what it was made on is in the range, or is where that begins. What was made
+    /// on its last commit comes after the range, unless its branch ends there, too.
+    fn belongs(&self, commit: &Oid, base: Option<&Oid>, of_here: bool) -> bool {
+        let Some(range) = &self.history.range else { return true };
+        let start = self.history.start.as_ref();
+        let parents = &self.history.apart.parents;
+        let mut seen = BTreeSet::new();
+        let mut next: Vec<&Oid> =
+            parents.get(commit).map_or_else(|| base.into_iter().collect(), |parents| parents.iter().collect());
+        while let Some(at) = next.pop() {
+            // One commit by itself has no place for another.
+            if start.is_some() && (start == Some(at) || range.contains(at)) {
+                return of_here || self.history.commits.first().is_none_or(|tip| tip.id != *at);
+            }
+            if seen.insert(at) && !self.known.contains_key(at) {
+                let made_on = self.history.journals.commits.get(at).and_then(|known| known.base.as_ref());
+                next.extend(parents.get(at).map_or_else(|| made_on.into_iter().collect::<Vec<_>>(), |all| all.iter().collect()));
+            }
+        }
+        false
+    }
+}

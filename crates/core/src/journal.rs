@@ -1,0 +1,7 @@
+//! The journal of runs and session loops: events, requests from outside, and views folded from events.
+
+pub mod active;
+pub mod control;
+pub mod event;
+pub mod update;
+pub mod view;

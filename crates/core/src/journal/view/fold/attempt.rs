@@ -1,0 +1,139 @@
+//! An attempt: its turns, what Verdone saw after each, and how it ended.
+
+use jiff::Timestamp;
+
+use super::super::{Phase, RunView, VerificationView};
+use crate::agent::{TurnOutcome, Usage};
+use crate::base::id::Oid;
+use crate::journal::event::{Event, Place, Verified};
+use crate::verify::{Failure, Outcome, Reason, StoryResult};
+
+impl RunView {
+    pub(super) fn end_turn(&mut self, at: Timestamp, event: &Event) {
+        let Event::TurnEnded {
+            place,
+            outcome,
+            duration_ms,
+            usage,
+            prompt,
+            output,
+            leftovers,
+            tests: _,
+            session,
+            allowance: _,
+            claim,
+        } = event
+        else {
+            return;
+        };
+        let turn = self.turn(place, at);
+        turn.outcome = Some(outcome.clone());
+        // A turn that is made again after a wait has cost both times.
+        turn.duration_ms = turn.duration_ms.saturating_add(*duration_ms);
+        add_usage(&mut turn.usage.cost_usd, &mut turn.usage.tokens, *usage);
+        turn.prompt.clone_from(prompt);
+        turn.output.clone_from(output);
+        turn.leftovers = *leftovers;
+        turn.session.clone_from(session);
+        turn.claim.clone_from(claim);
+        self.leftovers = self.leftovers.saturating_add(*leftovers);
+        add_usage(&mut self.cost_usd, &mut self.tokens, *usage);
+        let story = self.story_at(&place.story);
+        add_usage(&mut story.cost_usd, &mut story.tokens, *usage);
+        self.enter(Phase::Verifying, at);
+    }
+
+    pub(super) fn verify(&mut self, at: Timestamp, verified: &Verified) {
+        let Verified { place, changed, restored, report, judge } = verified.clone();
+        if let Some(judge) = &judge {
+            add_usage(&mut self.cost_usd, &mut self.tokens, judge.usage);
+            let story = self.story_at(&place.story);
+            add_usage(&mut story.cost_usd, &mut story.tokens, judge.usage);
+        }
+        self.restored.extend(restored.iter().cloned());
+        self.protected.extend(report.protected.iter().map(|change| change.path.clone()));
+        self.note_flaky(report.all_runs().map(|(_, run)| run));
+        let is_failure = |wanted: fn(&Failure) -> bool| {
+            report.reasons.iter().any(|reason| matches!(reason, Reason::Failure(failure) if wanted(failure)))
+        };
+        let nothing_changed = is_failure(|failure| *failure == Failure::NothingChanged);
+        let check_failed = is_failure(|failure| matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. }));
+        let is_failed = report.outcome == Outcome::Failed;
+        let attempt = self.attempt(&place, at);
+        let claimed = attempt
+            .turns
+            .iter()
+            .any(|turn| turn.turn == place.turn && turn.outcome.as_ref().is_some_and(|end| *end == TurnOutcome::Ended));
+        let false_claim = claimed && (nothing_changed || check_failed);
+        let turn = place.turn;
+        attempt.verifications.push(VerificationView { turn, at, changed, restored, report, judge, false_claim });
+        if false_claim {
+            let claims = &mut self.false_claims;
+            *(if nothing_changed { &mut claims.nothing_changed } else { &mut claims.checks_failed }) += 1;
+        }
+        self.enter(if is_failed { Phase::Prompting } else { Phase::Committing }, at);
+    }
+
+    pub(super) fn commit(&mut self, at: Timestamp, event: &Event) {
+        let Event::Committed { place, commit, proof, outcome, base, files, evidence, criteria, noted, tree: _ } = event else {
+            return;
+        };
+        let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
+        let active_ms = self.active.ms();
+        let attempt = self.attempt(place, at);
+        attempt.commit = Some(commit.clone());
+        attempt.result = Some(result);
+        attempt.base.clone_from(base);
+        attempt.files = *files;
+        attempt.evidence.clone_from(evidence);
+        attempt.noted = *noted;
+        attempt.criteria.clone_from(criteria);
+        attempt.end(at, active_ms);
+        self.commits += 1;
+        // A session loop commits on the user's branch.
+        self.unlanded += u32::from(self.session.is_none());
+        self.tip = Some(commit.clone());
+        self.open = self.open.saturating_sub(1);
+        let story = self.story_at(&place.story);
+        (story.reason, story.review) = (None, None);
+        self.decide(&place.story, Some(result));
+        self.current = None;
+        self.enter(Phase::Selecting, at);
+    }
+
+    pub(super) fn mark(&mut self, at: Timestamp, event: &Event) {
+        let Event::Marked { place, proof, files, criteria, reason, tree: _ } = event else { return };
+        let result = StoryResult::done(*proof);
+        let active_ms = self.active.ms();
+        let attempt = self.attempt(place, at);
+        attempt.result = Some(result);
+        attempt.files = *files;
+        attempt.criteria.clone_from(criteria);
+        attempt.reason.clone_from(reason);
+        attempt.end(at, active_ms);
+        self.open = self.open.saturating_sub(1);
+        self.story_at(&place.story).reason = None;
+        self.decide(&place.story, Some(result));
+        self.current = None;
+        self.enter(Phase::Selecting, at);
+    }
+
+    pub(super) fn end_attempt(&mut self, at: Timestamp, place: &Place, kept: Option<&Oid>, files: u32) {
+        let active_ms = self.active.ms();
+        let attempt = self.attempt(place, at);
+        attempt.kept = kept.cloned();
+        attempt.files = files;
+        attempt.end(at, active_ms);
+        self.current = None;
+        self.enter(Phase::Selecting, at);
+    }
+}
+
+fn add_usage(cost_usd: &mut Option<f64>, tokens: &mut Option<u64>, usage: Usage) {
+    if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
+        *cost_usd = Some(cost_usd.unwrap_or(0.0) + cost);
+    }
+    if let Some(used) = usage.tokens {
+        *tokens = Some(tokens.unwrap_or(0).saturating_add(used));
+    }
+}

@@ -1,0 +1,265 @@
+//! Provers that have to be asked: a second agent that tries to refute the work, and a command that knows what CI said.
+//!
+//! Each is a child with a deadline; what it says is data, and what cannot be understood is unknown. The judge is a command, or Claude
+//! Code in a session of its own that may only look. It gets a fresh context and no leave to change anything: who asks it looks at the
+//! files afterwards.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use verdone_core::agent::{PromptVia, TurnOutcome};
+use verdone_core::base::id::{Oid, RunId};
+use verdone_core::base::redact::Redactor;
+use verdone_core::base::sanitise::sanitise_line;
+use verdone_core::check::CommandSpec;
+use verdone_core::config::{Config, Limits};
+use verdone_core::done::{Answer, CiFact, CiSettings, Judge, JudgeRecord, answer_schema, judge_answer, only_answer};
+use verdone_core::journal::event::Place;
+use verdone_core::policy::Looking;
+
+use crate::agent::read_only_session::{LookError, Looked, Question};
+use crate::agent::{TurnRequest, start_command};
+use crate::base::clock::Stopwatch;
+use crate::process::output::create_fresh;
+use crate::process::signal::Signals;
+use crate::process::{self, EnvPlan, Exit, Moment, Spawn, Stdin};
+use crate::workspace::Inside;
+
+/// What asks CI says by this: not known yet.
+const NOT_YET: i32 = 75;
+/// How often a wait looks whether the run is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+/// One question to CI.
+const ONE_QUESTION: Duration = Duration::from_mins(1);
+const LONGEST_WORDS: usize = 300;
+
+/// Where children work and what they are given.
+#[derive(Debug)]
+pub struct Court<'a> {
+    pub root: &'a Path,
+    /// The workspace that they work in; nothing: right here.
+    pub inside: Option<&'a Inside>,
+    /// Gets the prompt and what was said.
+    pub dir: &'a Path,
+    pub env: EnvPlan,
+    pub redactor: &'a Redactor,
+    /// The longest turn is the longest answer.
+    pub limits: &'a Limits,
+    /// What a client needs beyond that; without it, none is asked.
+    pub seat: Option<Seat<'a>>,
+}
+
+/// The run that a client is asked for.
+#[derive(Debug)]
+pub struct Seat<'a> {
+    pub run: &'a RunId,
+    pub run_dir: &'a Path,
+    /// Of the work tree.
+    pub top: &'a Path,
+    pub plan: &'a Path,
+    pub place: &'a Place,
+    /// What is left to spend, where there is a limit.
+    pub left_usd: Option<f64>,
+}
+
+/// The limits of a run, for a judge.
+pub fn limits_of(config: &Config) -> Limits {
+    Limits { turn_time: config.done.judge.timeout, ..config.limits.clone() }
+}
+
+/// Asks a second agent to refute the work. Whatever goes wrong with it is no answer; only our own files fail.
+pub fn ask_judge(
+    config: &Config,
+    prompt: &str,
+    court: &Court<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> io::Result<JudgeRecord> {
+    let judge = Judge::of(&config.done.judge, &config.agent);
+    let record = JudgeRecord::of(judge.name());
+    let prompt = &*court.redactor.redact(prompt);
+    match (judge, &court.seat) {
+        (Judge::Nobody { why }, _) => Ok(record.void(why)),
+        (Judge::Command { command, prompt: via }, _) => by_command(record, command, via, prompt, court, signals, on),
+        (Judge::Claude, Some(seat)) => by_client(record, config, seat, prompt, court, signals, on),
+        (Judge::Claude, None) => Ok(record.void("Claude Code cannot be asked here")),
+    }
+}
+
+fn by_command(
+    record: JudgeRecord,
+    command: &CommandSpec,
+    via: PromptVia,
+    prompt: &str,
+    court: &Court<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> io::Result<JudgeRecord> {
+    let prompt_file = court.dir.join("judge-prompt.md");
+    create_fresh(&prompt_file)?.write_all(prompt.as_bytes())?;
+    let (argv, stdin) = start_command(command, via, prompt, &prompt_file);
+    let limits = court.limits;
+    let spawn = Spawn {
+        inside: court.inside.cloned(),
+        argv,
+        cwd: court.root.to_owned(),
+        env: court.env.clone().with("VERDONE_PROMPT_FILE", &prompt_file),
+        stdin,
+        wall: limits.turn_time.limit(),
+        idle: None,
+        grace: limits.grace.duration(),
+        cap: limits.output_bytes,
+        keep: Some(court.dir.join("judge-output.txt")),
+        redactor: court.redactor,
+    };
+    let ended = match process::run(&spawn, signals, on) {
+        Ok(ended) => ended,
+        Err(error) => return Ok(record.void(format!("the judge could not be asked: {error}"))),
+    };
+    let record = JudgeRecord { duration_ms: ended.duration.as_millis() as u64, ..record };
+    Ok(match ended.exit {
+        Exit::Code(0) => {
+            let Answer { fact: said, checked } = judge_answer(&ended.output.text);
+            JudgeRecord { said, checked, ..record }
+        }
+        Exit::Code(code) => record.void(format!("the judge failed with exit code {code}")),
+        Exit::Signal(signal) => record.void(format!("the judge was ended by signal {signal}")),
+        Exit::Wall | Exit::Idle => record.void(format!("the judge did not answer within {}", limits.turn_time)),
+        Exit::Terminal => record.void("the judge wanted to use the terminal"),
+        Exit::Interrupted(_) => record.void("the judge was interrupted"),
+    })
+}
+
+/// Claude Code in a session of its own: held to the shape of the answer, and to looking.
+fn by_client(
+    record: JudgeRecord,
+    config: &Config,
+    seat: &Seat<'_>,
+    prompt: &str,
+    court: &Court<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> io::Result<JudgeRecord> {
+    let settings = &config.done.judge;
+    let budget = match (settings.cost_usd.limit(), seat.left_usd) {
+        (Some(own), Some(left)) => Some(own.min(left)),
+        (own, left) => own.or(left),
+    };
+    if budget.is_some_and(|budget| budget <= 0.0) {
+        return Ok(record.void("nothing of limits.cost_usd is left for the judge"));
+    }
+    let mut agent = config.agent.clone();
+    agent.claude.model = settings.model.clone().or(agent.claude.model);
+    let turn = TurnRequest {
+        agent: &agent,
+        prompt,
+        cwd: court.root,
+        inside: court.inside,
+        env: &court.env,
+        run_dir: court.dir,
+        number: 1,
+        run: seat.run,
+        place: seat.place,
+        iteration: 0,
+        plan: seat.plan,
+        limits: court.limits,
+        redactor: court.redactor,
+    };
+    let schema = answer_schema();
+    let question = Question { turn, top: seat.top, home: seat.run_dir, looking: Looking::Judging, schema: Some(&schema), budget };
+    let Looked { result, denied, writes } = match question.ask(signals, on) {
+        Ok(looked) => looked,
+        Err(LookError::Settings(error)) => return Ok(record.void(format!("the judge could not be asked: {error}"))),
+        Err(LookError::Io(error)) => return Err(error),
+    };
+    let record = JudgeRecord {
+        session: result.session.map(|session| session.id),
+        usage: result.usage,
+        duration_ms: result.duration.as_millis() as u64,
+        denied,
+        ..record
+    };
+    if result.outcome != TurnOutcome::Ended {
+        return Ok(record.void(format!("the judge {}", result.outcome.words())));
+    }
+    let Answer { fact: said, checked } = only_answer(result.structured.as_deref().unwrap_or(&result.said));
+    let record = JudgeRecord { said, checked, ..record };
+    if writes.is_empty() {
+        return Ok(record);
+    }
+    // Who was told to look and wants to write follows somebody else's word.
+    Ok(record.doubted(format!("the judge wanted to write ({}), so its word counts for nothing", writes.join(", "))))
+}
+
+/// Asks CI about a commit, until it knows or the time is over.
+pub fn ask_ci(
+    settings: &CiSettings,
+    commit: &Oid,
+    court: &Court<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> CiFact {
+    let Some(command) = &settings.command else { return CiFact::Off };
+    let clock = Stopwatch::start();
+    let left = || settings.timeout.limit().unwrap_or_default().saturating_sub(clock.elapsed());
+    loop {
+        match one_question(command, commit, court, left().min(ONE_QUESTION), signals, on) {
+            Some(answer) => return answer,
+            None if left() <= settings.interval.duration() => {
+                let why = format!("CI knew nothing of {} within {}", commit.short(), settings.timeout);
+                return CiFact::Unknown { why };
+            }
+            None => {}
+        }
+        let until = Instant::now() + settings.interval.duration();
+        while Instant::now() < until {
+            if signals.requested().is_some() {
+                return CiFact::Unknown { why: "the question to CI was interrupted".to_owned() };
+            }
+            on(Moment::Tick);
+            thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        }
+    }
+}
+
+/// Nothing where CI does not know yet.
+fn one_question(
+    command: &CommandSpec,
+    commit: &Oid,
+    court: &Court<'_>,
+    wall: Duration,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> Option<CiFact> {
+    let spawn = Spawn {
+        inside: None,
+        argv: process::argv(command),
+        cwd: court.root.to_owned(),
+        env: court.env.clone().with("VERDONE_COMMIT", commit.as_str()),
+        stdin: Stdin::Null,
+        wall: Some(wall.max(Duration::from_millis(1))),
+        idle: None,
+        grace: court.limits.grace.duration(),
+        cap: 64 * 1024,
+        keep: None,
+        redactor: court.redactor,
+    };
+    let ended = match process::run(&spawn, signals, on) {
+        Ok(ended) => ended,
+        Err(error) => return Some(CiFact::Unknown { why: format!("CI could not be asked: {error}") }),
+    };
+    let said = ended.output.text.lines().rev().map(|line| sanitise_line(line.trim()).into_owned()).find(|line| !line.is_empty());
+    let said = said.map(|line| line[..line.floor_char_boundary(LONGEST_WORDS)].to_owned()).unwrap_or_default();
+    let name = commit.short().to_owned();
+    match ended.exit {
+        Exit::Code(0) => Some(CiFact::Green { commit: name }),
+        Exit::Code(NOT_YET) | Exit::Wall | Exit::Idle => None,
+        Exit::Code(126 | 127) => Some(CiFact::Unknown { why: format!("the command that asks CI cannot be run: {said}") }),
+        Exit::Code(_) => Some(CiFact::Red { commit: name, said }),
+        Exit::Signal(signal) => Some(CiFact::Unknown { why: format!("the command that asks CI was ended by signal {signal}") }),
+        Exit::Terminal => Some(CiFact::Unknown { why: "the command that asks CI wanted to use the terminal".to_owned() }),
+        Exit::Interrupted(_) => Some(CiFact::Unknown { why: "the question to CI was interrupted".to_owned() }),
+    }
+}

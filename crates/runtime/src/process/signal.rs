@@ -1,0 +1,212 @@
+//! Signals that end a run: the first asks, the second insists; whoever waits for a process is woken at once. And those of a
+//! terminal with job control, which stop it for a while, with everything that it started.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use verdone_core::base::finish::StopSignal;
+
+use crate::base::clock;
+use crate::process::standstill::{self, Stopped};
+
+/// How long an orderly end may still take after the second signal.
+const LAST_GRACE: Duration = Duration::from_secs(10);
+
+/// What the user wants, so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// End in an orderly way: processes get their grace.
+    Asked(StopSignal),
+    /// A second signal: no grace. Carries the first, which gives the exit code.
+    Insisted(StopSignal),
+}
+
+impl Stop {
+    pub fn signal(self) -> StopSignal {
+        match self {
+            Self::Asked(signal) | Self::Insisted(signal) => signal,
+        }
+    }
+}
+
+/// The stop requests of this process. Clones share them.
+#[derive(Clone, Default)]
+pub struct Signals(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    stop: Option<Stop>,
+    continued: u32,
+    listeners: Vec<(u64, Box<dyn Fn() + Send>)>,
+    next: u64,
+}
+
+impl Signals {
+    /// Takes over SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT for the rest of the process, and keeps its clock.
+    ///
+    /// A SIGHUP that was ignored at the start stays ignored: that is how `nohup` works.
+    pub fn install() -> io::Result<Self> {
+        let mut wanted = vec![SIGINT, SIGTERM, SIGCONT];
+        wanted.extend([SIGHUP, SIGTSTP].into_iter().filter(|signal| !ignored_at_start(*signal)));
+        clock::keep_pulse()?;
+        let mut arriving = signal_hook::iterator::Signals::new(wanted)?;
+        let signals = Self::default();
+        let shared = signals.clone();
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            let mut stopped = Stopped::default();
+            for number in arriving.forever() {
+                match number {
+                    SIGINT => shared.raise(StopSignal::Sigint),
+                    SIGHUP => shared.raise(StopSignal::Sighup),
+                    SIGTSTP => stand_still(&mut stopped),
+                    SIGCONT => shared.go_on(&std::mem::take(&mut stopped)),
+                    _ => shared.raise(StopSignal::Sigterm),
+                }
+                if let Some(Stop::Insisted(first)) = shared.stop() {
+                    leave_soon(first);
+                }
+            }
+        })?;
+        Ok(signals)
+    }
+
+    /// For callers that handle no signals.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The first stop request, if there was one.
+    pub fn requested(&self) -> Option<StopSignal> {
+        self.stop().map(Stop::signal)
+    }
+
+    pub fn stop(&self) -> Option<Stop> {
+        self.state().stop
+    }
+
+    /// Counts one signal, as if it had arrived.
+    pub fn raise(&self, signal: StopSignal) {
+        let mut state = self.state();
+        state.stop = Some(match state.stop {
+            None => Stop::Asked(signal),
+            Some(before) => Stop::Insisted(before.signal()),
+        });
+        for (_, wake) in &state.listeners {
+            wake();
+        }
+    }
+
+    /// How often the process went on after it had been stopped.
+    pub fn times_continued(&self) -> u32 {
+        self.state().continued
+    }
+
+    /// Others first: they were stopped last.
+    fn go_on(&self, stopped: &Stopped) {
+        standstill::go_on(stopped);
+        clock::go_on();
+        let mut state = self.state();
+        state.continued += 1;
+        for (_, wake) in &state.listeners {
+            wake();
+        }
+    }
+
+    /// Calls `wake` after each signal, until the subscription is dropped. It must not block and must not call back.
+    pub fn subscribe(&self, wake: impl Fn() + Send + 'static) -> Subscription {
+        let mut state = self.state();
+        let id = state.next;
+        state.next += 1;
+        state.listeners.push((id, Box::new(wake)));
+        Subscription { signals: self.clone(), id }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A listener that panicked leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Signals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Signals").field(&self.stop()).finish()
+    }
+}
+
+/// Ends the wake-ups when dropped.
+#[derive(Debug)]
+pub struct Subscription {
+    signals: Signals,
+    id: u64,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.signals.state().listeners.retain(|(id, _)| *id != self.id);
+    }
+}
+
+/// The clock first, so that nothing runs out of time meanwhile; us last. It goes on with SIGCONT.
+fn stand_still(stopped: &mut Stopped) {
+    if standstill::would_be_lost() {
+        return;
+    }
+    clock::stand_still();
+    // What an earlier stop still holds goes first: a terminal can stop us again before we heard that we went on.
+    standstill::go_on(&std::mem::take(stopped));
+    *stopped = standstill::descendants();
+    standstill::stop_self();
+}
+
+/// Somebody who insists does not wait for whatever is stuck. A run that is left like this is put in order by the next one.
+fn leave_soon(signal: StopSignal) {
+    std::thread::spawn(move || {
+        std::thread::sleep(LAST_GRACE);
+        crate::process::end_leftovers(&[], Duration::ZERO, &Signals::none());
+        std::process::exit(i32::from(signal.exit_code()));
+    });
+}
+
+#[cfg(target_os = "linux")]
+fn ignored_at_start(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ignored_at_start(_: i32) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn the_first_signal_asks_and_the_second_insists() {
+        let signals = Signals::none();
+        assert_eq!(signals.requested(), None);
+        signals.raise(StopSignal::Sigterm);
+        assert_eq!(signals.stop(), Some(Stop::Asked(StopSignal::Sigterm)));
+        signals.clone().raise(StopSignal::Sigint);
+        assert_eq!(signals.stop(), Some(Stop::Insisted(StopSignal::Sigterm)));
+        assert_eq!(signals.requested(), Some(StopSignal::Sigterm));
+    }
+
+    #[test]
+    fn a_dropped_subscription_is_not_woken() {
+        let (signals, (sender, woken)) = (Signals::none(), mpsc::channel());
+        let subscription = signals.subscribe(move || sender.send(()).unwrap());
+        signals.raise(StopSignal::Sigint);
+        woken.recv().unwrap();
+        drop(subscription);
+        signals.raise(StopSignal::Sigint);
+        assert!(woken.recv().is_err());
+    }
+}

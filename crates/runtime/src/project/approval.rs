@@ -1,0 +1,172 @@
+//! Plans that an agent wrote contain commands that nobody has read. They run only after the user accepted them, and the
+//! acceptance is bound to the plan's content: an edited plan has to be accepted again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::atomic::write_atomically;
+use crate::base::plain_file::read_linked;
+use crate::base::seal::Seal;
+use crate::project::find_git_top;
+
+/// Some hundred bytes for each plan.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ApprovalError {
+    #[error("{path}: {source}", path = path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{path}: {source}", path = path.display())]
+    Broken { path: PathBuf, source: serde_json::Error },
+}
+
+/// What is known about one plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// The agent that wrote it; empty for a plan of the user's own.
+    #[serde(default)]
+    pub written_by: String,
+    /// The content that the user accepted, by fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<String>,
+    /// That the user said so on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<String>,
+}
+
+/// The plans that agents wrote, by path from the project's root.
+#[derive(Debug, Default)]
+pub struct Approvals {
+    root: PathBuf,
+    path: PathBuf,
+    plans: BTreeMap<String, Approval>,
+}
+
+impl Approvals {
+    pub fn read(root: &Path) -> Result<Self, ApprovalError> {
+        let path = root.join(".verdone/approvals.json");
+        let plans = match read_linked(&path, LARGEST) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| ApprovalError::Broken { path: path.clone(), source })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(source) => return Err(ApprovalError::Io { path, source }),
+        };
+        Ok(Self { root: root.to_owned(), path, plans })
+    }
+
+    /// Without what the user did not approve on this machine. The file lies where the agent of a
+    /// session can write.
+    #[must_use]
+    pub fn made_here(mut self) -> Self {
+        let seal = self.seal();
+        for (plan, approval) in &mut self.plans {
+            let mark = |approved: &String| seal.as_ref().map(|seal| mark_of(seal, plan, approved));
+            if approval.mark.is_none() || approval.approved.as_ref().and_then(mark) != approval.mark {
+                approval.approved = None;
+            }
+        }
+        self
+    }
+
+    fn seal(&self) -> Option<Seal> {
+        Seal::from_environment(&self.root, &find_git_top(&self.root).unwrap_or_else(|_| self.root.clone()))
+    }
+
+    /// The agent whose plan this is, where the user has not accepted its present content.
+    pub fn missing(&self, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<&str> {
+        let approval = self.plans.get(plan).filter(|approval| !approval.written_by.is_empty())?;
+        (approval.approved.as_deref() != Some(&fingerprint())).then_some(approval.written_by.as_str())
+    }
+
+    /// What the user said about a plan.
+    pub fn state(&self, plan: &str, fingerprint: impl FnOnce() -> String) -> verdone_core::done::Approval {
+        use verdone_core::done::Approval as State;
+        match self.plans.get(plan) {
+            None => State::NeverAsked,
+            Some(approval) => match (&approval.approved, approval.written_by.as_str()) {
+                (Some(approved), _) if *approved == fingerprint() => State::Approved,
+                (Some(_), _) => State::Changed,
+                (None, "") => State::NeverAsked,
+                (None, agent) => State::WrittenBy(agent.to_owned()),
+            },
+        }
+    }
+
+    /// Remembers that the user accepts a plan of their own as it is.
+    pub fn approve_own(&mut self, plan: &str, fingerprint: &str) -> Result<(), ApprovalError> {
+        self.plans.entry(plan.to_owned()).or_default();
+        self.approve(plan, fingerprint).map(|_| ())
+    }
+
+    /// Remembers that an agent wrote a plan.
+    pub fn written(&mut self, plan: &str, agent: &str) -> Result<(), ApprovalError> {
+        self.plans.insert(plan.to_owned(), Approval { written_by: agent.to_owned(), ..Approval::default() });
+        self.write()
+    }
+
+    /// Remembers that the user accepts a plan as it is. Answers whether it needed that.
+    pub fn approve(&mut self, plan: &str, fingerprint: &str) -> Result<bool, ApprovalError> {
+        let mark = self.seal().map(|seal| mark_of(&seal, plan, fingerprint));
+        let Some(approval) = self.plans.get_mut(plan) else { return Ok(false) };
+        (approval.approved, approval.mark) = (Some(fingerprint.to_owned()), mark);
+        self.write().map(|()| true)
+    }
+
+    fn write(&self) -> Result<(), ApprovalError> {
+        let failed = |source| ApprovalError::Io { path: self.path.clone(), source };
+        if let Some(parent) = self.path.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        let mut text = serde_json::to_string_pretty(&self.plans).map_err(|error| failed(error.into()))?;
+        text.push('\n');
+        write_atomically(&self.path, text.as_bytes()).map_err(failed)
+    }
+}
+
+fn mark_of(seal: &Seal, plan: &str, fingerprint: &str) -> String {
+    seal.mark("approval", format!("{plan}\0{fingerprint}").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agents_plan_needs_approval_again_after_every_edit() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut approvals = Approvals::read(dir.path()).unwrap();
+        assert_eq!(approvals.missing("PLAN.md", || "f1".to_owned()), None, "a user's own plan needs none");
+        approvals.written("PLAN.md", "claude").unwrap();
+        assert_eq!(approvals.missing("PLAN.md", || "f1".to_owned()), Some("claude"));
+        assert!(approvals.approve("PLAN.md", "f1").unwrap());
+        let again = Approvals::read(dir.path()).unwrap();
+        assert_eq!(again.missing("PLAN.md", || "f1".to_owned()), None);
+        assert_eq!(again.missing("PLAN.md", || "f2".to_owned()), Some("claude"));
+    }
+
+    #[test]
+    fn a_plan_of_the_users_own_can_be_approved_and_needs_no_approval_to_run() {
+        use verdone_core::done::Approval as State;
+        let dir = tempfile::tempdir().unwrap();
+        let mut approvals = Approvals::read(dir.path()).unwrap();
+        assert_eq!(approvals.state("PLAN.md", || "f1".to_owned()), State::NeverAsked);
+        approvals.approve_own("PLAN.md", "f1").unwrap();
+        approvals.written("other.md", "claude").unwrap();
+        let again = Approvals::read(dir.path()).unwrap();
+        assert_eq!(again.state("PLAN.md", || "f1".to_owned()), State::Approved);
+        assert_eq!(again.state("PLAN.md", || "f2".to_owned()), State::Changed);
+        assert_eq!(again.missing("PLAN.md", || "f2".to_owned()), None, "a run asks for agents' plans alone");
+        assert_eq!(again.state("other.md", || "f".to_owned()), State::WrittenBy("claude".to_owned()));
+    }
+
+    #[test]
+    fn a_broken_file_is_an_error_and_never_an_approval() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(".verdone")).unwrap();
+        fs::write(dir.path().join(".verdone/approvals.json"), "{").unwrap();
+        assert!(matches!(Approvals::read(dir.path()), Err(ApprovalError::Broken { .. })));
+    }
+}

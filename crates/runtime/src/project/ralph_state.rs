@@ -1,0 +1,432 @@
+//! The state files of other loops, `~/.ralph/state/<session>/`: `orchestrator.json`, `loop.json`, `quality-gate.json` and
+//! `tasks/*.json`. What another tool wrote there may keep a gate closed and never opens one. Ours are projections for people and
+//! tools that look there: they carry a mark, and a file without it is never written over.
+
+use std::env;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use verdone_core::base::id::encode_component;
+use verdone_core::base::sanitise::sanitise_line;
+use verdone_core::done::{Condition, DoneReport, Outcome, Prover, RalphState, Standing, StateFile};
+
+use crate::base::atomic::draft_in;
+use crate::base::plain_file::read_regular;
+
+const ORCHESTRATOR: &str = "orchestrator.json";
+const LOOP: &str = "loop.json";
+const QUALITY: &str = "quality-gate.json";
+/// Some hundred bytes each, as far as anybody has seen.
+const LARGEST: u64 = 1024 * 1024;
+const MOST_TASKS: usize = 2_000;
+const LONGEST_WORDS: usize = 200;
+/// Who wrote a file of ours.
+const MARK: (&str, &str) = ("written_by", "verdone");
+
+/// What other tools say about a session.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Foreign {
+    pub files: Vec<StateFile>,
+    /// Tasks that are not finished, by their subjects.
+    pub tasks: Vec<String>,
+}
+
+/// The folder of all sessions, as the user's home says.
+pub fn home() -> Option<PathBuf> {
+    let home = env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)?;
+    Some(home.join(".ralph/state"))
+}
+
+/// Whether another tool keeps state of a session of this id.
+pub fn knows(home: &Path, session: &str) -> bool {
+    fs::symlink_metadata(home.join(encode_component(session))).is_ok_and(|meta| meta.is_dir())
+}
+
+/// Reads what another tool wrote about a session.
+pub fn read(home: &Path, session: &str) -> Foreign {
+    let dir = home.join(encode_component(session));
+    let mut found = Foreign::default();
+    match fs::symlink_metadata(&dir) {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => {
+            found.files.push(unreadable(&shown(&dir), "not a folder"));
+            return found;
+        }
+        Err(_) => return found,
+    }
+    for (name, reads) in
+        [(ORCHESTRATOR, orchestrator as fn(&Map<String, Value>) -> Option<String>), (LOOP, in_loop), (QUALITY, quality)]
+    {
+        match object(&dir.join(name)) {
+            Ok(Some(state)) if !is_ours(&state) => {
+                found.files.extend(reads(&state).map(|why| StateFile::Closed { file: name.to_owned(), why }));
+            }
+            Ok(_) => {}
+            Err(error) => found.files.push(unreadable(name, &error.to_string())),
+        }
+    }
+    tasks(&dir.join("tasks"), &mut found);
+    found
+}
+
+fn orchestrator(state: &Map<String, Value>) -> Option<String> {
+    let phase = state.get("phase").and_then(Value::as_str).unwrap_or("unknown");
+    (!is_true(state.get("verified_done"))).then(|| format!("phase {:?} is not done", words(phase)))
+}
+
+/// One that is out of iterations has given up, and holds nothing back.
+fn in_loop(state: &Map<String, Value>) -> Option<String> {
+    let number = |key: &str| state.get(key).and_then(Value::as_u64);
+    let over = matches!((number("iteration"), number("max_iterations")), (Some(now), Some(most)) if now >= most);
+    let error = state.get("last_error").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let error = error.map(|text| format!(": {}", words(text))).unwrap_or_default();
+    (!over && !is_true(state.get("verified_done"))).then(|| format!("the loop is not done{error}"))
+}
+
+fn quality(state: &Map<String, Value>) -> Option<String> {
+    if state.get("last_result").and_then(Value::as_str) != Some("failed") {
+        return None;
+    }
+    let stages = state.get("stages").and_then(Value::as_object).into_iter().flatten();
+    let failed = stages.filter(|(_, stage)| stage.get("status").is_some_and(|status| status == "failed"));
+    let details = |(name, stage): (&String, &Value)| {
+        let said = stage.get("details").and_then(Value::as_str).map(|text| format!(" ({})", words(text))).unwrap_or_default();
+        format!("{}{said}", words(name))
+    };
+    let failed: Vec<String> = failed.take(5).map(details).collect();
+    Some(if failed.is_empty() { "the last result is failed".to_owned() } else { format!("failed: {}", failed.join(", ")) })
+}
+
+fn tasks(dir: &Path, found: &mut Foreign) {
+    match fs::symlink_metadata(dir) {
+        Ok(meta) if meta.is_dir() => {}
+        Ok(_) => return found.files.push(unreadable("tasks", "not a folder")),
+        Err(_) => return,
+    }
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) => return found.files.push(unreadable("tasks", &error.to_string())),
+    };
+    let mut names: Vec<_> = entries.filter_map(Result::ok).map(|entry| entry.file_name()).take(MOST_TASKS + 1).collect();
+    if names.len() > MOST_TASKS {
+        return found.files.push(unreadable("tasks", &format!("more than {MOST_TASKS} files")));
+    }
+    names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension == "json"));
+    names.sort();
+    for name in names {
+        let shown = format!("tasks/{}", words(&name.to_string_lossy()));
+        match object(&dir.join(&name)) {
+            Ok(Some(task)) => {
+                let text = |key: &str| task.get(key).and_then(Value::as_str);
+                if matches!(text("status"), Some("pending" | "in_progress")) {
+                    let subject = text("subject").or_else(|| text("title")).or_else(|| text("description")).unwrap_or(&shown);
+                    found.tasks.push(words(subject));
+                }
+            }
+            Ok(None) => {}
+            Err(error) => found.files.push(unreadable(&shown, &error.to_string())),
+        }
+    }
+}
+
+/// What a run or a session is about, for the projections.
+#[derive(Debug, Clone)]
+pub struct Projection<'a> {
+    pub session: &'a str,
+    pub task: &'a str,
+    pub report: &'a DoneReport,
+    pub iteration: u32,
+    /// 0 means no limit.
+    pub max_iterations: u32,
+    pub now: Timestamp,
+}
+
+/// Writes our projections, where the settings and the home want it. Answers with the names of files that are another tool's.
+pub fn write(home: &Path, setting: RalphState, projection: &Projection<'_>) -> io::Result<Vec<String>> {
+    match setting {
+        RalphState::Never => return Ok(Vec::new()),
+        RalphState::Auto if !home.is_dir() => return Ok(Vec::new()),
+        RalphState::Auto | RalphState::Always => {}
+    }
+    let dir = home.join(encode_component(projection.session));
+    fs::create_dir_all(&dir)?;
+    if fs::symlink_metadata(&dir)?.is_symlink() {
+        return Ok(vec![shown(&dir)]);
+    }
+    let mut theirs = Vec::new();
+    for (name, state) in
+        [(ORCHESTRATOR, as_orchestrator(projection)), (LOOP, as_loop(projection)), (QUALITY, as_quality(projection))]
+    {
+        if !put(&dir, name, state, projection)? {
+            theirs.push(name.to_owned());
+        }
+    }
+    Ok(theirs)
+}
+
+/// Whether it was ours to write.
+fn put(dir: &Path, name: &str, mut state: Value, projection: &Projection<'_>) -> io::Result<bool> {
+    let path = dir.join(name);
+    let before = match object(&path) {
+        Ok(Some(before)) if is_ours(&before) => Some(before),
+        Ok(None) => None,
+        Ok(Some(_)) | Err(_) => return Ok(false),
+    };
+    let now = Value::from(projection.now.to_string());
+    let created = before.as_ref().and_then(|before| before.get("created_at").cloned()).unwrap_or_else(|| now.clone());
+    state["session_id"] = words(projection.session).into();
+    state["created_at"] = created;
+    state["last_updated"] = now;
+    state[MARK.0] = MARK.1.into();
+    let mut file = draft_in(dir)?;
+    file.write_all(format!("{state:#}\n").as_bytes())?;
+    if before.is_some() {
+        file.persist(&path)?;
+        return Ok(true);
+    }
+    match file.persist_noclobber(&path) {
+        Ok(_) => Ok(true),
+        // Another tool was quicker.
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error.error),
+    }
+}
+
+fn as_orchestrator(projection: &Projection<'_>) -> Value {
+    let report = projection.report;
+    let flag = |condition: &Condition| {
+        let outcome = report.get(condition.name()).and_then(|judged| judged.outcome.as_flag());
+        (condition.name().to_owned(), outcome.map_or(Value::Null, Value::from))
+    };
+    let done = report.standing() == Standing::Done;
+    json!({
+        "task": words(projection.task),
+        "phase": if done { "complete" } else { "implementation" },
+        "verified_done": done,
+        "conditions": Condition::ALL.iter().map(flag).collect::<Map<_, _>>(),
+        "iterations": projection.iteration,
+    })
+}
+
+fn as_loop(projection: &Projection<'_>) -> Value {
+    let standing = projection.report.standing();
+    json!({
+        "task": words(projection.task),
+        "iteration": projection.iteration,
+        "max_iterations": projection.max_iterations,
+        "validation_result": match standing { Standing::Done => "passed", Standing::Unknown => "unknown", Standing::Open => "failed" },
+        "last_error": projection.report.open().first().map(|line| words(line)),
+        "verified_done": standing == Standing::Done,
+    })
+}
+
+fn as_quality(projection: &Projection<'_>) -> Value {
+    let mut stages = Map::new();
+    let mut worst: Option<&Outcome> = None;
+    for judged in &projection.report.conditions {
+        let Prover::Gate(stage) = &judged.prover else { continue };
+        let (status, details) = match &judged.outcome {
+            Outcome::Held { by } => ("passed", Some(words(by))),
+            Outcome::NotNeeded { .. } => continue,
+            Outcome::Unknown { why } => ("pending", Some(words(why))),
+            Outcome::Missing { why, .. } => ("failed", Some(words(why))),
+        };
+        stages.entry(stage.clone()).or_insert_with(|| json!({ "status": status, "details": details }));
+        worst = worst.max(Some(&judged.outcome));
+    }
+    let last = match worst {
+        Some(Outcome::Missing { .. }) => "failed",
+        Some(Outcome::Held { .. }) => "passed",
+        Some(Outcome::NotNeeded { .. } | Outcome::Unknown { .. }) | None => "unknown",
+    };
+    json!({ "last_result": last, "stages": stages })
+}
+
+/// Nothing where there is no such file.
+fn object(path: &Path) -> io::Result<Option<Map<String, Value>>> {
+    let bytes = match read_regular(path, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(object)) => Ok(Some(object)),
+        Ok(_) => Err(io::Error::other("not a JSON object")),
+        Err(_) => Err(io::Error::other("not JSON")),
+    }
+}
+
+fn is_ours(state: &Map<String, Value>) -> bool {
+    state.get(MARK.0).is_some_and(|by| by == MARK.1)
+}
+
+fn is_true(value: Option<&Value>) -> bool {
+    value.is_some_and(|value| *value == true || value == "true")
+}
+
+fn unreadable(file: &str, why: &str) -> StateFile {
+    StateFile::Unreadable { file: file.to_owned(), why: why.to_owned() }
+}
+
+fn shown(dir: &Path) -> String {
+    dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn words(text: &str) -> String {
+    let line = sanitise_line(text);
+    line[..line.floor_char_boundary(LONGEST_WORDS)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use verdone_core::done::{DoneSettings, Facts, judge};
+
+    fn state(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path().join(".ralph/state");
+        for (name, text) in files {
+            let path = home.join("test-456").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        (temp, home)
+    }
+
+    /// Names and texts.
+    type Files<'a> = &'a [(&'a str, &'a str)];
+
+    /// What keeps the gate closed, as the judge of conditions says it.
+    fn closed(files: &[(&str, &str)]) -> Vec<String> {
+        let (_temp, home) = state(files);
+        let Foreign { files, tasks } = read(&home, "test-456");
+        let report = judge(&DoneSettings::default(), &Facts { state_files: files, tasks, ..Facts::default() });
+        report.open().into_iter().filter(|line| line.starts_with("state_files:") || line.starts_with("tasks_closed:")).collect()
+    }
+
+    #[test]
+    fn what_another_tool_wrote_keeps_the_gate_closed_and_never_opens_it() {
+        let none: &[&str] = &[];
+        let table: [(Files<'_>, &[&str]); 14] = [
+            (&[], none),
+            (&[("orchestrator.json", r#"{"verified_done": false, "phase": "implementation"}"#)], &["implementation"]),
+            (&[("orchestrator.json", r#"{"verified_done": true, "phase": "complete"}"#)], none),
+            (&[("orchestrator.json", "{}")], &["unknown"]),
+            (
+                &[("loop.json", r#"{"verified_done": false, "iteration": 3, "max_iterations": 25, "last_error": "x.ts:42"}"#)],
+                &["x.ts:42"],
+            ),
+            (&[("loop.json", r#"{"verified_done": false, "iteration": 25, "max_iterations": 25}"#)], none),
+            (&[("loop.json", r#"{"verified_done": false}"#)], &["not done"]),
+            (&[("loop.json", r#"{"verified_done": true}"#)], none),
+            (
+                &[(
+                    "quality-gate.json",
+                    r#"{"last_result": "failed", "stages": {"quality": {"status": "failed", "details": "3 type errors"}}}"#,
+                )],
+                &["quality (3 type errors)"],
+            ),
+            (&[("quality-gate.json", r#"{"last_result": "passed"}"#)], none),
+            (
+                &[
+                    ("tasks/1.json", r#"{"status": "pending", "subject": "do A"}"#),
+                    ("tasks/2.json", r#"{"status": "completed"}"#),
+                ],
+                &["do A"],
+            ),
+            (&[("tasks/1.json", r#"{"status": "in_progress"}"#)], &["tasks/1.json"]),
+            (&[("tasks/1.json", r#"{"status": "completed"}"#), ("tasks/notes.txt", "pending")], none),
+            (
+                &[("orchestrator.json", r#"{"verified_done": true}"#), ("loop.json", r#"{"verified_done": false}"#)],
+                &["loop.json"],
+            ),
+        ];
+        for (files, expected) in table {
+            let closed = closed(files);
+            assert_eq!(closed.len(), expected.len(), "{files:?}: {closed:?}");
+            for (line, part) in closed.iter().zip(expected) {
+                assert!(line.contains(part), "{files:?}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_told_and_does_not_open() {
+        let huge = "x".repeat(LARGEST as usize + 1);
+        for (name, text) in
+            [("orchestrator.json", "{"), ("loop.json", "[]"), ("quality-gate.json", huge.as_str()), ("tasks/1.json", "\0")]
+        {
+            let closed = closed(&[(name, text)]);
+            assert!(closed.len() == 1 && closed[0].contains("nobody can tell") && closed[0].contains(name), "{name}: {closed:?}");
+        }
+        let (temp, home) = state(&[("orchestrator.json", r#"{"verified_done": true}"#)]);
+        let dir = home.join("test-456");
+        symlink(dir.join("orchestrator.json"), dir.join("loop.json")).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, dir.join("quality-gate.json"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        symlink(temp.path(), dir.join("tasks")).unwrap();
+        let names = |found: Foreign| -> Vec<String> {
+            let name = |file: StateFile| match file {
+                StateFile::Unreadable { file, .. } => file,
+                StateFile::Closed { file, .. } => format!("closed {file}"),
+            };
+            found.files.into_iter().map(name).collect()
+        };
+        assert_eq!(names(read(&home, "test-456")), ["loop.json", "quality-gate.json", "tasks"]);
+        symlink(&dir, home.join("linked")).unwrap();
+        assert_eq!(names(read(&home, "linked")), ["linked"]);
+    }
+
+    #[test]
+    fn the_id_of_a_session_leads_nowhere_else() {
+        let (temp, home) = state(&[("orchestrator.json", r#"{"verified_done": false}"#)]);
+        let report = DoneReport::default();
+        for session in ["../x", "", "\0", "a/../../b", &"long".repeat(2_560)] {
+            assert_eq!(read(&home, session), Foreign::default());
+            let now = Timestamp::UNIX_EPOCH;
+            let projection = Projection { session, task: "t", report: &report, iteration: 1, max_iterations: 2, now };
+            assert_eq!(write(&home, RalphState::Auto, &projection).unwrap(), Vec::<String>::new());
+        }
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(temp.path().join(".ralph")).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(&home).unwrap().count(), 6, "one folder for each, all inside");
+    }
+
+    #[test]
+    fn projections_are_written_where_the_home_is_and_never_over_a_file_of_another_tool() {
+        let foreign = r#"{"verified_done": false, "phase": "theirs"}"#;
+        let (temp, home) = state(&[("orchestrator.json", foreign)]);
+        let report = judge(&DoneSettings::default(), &Facts::default());
+        let at = |now| Projection { session: "test-456", task: "do it", report: &report, iteration: 3, max_iterations: 25, now };
+        let (first, later) = (Timestamp::UNIX_EPOCH, "2026-11-15T08:00:00Z".parse().unwrap());
+        assert_eq!(write(&home, RalphState::Never, &at(first)).unwrap(), Vec::<String>::new());
+        assert_eq!(fs::read_dir(home.join("test-456")).unwrap().count(), 1);
+        assert_eq!(write(&home, RalphState::Auto, &at(first)).unwrap(), ["orchestrator.json"]);
+        assert_eq!(write(&home, RalphState::Auto, &at(later)).unwrap(), ["orchestrator.json"]);
+        assert_eq!(fs::read_to_string(home.join("test-456/orchestrator.json")).unwrap(), foreign);
+        let read_json =
+            |name: &str| -> Value { serde_json::from_slice(&fs::read(home.join("test-456").join(name)).unwrap()).unwrap() };
+        let ours = read_json("loop.json");
+        assert_eq!(
+            (&ours["iteration"], &ours["verified_done"], &ours["written_by"]),
+            (&json!(3), &json!(false), &json!("verdone"))
+        );
+        assert_eq!((&ours["created_at"], &ours["last_updated"]), (&json!(first.to_string()), &json!("2026-11-15T08:00:00Z")));
+        assert_eq!(read_json("quality-gate.json")["last_result"], "unknown");
+        assert_eq!(read(&home, "test-456").files.len(), 1, "our own files hold nothing back");
+        let nowhere = temp.path().join("other/state");
+        assert_eq!(write(&nowhere, RalphState::Auto, &at(first)).unwrap(), Vec::<String>::new());
+        assert!(!nowhere.exists());
+        assert_eq!(write(&nowhere, RalphState::Always, &at(first)).unwrap(), Vec::<String>::new());
+        let written: Value = serde_json::from_slice(&fs::read(nowhere.join("test-456/orchestrator.json")).unwrap()).unwrap();
+        assert_eq!(written["conditions"].as_object().unwrap().len(), 9);
+        assert_eq!(
+            (&written["conditions"]["memory_search"], &written["conditions"]["task_classified"]),
+            (&Value::Null, &json!(false))
+        );
+    }
+}

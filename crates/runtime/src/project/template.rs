@@ -1,0 +1,21 @@
+//! Prompt templates: the user's own where there is one, else the built-in.
+
+use std::io;
+use std::path::Path;
+
+use crate::base::plain_file::read_linked;
+
+/// More than any agent takes.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// Where a template came from, and its text.
+pub fn read_template(root: &Path, name: &str, built_in: &str) -> io::Result<(String, String)> {
+    let path = format!(".verdone/prompts/{name}.md");
+    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text");
+    let text = read_linked(&root.join(&path), LARGEST).and_then(|bytes| String::from_utf8(bytes).map_err(not_text));
+    match text {
+        Ok(text) => Ok((path, text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(("built-in".to_owned(), built_in.to_owned())),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
+    }
+}

@@ -1,0 +1,130 @@
+//! The loop: input, decision, journal, state, effect, and again. Everything it knows how to do is one line in `perform`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use verdone_core::engine::run::{Effect, Input, Phase, Rules, State, apply, decide};
+use verdone_core::journal::event::{Event, Recorded};
+use verdone_core::journal::update::{Reporter, Update};
+
+use crate::base::fault::{self, Point};
+use crate::run::site::Site;
+use crate::run::step::{self, StepError};
+use crate::store::inbox::Inbox;
+use crate::store::sessions::FaultWatch;
+use crate::store::{Journal, JournalError, When};
+
+/// How often a paused run looks whether it may go on.
+const PAUSED_LOOK: Duration = Duration::from_millis(100);
+
+/// One run from its first event to its last.
+pub struct Driver<'a> {
+    site: Site,
+    rules: Rules,
+    journal: Journal,
+    state: State,
+    inbox: Inbox,
+    faults: FaultWatch,
+    reporter: &'a mut dyn Reporter,
+}
+
+impl std::fmt::Debug for Driver<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Driver").field("phase", &self.state.phase).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Driver<'a> {
+    pub fn new(site: Site, rules: Rules, journal: Journal, reporter: &'a mut dyn Reporter) -> Self {
+        let (inbox, faults) = (Inbox::of(&site.run_dir), FaultWatch::of(&site.run_dir));
+        Self { site, rules, journal, state: State::default(), inbox, faults, reporter }
+    }
+
+    /// Runs until the run has stopped; answers with the exit code.
+    pub fn run(mut self, start: Event) -> Result<u8, JournalError> {
+        let mut input = Input::Start(Box::new(start));
+        loop {
+            self.hear()?;
+            match self.take(&input)? {
+                Some(effect) => {
+                    self.hold(&effect)?;
+                    input = self.perform(&effect);
+                }
+                None => break,
+            }
+        }
+        match self.state.phase {
+            Phase::Stopped { exit_code, .. } => Ok(exit_code),
+            _ => Ok(1),
+        }
+    }
+
+    /// Signals, requests and faults of hooks are inputs of their own, before the answer of the effect that they came in.
+    fn hear(&mut self) -> Result<(), JournalError> {
+        // An inbox that cannot be read is a request that was not heard, no reason to end a run.
+        for request in self.inbox.take().unwrap_or_default() {
+            self.take(&Input::Asked(request))?;
+        }
+        if let Some(found) = self.faults.look(&self.site.redactor) {
+            self.take(&Input::GuardFailed(found))?;
+        }
+        match self.site.signals.requested() {
+            Some(signal) if self.state.stop.is_none() => self.take(&Input::Signal(signal)).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits while the run is paused.
+    fn hold(&mut self, effect: &Effect) -> Result<(), JournalError> {
+        while self.state.paused && self.state.stop.is_none() && !effect.goes_on_in_a_pause() {
+            self.site.clock.pause();
+            std::thread::sleep(PAUSED_LOOK);
+            self.reporter.report(self.site.clock.tick());
+            self.hear()?;
+        }
+        self.site.clock.go_on();
+        Ok(())
+    }
+
+    /// Decides about one input. The events are on disk before anything else happens.
+    fn take(&mut self, input: &Input) -> Result<Option<Effect>, JournalError> {
+        let active = self.site.clock.elapsed();
+        let when = When { at: Timestamp::now(), active_ms: Some(active.as_millis() as u64) };
+        let decision = decide(&self.state, &self.rules, active, input);
+        for recorded in self.journal.append(decision.events, when)? {
+            self.fold(&recorded);
+        }
+        Ok(decision.effect)
+    }
+
+    fn fold(&mut self, recorded: &Recorded) {
+        apply(&mut self.state, recorded);
+        self.reporter.report(Update::Event(recorded));
+    }
+
+    fn perform(&mut self, effect: &Effect) -> Input {
+        let (site, state) = (&mut self.site, &self.state);
+        let reporter = &mut *self.reporter;
+        fault::tell(effect);
+        fault::pass(Point::StepBegin);
+        let done: Result<Input, StepError> = match effect {
+            Effect::Script(script) => step::script(site, state, *script, reporter),
+            Effect::Prepare => step::prepare(site, reporter),
+            Effect::Select => step::select(site, state, reporter),
+            Effect::Reset => step::reset(site, state, reporter),
+            Effect::RedCheck => step::red_check(site, state, reporter),
+            Effect::Turn => step::turn(site, state, reporter),
+            Effect::Wait => Ok(step::wait(site, state, reporter)),
+            Effect::Verify => step::verify(site, state, reporter),
+            Effect::Commit => step::commit(site, state, reporter),
+            Effect::Keep => step::keep(site, state),
+            Effect::Land => step::land(site, state),
+            Effect::Regression => step::regression(site, state, reporter),
+            Effect::Reopen => step::reopen(site, state),
+            Effect::Finish => step::finish(site, state, reporter),
+        };
+        fault::pass(Point::StepDone);
+        step::clear_locks(site, reporter);
+        done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
+    }
+}

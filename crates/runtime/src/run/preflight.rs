@@ -1,0 +1,305 @@
+//! What has to be in order before a run may begin. `run` refuses on the first thing that is not; `doctor` lists all of them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use verdone_core::base::id::StoryId;
+use verdone_core::check::{Check, CommandSpec};
+use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
+use verdone_core::done::{Approval, DoneSettings, Judge, PlanFact, Prospect, best_case, stated_complexity};
+use verdone_core::plan::{Plan, Status};
+
+use crate::agent::check_claude;
+use crate::base::fault;
+use crate::base::text::{listed, plural};
+use crate::git::{Git, GitError, Kind, Status as GitStatus};
+use crate::process::{check_program, program_exists};
+use crate::project::approval::Approvals;
+
+/// Less room than this on the disk, and a run would fail at a bad moment.
+const ROOM: u64 = 200 * 1024 * 1024;
+
+/// What to type in a repository without a commit.
+pub const FIRST_COMMIT: &str = "git add -A && git commit -m \"first commit\"";
+
+/// Ordered: the worst counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Health {
+    Good,
+    Warning,
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    pub what: &'static str,
+    pub health: Health,
+    pub message: String,
+    pub hints: Vec<String>,
+}
+
+impl Finding {
+    pub fn good(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, health: Health::Good, message: message.into(), hints: Vec::new() }
+    }
+
+    pub fn warning(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, health: Health::Warning, message: message.into(), hints: Vec::new() }
+    }
+
+    /// The message with its hints behind it.
+    pub fn in_a_line(&self) -> String {
+        std::iter::once(&self.message).chain(&self.hints).map(String::as_str).collect::<Vec<_>>().join("; ")
+    }
+
+    pub fn bad<const N: usize>(what: &'static str, message: impl Into<String>, hints: [&str; N]) -> Self {
+        let hints = hints.into_iter().map(str::to_owned).collect();
+        Self { what, health: Health::Bad, message: message.into(), hints }
+    }
+}
+
+/// The repository: an identity for the commits and room for the workspaces. What the user is in the middle of never blocks a run.
+pub fn repository(
+    git: &Git,
+    status: &GitStatus,
+    identity: Result<String, GitError>,
+    ours: &dyn Fn(&Path) -> bool,
+) -> Vec<Finding> {
+    let mut findings = vec![checkout(status, ours)];
+    findings.push(match identity {
+        Ok(identity) => Finding::good("identity", identity),
+        Err(error) => Finding::bad(
+            "identity",
+            error.to_string(),
+            ["git config user.name \"Your Name\"", "git config user.email you@example.com"],
+        ),
+    });
+    findings.push(room(git.top()));
+    findings
+}
+
+/// There is nothing yet that a run could start from.
+pub fn no_commit() -> Finding {
+    Finding::bad("checkout", "the repository has no commit yet", [FIRST_COMMIT])
+}
+
+/// A run starts from a commit: what is not committed is not part of it.
+fn checkout(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Finding {
+    if status.head.is_none() {
+        return no_commit();
+    }
+    let files = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Ignored));
+    let names: Vec<String> = files.filter(|entry| !ours(entry.path.as_path())).map(|entry| entry.path.to_string()).collect();
+    if names.is_empty() {
+        return Finding::good("checkout", "nothing uncommitted");
+    }
+    let what = plural(u32::try_from(names.len()).unwrap_or(u32::MAX), "uncommitted file is", "uncommitted files are");
+    Finding::warning("checkout", format!("{what} not part of the run: {}", listed(&names)))
+}
+
+/// Required filters whose program is not there. Nothing where no file needs them.
+pub fn filters(git: &Git, root: &Path) -> Result<Vec<Finding>, GitError> {
+    let mut findings = Vec::new();
+    for filter in git.required_filters()? {
+        let commands = filter.commands.iter().map(|command| CommandSpec::Shell(command.clone()));
+        let missing = commands.into_iter().find_map(|command| missing_program(&command, root));
+        if let Some(program) = missing
+            && git.uses_filter(&filter.name)?
+        {
+            let message = format!("files here need the filter {:?}, whose program {program} is not there", filter.name);
+            let hint = format!("install {program}, or look at git config filter.{}.required", filter.name);
+            findings.push(Finding::bad("filters", message, [&hint]));
+        }
+    }
+    Ok(findings)
+}
+
+fn room(top: &Path) -> Finding {
+    match rustix::fs::statvfs(top) {
+        Ok(stat) => {
+            let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+            let message = format!("{} MB free", free / 1024 / 1024);
+            if free < ROOM && !fault::any_room() {
+                return Finding::bad("disk", message, ["make room: a run needs at least 200 MB"]);
+            }
+            Finding::good("disk", message)
+        }
+        Err(error) => Finding::warning("disk", format!("free space is unknown: {error}")),
+    }
+}
+
+/// Whether what is to be started can be started.
+pub fn agent(config: &Config, root: &Path) -> Finding {
+    let agent = &config.agent;
+    match agent.name.as_str() {
+        "claude" => check_claude(&agent.claude, root),
+        "scripted" => match &agent.scripted.script {
+            None => Finding::bad("agent", "the scripted agent has no script", ["set agent.scripted.script"]),
+            Some(script) if root.join(script).is_file() => Finding::good("agent", format!("scripted: {script}")),
+            Some(script) => Finding::bad("agent", format!("{script}: no such script"), ["check agent.scripted.script"]),
+        },
+        _ => match &agent.command.run {
+            None => Finding::bad(
+                "agent",
+                "no agent to run",
+                ["verdone run --agent-command 'CMD'", "or set agent.command.run in .verdone/config.toml"],
+            ),
+            Some(command) if command.is_empty() => Finding::bad("agent", "the agent's command is empty", []),
+            Some(command) => match missing_program(command, root) {
+                Some(program) if root.join(&program).is_file() && program.contains('/') => {
+                    let hint = format!("chmod +x {program}");
+                    Finding::bad("agent", format!("{program} is not executable"), [hint.as_str()])
+                }
+                Some(program) => {
+                    let message = format!("{program}: no such program");
+                    Finding::bad("agent", message, ["install it, or correct the agent's command"])
+                }
+                None => Finding::good("agent", command.display()),
+            },
+        },
+    }
+}
+
+/// Which second agent would be asked to refute the work, and what that may cost. Nothing where none is.
+pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
+    let done = &config.done;
+    if !done.judge.enabled {
+        return None;
+    }
+    let Some(from) = done.judges_from() else {
+        let mut finding = Finding::warning("judge", "a judge is enabled, and no condition asks for it");
+        finding.hints.push("add \"adversarial_passed\" to `require` under [done], or set enabled = false".to_owned());
+        return Some(finding);
+    };
+    let when = format!("asked to refute stories of complexity {from} or more");
+    Some(match Judge::of(&done.judge, &config.agent) {
+        Judge::Nobody { why } => Finding::bad("judge", why, ["or set enabled = false in [done.judge]"]),
+        Judge::Command { command, .. } => match missing_program(command, root) {
+            Some(program) => Finding::bad("judge", format!("{program}: no such program"), ["check `command` in [done.judge]"]),
+            None => Finding::good("judge", format!("{} is {when}; what it costs is not counted", command.display())),
+        },
+        Judge::Claude => {
+            let most = match done.judge.cost_usd.limit() {
+                Some(_) => format!("at most {} an answer, counted in limits.cost_usd", done.judge.cost_usd),
+                None => "counted in limits.cost_usd".to_owned(),
+            };
+            let message = format!("Claude Code is {when}, in a session of its own; each answer costs money: {most}");
+            let client = ClaudeAgent { permission: ClaudePermission::Policy, ..config.agent.claude.clone() };
+            // The agent of runs was looked at already.
+            let found = (config.agent.name != "claude").then(|| check_claude(&client, root));
+            match found.filter(|found| found.health > Health::Good) {
+                Some(trouble) => Finding { what: "judge", ..trouble },
+                None => Finding::good("judge", message),
+            }
+        }
+    })
+}
+
+/// How CI would be asked. Nothing where no condition needs it.
+pub fn ci(config: &Config, root: &Path) -> Option<Finding> {
+    let command = config.done.ci.command.as_ref().filter(|_| config.done.wants_ci())?;
+    Some(match missing_program(command, root) {
+        Some(program) => Finding::bad("ci", format!("{program}: no such program"), ["check `command` in [done.ci]"]),
+        None => Finding::good("ci", format!("{} is asked about each story before it is done", command.display())),
+    })
+}
+
+/// The program of a command, where it is plain to see and not there.
+fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
+    let program = check_program(command)?;
+    let path = std::env::var_os("PATH");
+    (!program_exists(&program, path.as_deref(), root)).then_some(program)
+}
+
+/// Whether there is something to check with, for every open story.
+pub fn checks<'a>(
+    plan: &Plan,
+    gates: &[Check],
+    own: impl Fn(&StoryId) -> &'a [Check],
+    unchecked: bool,
+    root: &Path,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let open = || plan.stories.iter().filter(|story| story.status != Status::Done);
+    for gate in gates {
+        if let Some(program) = missing_program(&gate.command, root) {
+            let message = format!("{program} is not installed (needed by gate {:?})", gate.name);
+            findings.push(Finding::bad("checks", message, ["install it, or correct the gate in .verdone/config.toml"]));
+        }
+    }
+    let advisory = gates.iter().filter(|gate| gate.terms.advisory).count();
+    let bare: Vec<&str> =
+        open().filter(|story| gates.len() == advisory && own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();
+    if bare.is_empty() {
+        let message = match gates.len() - advisory {
+            0 => "every open story has a check of its own".to_owned(),
+            1 => "1 gate for every story".to_owned(),
+            many => format!("{many} gates for every story"),
+        };
+        findings.extend(findings.is_empty().then(|| Finding::good("checks", message)));
+    } else if unchecked {
+        findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unchecked", listed(&bare))));
+    } else {
+        findings.push(Finding::bad(
+            "checks",
+            format!("nothing can check {}", listed(&bare)),
+            [
+                "add --check 'CMD', or a [[gate]] to .verdone/config.toml (verdone init proposes some)",
+                "or add a Verification line with a command in backticks to the story",
+                "or go on without proof: --unchecked",
+            ],
+        ));
+    }
+    findings
+}
+
+/// A story as far as its conditions depend on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Conditioned<'a> {
+    /// Nothing where there is no plan.
+    pub story: Option<&'a StoryId>,
+    /// As the plan says it.
+    pub complexity: Option<u8>,
+    pub has_own_checks: bool,
+}
+
+/// Required conditions of the first story that has some which nobody could evaluate, a line each. `stages` have a gate.
+pub fn never_known<'a>(
+    done: &DoneSettings,
+    stages: &[String],
+    stories: impl IntoIterator<Item = Conditioned<'a>>,
+) -> Vec<String> {
+    let mut asked = BTreeSet::new();
+    for Conditioned { story, complexity, has_own_checks } in stories {
+        let complexity = stated_complexity(done, complexity).value;
+        if !asked.insert((complexity, has_own_checks)) {
+            continue;
+        }
+        let (name, questions) = (String::new(), Vec::new());
+        let plan = PlanFact::Found { name, approval: Approval::Approved, complexity: Some(complexity), questions };
+        let unknown = best_case(done, Prospect { plan, has_own_checks, stages }).unknown();
+        if !unknown.is_empty() {
+            let of = story.map(|story| format!(" (story {story})")).unwrap_or_default();
+            return unknown.into_iter().map(|line| format!("{line}{of}")).collect();
+        }
+    }
+    Vec::new()
+}
+
+/// What would be missing in the end, whatever the agent does. `who` is a run or a loop.
+pub fn conditions(who: &str, open: &[String]) -> Option<Finding> {
+    let first = open.first()?;
+    let mut finding = Finding::bad("conditions", format!("no {who} can meet [done] here: {first}"), []);
+    finding.hints.extend(open[1..].iter().cloned());
+    finding.hints.push("or ask for less: [done] in .verdone/config.toml".to_owned());
+    Some(finding)
+}
+
+/// Whether the user has accepted the commands of a plan that an agent wrote. The fingerprint is only taken
+/// where it matters: it reads all of the plan.
+pub fn approval(approvals: &Approvals, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<Finding> {
+    let agent = approvals.missing(plan, fingerprint)?;
+    let message = format!("{plan} was written by an agent ({agent}) and its commands were not approved yet");
+    Some(Finding::bad("approval", message, ["read it, then: verdone plan approve"]))
+}

@@ -1,0 +1,237 @@
+//! Where a run happens: the repository, the plan, the settings and everything else that its steps share.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use verdone_core::base::id::{Oid, RunId, StoryId};
+use verdone_core::base::redact::Redactor;
+use verdone_core::check::{Check, CheckRun, CommandSpec, GateSettings, stages};
+use verdone_core::config::Config;
+use verdone_core::done::{CiFact, JudgeRecord};
+use verdone_core::journal::update::Reporter;
+
+use crate::agent::Claude;
+use crate::base::clock::Stopwatch;
+use crate::git::{ChangedPath, Git, GitError};
+use crate::process::RUN_VARIABLE;
+use crate::process::signal::Signals;
+use crate::project::lifecycle::Scripts;
+use crate::run::RunPlan;
+use crate::run::step::StepError;
+use crate::verify::check_runner::Ways;
+use crate::verify::{Bench, BenchPlace, Results};
+use crate::workspace::{KeptCache, Workspaces};
+
+/// Everything a step may touch.
+#[derive(Debug)]
+pub struct Site {
+    pub git: Git,
+    /// Where `.verdone/` is and checks run.
+    pub root: PathBuf,
+    pub run: RunId,
+    pub run_dir: PathBuf,
+    /// The branch that gets the story commits, and where it stands.
+    pub branch: String,
+    pub tip: Oid,
+    /// The last commit that is not of a run: later ones are the work of agents.
+    pub start: Oid,
+    /// The branch that the user was on when the run began; nothing where HEAD was detached.
+    pub target: Option<String>,
+    pub plan: RunPlan,
+    pub config: Config,
+    pub gates: Vec<Check>,
+    /// The stories' own checks as they were when the run began: later edits are not run.
+    pub frozen: HashMap<StoryId, Vec<Check>>,
+    /// Work on this story alone.
+    pub only: Option<StoryId>,
+    pub signals: Signals,
+    /// Active time of the run.
+    pub clock: Stopwatch,
+    /// When the run and when the attempt began, as the file system dates it.
+    pub since: SystemTime,
+    pub attempt_since: SystemTime,
+    pub redactor: Redactor,
+    /// Where the agent works and checks run.
+    pub spaces: Workspaces,
+    /// The template of the prompt and where it came from.
+    pub template: (String, String),
+    /// What checks said about trees in this run.
+    pub results: Results,
+    /// What the checks of the last attempt built, and from which tree.
+    pub built: Option<(Oid, KeptCache)>,
+    /// Stories that earlier runs did, with evidence.
+    pub done_before: BTreeSet<StoryId>,
+    /// Commit stories that nothing checks.
+    pub unchecked: bool,
+    /// The tree that was verified and is to be committed.
+    pub candidate: Option<Candidate>,
+    /// Clear answers of a judge about trees of stories: who is asked again until the answer suits has proven nothing.
+    pub judged: Vec<(StoryId, Oid, JudgeRecord)>,
+    /// Clear answers of CI: the tip, the tree on it, and what CI said.
+    pub ci_answers: Vec<(Oid, Oid, CiFact)>,
+    /// The tree of the last story commit, and the commands that were green on it without a cache of this run.
+    pub green: Option<(Oid, Vec<CommandSpec>)>,
+    /// How long the file of claims was when the attempt began: what stands before was said about another one.
+    pub claims_from: u64,
+    /// Turns and checks so far: they number the kept files.
+    pub turns_run: u32,
+    pub checks_run: u32,
+    /// The client that stays for many turns, where the agent is one.
+    pub claude: Claude,
+    /// The lifecycle scripts as they were when the run began.
+    pub scripts: Scripts,
+    /// Where the project's specifications are, for the scripts.
+    pub spec_dir: PathBuf,
+    /// Variables for the scripts, from a fresher project.
+    pub exports: Vec<(String, String)>,
+}
+
+/// What an attempt amounts to: a tree that may become a commit.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    pub tree: Oid,
+    /// What differs from the base, the plan's mark included.
+    pub changes: Vec<ChangedPath>,
+    /// Why this tree cannot be committed as it is.
+    pub obstacle: Option<String>,
+    /// Files that are not the agent's to change, and that it edited.
+    pub restored: Vec<String>,
+}
+
+impl Site {
+    /// The plan as people know it: relative to the project where it lies below it.
+    pub fn plan_name(&self) -> String {
+        shown(self.plan.path(), &self.root)
+    }
+
+    /// The files of the agent's workspace as a tree, with the plan as it is marked now.
+    pub fn read_attempt(&mut self) -> Result<Candidate, StepError> {
+        let read = self.spaces.read_attempt(&self.git, self.plan.paths(), self.config.limits.largest_file())?;
+        let tree = self.with_plan(&read.tree)?;
+        let changes = self.git.changed_paths(Some(&self.tip), &tree)?;
+        let restored = self.spaces.edited(&self.plan.given());
+        Ok(Candidate { tree, changes, obstacle: read.obstacle, restored })
+    }
+
+    /// A tree with the plan as it is marked now.
+    pub fn with_plan(&self, tree: &Oid) -> Result<Oid, GitError> {
+        let texts = self.plan.texts();
+        if texts.is_empty() {
+            return Ok(tree.clone());
+        }
+        let changes: Vec<_> = texts.into_iter().map(|(path, bytes)| (path, Some(("100644", bytes)))).collect();
+        self.git.replace_in_tree(tree, &changes)
+    }
+
+    /// The files that the attempt changed, the plan's mark left out.
+    pub fn changed_by_agent(&self, candidate: &Candidate) -> Vec<ChangedPath> {
+        candidate.changes.iter().filter(|change| !self.plan.paths().contains(&change.path)).cloned().collect()
+    }
+
+    pub fn own_checks(&self, story: &StoryId) -> &[Check] {
+        self.frozen.get(story).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where the project lies below the top of the repository.
+    pub fn folder(&self) -> String {
+        self.git.repo_path(&self.root).map(|folder| folder.to_string()).unwrap_or_default()
+    }
+
+    /// Changed paths as seen from the project.
+    pub fn in_project(&self, changed: &[ChangedPath]) -> Vec<String> {
+        in_project(&self.folder(), changed)
+    }
+
+    /// Lends out what a verification needs.
+    pub fn on_bench<T>(&mut self, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
+        let mut place = BenchPlace::default();
+        let done = self.with_bench(&mut place, |bench, results| {
+            let done = work(bench, results);
+            bench.close();
+            done
+        });
+        self.built = place.take_built().or_else(|| self.built.take());
+        done
+    }
+
+    fn with_bench<T>(&mut self, place: &mut BenchPlace, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
+        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, .. } = self;
+        let mark = (RUN_VARIABLE, run.as_str());
+        let mut bench = Bench {
+            git,
+            spaces,
+            head: tip,
+            config,
+            run_dir,
+            number: checks_run,
+            mark,
+            redactor,
+            signals,
+            clock: *clock,
+            place: std::mem::take(place),
+        };
+        let done = work(&mut bench, results);
+        *place = bench.place;
+        done
+    }
+
+    /// Runs checks on a tree outside of a verification, and remembers what they say.
+    pub fn run_checks(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckRun>, StepError> {
+        self.run_checks_in(&mut BenchPlace::default(), tree, checks, reporter)
+    }
+
+    /// The same in a workspace that stays open for more checks of the tree.
+    pub fn run_checks_in(
+        &mut self,
+        place: &mut BenchPlace,
+        tree: &Oid,
+        checks: &[Check],
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<CheckRun>, StepError> {
+        Ok(self.with_bench(place, |bench, results| bench.run_and_note(results, tree, checks, reporter))?)
+    }
+
+    /// The tree of the run's last commit.
+    pub fn tip_tree(&self) -> Result<Oid, GitError> {
+        self.git.tree_of(&self.tip)
+    }
+}
+
+/// Changed paths as seen from a folder of the repository.
+pub(crate) fn in_project(folder: &str, changed: &[ChangedPath]) -> Vec<String> {
+    changed.iter().map(|change| seen_from(folder, &change.path.to_string())).collect()
+}
+
+/// A path of the repository as seen from one of its folders.
+pub(crate) fn seen_from(folder: &str, path: &str) -> String {
+    match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/')) {
+        _ if folder.is_empty() => path.to_owned(),
+        Some(Some(rest)) => rest.to_owned(),
+        Some(None) | None => format!("../{path}"),
+    }
+}
+
+/// The checks of a story, ready to run.
+pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
+    commands.into_iter().map(|command| Check::own(command, config.limits.check_time)).collect()
+}
+
+/// The gates of the config and of `--check`, ready to run, in the order of their stages.
+pub fn gates(config: &Config) -> Vec<Check> {
+    let gates: Vec<Check> = config.gate.iter().map(|gate| gate.check(config.limits.check_time)).collect();
+    stages(&gates).into_iter().flatten().cloned().collect()
+}
+
+/// How the settings want gates to be run together.
+pub(crate) fn ways(settings: &GateSettings) -> Ways {
+    const MOST: usize = 4;
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
+    let parallel = if settings.parallel == 0 { processors() } else { settings.parallel as usize };
+    Ways { parallel, keep_going: !settings.stop_at_failing_stage }
+}
+
+/// A path for people.
+pub fn shown(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}

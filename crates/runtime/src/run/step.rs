@@ -1,0 +1,138 @@
+//! What the driver can do, one file an effect. A step does and answers with what it saw; what comes next is decided in the core.
+
+mod brief;
+mod ci;
+mod commit;
+mod conditions;
+mod finish;
+mod hand_over;
+mod keep;
+mod land;
+mod old_tests;
+mod prepare;
+mod red_check;
+mod regression;
+mod script;
+mod select;
+mod turn;
+mod verify;
+mod wait;
+
+use std::io;
+use std::time::SystemTime;
+
+use verdone_core::base::id::StoryId;
+use verdone_core::engine::prompt::PromptError;
+use verdone_core::engine::run::{Attempt, Input, State};
+use verdone_core::journal::update::{Reporter, Update};
+use verdone_core::plan::progress::{LoopState, LoopStatus};
+
+use crate::git::GitError;
+use crate::project::plan_file::PlanFileError;
+use crate::run::site::Site;
+use crate::store::sessions::run_sessions;
+use crate::verify::VerifyError;
+use crate::workspace::WorkspaceError;
+
+pub use commit::{commit, entry};
+pub(crate) use conditions::seen as seen_conditions;
+pub use finish::{finish, is_plan_message, progress_message};
+pub use keep::keep;
+pub use land::land;
+pub use prepare::prepare;
+pub use red_check::red_check;
+pub(crate) use red_check::red_of;
+pub use regression::{regression, reopen};
+pub use script::script;
+pub use select::select;
+pub use turn::{build_prompt, turn};
+pub use verify::verify;
+pub use wait::wait;
+
+/// Verdone's own trouble: it never counts against a story.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    #[error(transparent)]
+    Plan(#[from] PlanFileError),
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    #[error("{why}; the commit of {story} is kept: on branch {branch}, `git merge {kept}` adds it")]
+    CommitKept { why: Box<GitError>, story: StoryId, branch: String, kept: String },
+    #[error("{doing}: {source}")]
+    Io { doing: String, source: io::Error },
+    #[error("internal error: {0} without an attempt")]
+    NoAttempt(&'static str),
+}
+
+/// A git process of ours that was killed leaves a lock that would stop the next one.
+pub fn clear_locks(site: &Site, reporter: &mut dyn Reporter) {
+    let removed = site.git.remove_stale_locks(site.since, &site.run, Some(&site.branch));
+    for lock in removed.unwrap_or_default() {
+        reporter.report(Update::Notice { text: &format!("removed {}: a killed git process had left it", lock.display()) });
+    }
+}
+
+/// Makes the agent's workspace hold the tip of the run's branch and nothing else.
+pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    site.candidate = None;
+    follow_target(site, reporter)?;
+    site.attempt_since = SystemTime::now();
+    site.claims_from = crate::session::claims::length(&run_sessions(&site.run_dir));
+    record_iteration(site, state)?;
+    let loose = site.plan.uncommitted();
+    site.spaces.copy_again(&loose);
+    if site.spaces.needs_new_agent_space(&site.tip) {
+        // The client works in the folder that goes away.
+        site.claude.end(site.config.limits.grace.duration(), &site.signals);
+    }
+    site.plan.give(&site.git);
+    site.spaces.reset_agent(&site.git, &site.tip, &site.branch, &loose)?;
+    Ok(Input::Ready { base: Some(site.tip.clone()), tree: None })
+}
+
+/// Where all of the run's commits are on the user's branch and that has moved on, the attempt starts from there. Otherwise commits wait:
+/// `verdone land` re-applies them.
+fn follow_target(site: &mut Site, reporter: &mut dyn Reporter) -> Result<(), StepError> {
+    let Some(name) = site.target.clone() else { return Ok(()) };
+    let Some(tip) = site.git.branch_tip(&name)? else { return Ok(()) };
+    if tip == site.tip || !site.git.is_part_of(&site.tip, &tip)? {
+        return Ok(());
+    }
+    // Another text of the plan counts from the next story on, once it was read.
+    let changed = site.git.changed_paths(Some(&site.tip), &tip)?;
+    if site.plan.is_committed() && changed.iter().any(|change| site.plan.paths().contains(&change.path)) {
+        return Ok(());
+    }
+    match site.git.advance_branch(&site.branch, &tip, &site.tip) {
+        Ok(()) => {}
+        // The attempt's commit will say so.
+        Err(GitError::CheckedOut { .. } | GitError::BranchMoved { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    site.start = tip.clone();
+    site.tip = tip;
+    let text = format!("{name} has moved on: continuing from {}", site.tip.short());
+    reporter.report(Update::Notice { text: &text });
+    Ok(())
+}
+
+fn record_iteration(site: &mut Site, state: &State) -> Result<(), StepError> {
+    let max_iterations = Some(site.config.limits.max_iterations).filter(|max| *max > 0);
+    site.plan.record_status(&LoopStatus { iteration: state.iteration, max_iterations, state: LoopState::InProgress })?;
+    Ok(())
+}
+
+fn attempt_of<'a>(state: &'a State, step: &'static str) -> Result<&'a Attempt, StepError> {
+    state.attempt.as_ref().ok_or(StepError::NoAttempt(step))
+}
+
+pub(crate) fn io_error(doing: impl Into<String>) -> impl FnOnce(io::Error) -> StepError {
+    let doing = doing.into();
+    move |source| StepError::Io { doing, source }
+}

@@ -1,0 +1,40 @@
+//! Before a turn, its hooks are told what it is about: they read that instead of the plan.
+
+use std::fs;
+use std::path::Path;
+
+use verdone_core::engine::run::{Attempt, State};
+use verdone_core::hook::Briefing;
+use verdone_core::plan::Story;
+use verdone_core::policy::Scope;
+
+use super::{StepError, io_error};
+use crate::hook::tell;
+use crate::run::site::Site;
+
+pub(super) fn brief(site: &Site, state: &State, attempt: &Attempt) -> Result<(), StepError> {
+    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
+    let plan = site.plan.path();
+    let mut briefing = briefing(site, story);
+    briefing.branch = Some(site.branch.clone());
+    (briefing.iteration, briefing.turn) = (state.iteration, attempt.place.turn);
+    briefing.plan = fs::canonicalize(plan).unwrap_or_else(|_| plan.to_owned()).to_string_lossy().into_owned();
+    tell(&site.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
+}
+
+/// The paths that the story names as its own.
+pub(super) fn scope_of(site: &Site, story: &Story) -> Option<Scope> {
+    briefing(site, story).scope(false)
+}
+
+fn briefing(site: &Site, story: &Story) -> Briefing {
+    let checks = site.own_checks(&story.id).iter().map(|check| check.command.display());
+    let mut briefing = Briefing::of(story, checks, &folder(site.git.top(), &site.root));
+    briefing.exempt = site.plan.paths().iter().map(ToString::to_string).collect();
+    briefing
+}
+
+/// Where the project lies below the work tree.
+fn folder(top: &Path, root: &Path) -> String {
+    root.strip_prefix(top).unwrap_or(Path::new("")).to_string_lossy().into_owned()
+}

@@ -1,0 +1,138 @@
+//! The story's commit: exactly the verified tree, on the run's branch. The user's commit hooks run first, in a workspace; what they
+//! rewrite is verified again before it is committed.
+
+use std::path::Path;
+
+use verdone_core::base::id::Oid;
+use verdone_core::engine::run::{Input, Phase, State};
+use verdone_core::evidence::{Evidence, with_own_trailers};
+use verdone_core::journal::update::{Reporter, Update};
+use verdone_core::plan::Status;
+use verdone_core::plan::progress::StoryEntry;
+use verdone_core::verify::Outcome;
+
+use super::verify::verify_again;
+use super::{StepError, attempt_of};
+use crate::git::{CommitError, GitError};
+use crate::run::site::Site;
+use crate::workspace::HookOutcome;
+
+pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let attempt = attempt_of(state, "commit")?;
+    let (Phase::Committing { tree, proof, outcome }, Some(candidate), Some(report)) =
+        (&state.phase, site.candidate.take(), attempt.report.as_deref())
+    else {
+        return Err(StepError::NoAttempt("commit"));
+    };
+    let mut evidence = Evidence::of(state, attempt, (*proof, *outcome), report);
+    let mut message = evidence.commit_message(&site.config.commit.subject);
+    let mut tree = tree.clone();
+    let mut rewrote = false;
+    match run_hooks(site, &tree, &message)? {
+        None => {}
+        Some(HookOutcome::Refused { said }) => return refused(site, &said),
+        Some(HookOutcome::Passed { tree: rewritten, message: edited }) => {
+            message = with_own_trailers(&edited, &message);
+            // A hook may run code of the attempt's, and that code could tick boxes.
+            let rewritten = site.with_plan(&rewritten)?;
+            if rewritten != tree {
+                let again = verify_again(site, state, attempt, &rewritten, reporter)?;
+                if let Some(why) = again.falls_short_of(*proof, *outcome) {
+                    return refused(site, &format!("a git hook changed files, and the result does not pass: {why}"));
+                }
+                // The commit's message names the first evidence: the note keeps both.
+                evidence = Evidence::of(state, attempt, (*proof, *outcome), &again).in_place_of(&evidence);
+                tree = rewritten;
+                // The agent's files are not what is committed.
+                rewrote = true;
+            }
+        }
+    }
+    let commit = match site.git.commit_tree(&tree, Some(&site.tip), &message, site.config.commit.timeout.duration()) {
+        Ok(commit) => commit,
+        Err(CommitError::Refused { message, .. }) => return refused(site, &message),
+        Err(CommitError::Git(error)) => return Err(error.into()),
+    };
+    // Before the branch moves: whoever finds the commit finds its evidence.
+    let noted = site.git.note(&commit, &evidence.to_note());
+    if let Err(error) = &noted {
+        let text = format!("the evidence note could not be written (the journal has the evidence): {error}");
+        reporter.report(Update::Notice { text: &text });
+    }
+    match site.git.advance_branch(&site.branch, &commit, &site.tip) {
+        Ok(()) => {}
+        // The user moved the branch, or is on it with changes in the way.
+        Err(why @ (GitError::CheckedOut { .. } | GitError::BranchMoved { .. })) => {
+            let kept = site.git.keep_story_commit(&site.run, &commit)?;
+            let (story, branch) = (evidence.story, site.branch.clone());
+            return Err(StepError::CommitKept { why: Box::new(why), story, branch, kept });
+        }
+        Err(error) => return Err(error.into()),
+    }
+    site.tip = commit.clone();
+    site.plan.forget_mark();
+    if rewrote {
+        site.spaces.replace_agent_next();
+    }
+    record(site, &evidence, &commit, &tree, reporter);
+    let files = candidate.changes.len() as u32;
+    Ok(Input::Committed { commit, tree, files, evidence: Some(evidence.digest()), noted: noted.is_ok() })
+}
+
+fn refused(site: &mut Site, said: &str) -> Result<Input, StepError> {
+    site.plan.unmark()?;
+    // Hooks print what they like.
+    Ok(Input::CommitRefused { message: site.redactor.redact(said).into_owned() })
+}
+
+/// Nothing where the user has no commit hooks.
+fn run_hooks(site: &mut Site, tree: &Oid, message: &str) -> Result<Option<HookOutcome>, StepError> {
+    if !site.git.has_commit_hooks()? {
+        return Ok(None);
+    }
+    let signals = site.signals.clone();
+    let called_off = || signals.stop().is_some();
+    let timeout = site.config.commit.timeout.duration();
+    Ok(Some(site.spaces.run_commit_hooks(&site.git, tree, &site.tip, message, timeout, &called_off)?))
+}
+
+/// What follows from a commit that exists: nothing of it can take the commit back.
+fn record(site: &mut Site, evidence: &Evidence, commit: &Oid, tree: &Oid, reporter: &mut dyn Reporter) {
+    let base = evidence.base.clone().unwrap_or_else(|| commit.clone());
+    let mut notice = |text: String| reporter.report(Update::Notice { text: &text });
+    let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());
+    site.green = (!site.spaces.has_cache()).then(|| (tree.clone(), green.collect()));
+    site.results.keep_only(tree);
+    if let Some((_, built)) = site.built.take().filter(|(of, _)| of == tree) {
+        site.spaces.adopt_cache(built, commit);
+    }
+    if !site.plan.is_committed()
+        && evidence.outcome == Outcome::Done
+        && let Err(error) = site.plan.mark_users_file(&evidence.story, Status::Done)
+    {
+        notice(format!("{} could not be ticked: {error}", evidence.story));
+    }
+    let entry = entry(&site.run_dir, &site.root, evidence, commit, &evidence.subject(&site.config.commit.subject));
+    if let Err(error) = site.plan.record_story(&entry) {
+        notice(format!("the progress file could not be written: {error}"));
+    }
+    if !site.spaces.needs_new_agent_space(&base)
+        && let Err(error) = site.spaces.follow(&site.git, commit, &site.plan.texts())
+    {
+        notice(format!("the agent's workspace is replaced: {error}"));
+    }
+}
+
+/// The story's entry in a progress file.
+pub fn entry(run_dir: &Path, root: &Path, evidence: &Evidence, commit: &Oid, subject: &str) -> StoryEntry {
+    StoryEntry {
+        at: jiff::Zoned::now().strftime("%Y-%m-%d %H:%M").to_string(),
+        story: evidence.story.clone(),
+        title: evidence.title.clone(),
+        thread: None,
+        run: evidence.run.to_string(),
+        run_log: Some(crate::run::site::shown(&run_dir.join("journal.jsonl"), root)),
+        commit: Some(format!("{} {subject}", commit.short())),
+        verification: evidence.after.iter().map(|proof| (proof.command.display(), proof.outcome.passed())).collect(),
+    }
+}

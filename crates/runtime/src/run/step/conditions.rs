@@ -1,0 +1,282 @@
+//! What is asked for beyond the checks: the conditions of `[done]`, and a second agent that tries to refute the work.
+
+use jiff::Timestamp;
+use verdone_core::agent::Usage;
+use verdone_core::base::id::Oid;
+use verdone_core::check::CheckRun;
+use verdone_core::done::{
+    CiFact, DoneReport, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Outcome, Prover, complexity,
+    judge,
+};
+use verdone_core::engine::prompt::{self, Refute};
+use verdone_core::engine::run::{Attempt, State};
+use verdone_core::journal::update::{Reporter, Update};
+use verdone_core::plan::Story;
+use verdone_core::verify::{SeenCondition, Tree, VerifyReport};
+
+use super::brief::scope_of;
+use super::turn::within_the_run;
+use super::{StepError, ci, io_error};
+use crate::agent::judge::{Court, Seat, ask_judge, limits_of};
+use crate::git::{ChangedPath, RepoPath};
+use crate::process::{Moment, RUN_VARIABLE};
+use crate::project::approval::Approvals;
+use crate::project::ralph_state::{self, Projection};
+use crate::project::template::read_template;
+use crate::run::site::{Candidate, Site};
+use crate::session::claims;
+use crate::session::done::{Checked, checks_fact, gate_facts, plan_found};
+use crate::store::sessions::run_sessions;
+use crate::workspace::CheckPlace;
+
+/// What the settings ask for in this attempt.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Names of conditions, without the judge's.
+    pub(super) conditions: Vec<String>,
+    pub(super) judge: bool,
+    /// Everything that is known before a check ran.
+    facts: Facts,
+}
+
+pub(super) fn asked(site: &Site, attempt: &Attempt, changed: &[ChangedPath]) -> Result<Asked, StepError> {
+    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
+    let settings = &site.config.done;
+    let facts = facts(site, story, changed);
+    if !settings.asks_more_than_a_run() {
+        return Ok(Asked { facts, ..Asked::default() });
+    }
+    let wanted = settings.wants_judge(complexity(settings, &facts).value);
+    // Where a judge is asked, its answer is a step of the verification; where none is, the condition stands open.
+    let is_asked_here = |one: &Judged| one.required && !(wanted && one.prover == Prover::Judge);
+    let conditions = judge(settings, &facts).conditions.into_iter().filter(is_asked_here).map(|one| one.name).collect();
+    Ok(Asked { conditions, judge: wanted, facts })
+}
+
+impl Asked {
+    /// The same without what was asked about the work as the agent left it: CI's answer counts for one tree.
+    pub(super) fn of_ci(mut self, site: &Site) -> Self {
+        let settings = &site.config.done;
+        self.conditions.retain(|name| settings.prover_of(name) == Some(Prover::Ci));
+        Self { judge: false, ..self }
+    }
+
+    /// Whether CI was asked and gave no clear answer.
+    pub(super) fn ci_is_unknown(&self) -> bool {
+        matches!(self.facts.ci, CiFact::Unknown { .. })
+    }
+}
+
+/// Whether the conditions hold, now that the checks passed. CI is asked last: that can take long.
+pub(super) fn look(
+    site: &mut Site,
+    attempt: &Attempt,
+    asked: &mut Asked,
+    report: &VerifyReport,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<SeenCondition>, StepError> {
+    let judge_fact = if asked.judge { JudgeFact::Holds } else { JudgeFact::Off };
+    let mut facts = Facts { judge: judge_fact, ..with_checks(site, attempt, asked, report) };
+    let mut judged = judge(&site.config.done, &facts);
+    let is_open = |one: &&Judged| asked.conditions.contains(&one.name) && one.outcome.as_flag() != Some(true);
+    let provers: Vec<&Prover> = judged.conditions.iter().filter(is_open).map(|one| &one.prover).collect();
+    if provers.contains(&&Prover::Ci) {
+        let is_last = provers.iter().all(|prover| **prover == Prover::Ci);
+        let story = site.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
+        asked.facts.ci = if is_last {
+            ci::ask(site, &story, &report.trees.attempt, reporter)?
+        } else {
+            CiFact::Unknown { why: "CI is asked once the other conditions are met".to_owned() }
+        };
+        facts.ci = asked.facts.ci.clone();
+        judged = judge(&site.config.done, &facts);
+    }
+    Ok(seen(judged))
+}
+
+/// The required conditions, as a verification takes them.
+pub(crate) fn seen(report: DoneReport) -> Vec<SeenCondition> {
+    let seen = |one: Judged| match one.outcome {
+        Outcome::Held { .. } | Outcome::NotNeeded { .. } => SeenCondition::Met { name: one.name },
+        Outcome::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
+        Outcome::Unknown { why } => SeenCondition::Unknown { name: one.name, why },
+    };
+    report.conditions.into_iter().filter(|one| one.required).map(seen).collect()
+}
+
+/// Other loops keep their state in files; where they do, they hear of this one.
+pub(super) fn tell_other_loops(
+    site: &Site,
+    state: &State,
+    attempt: &Attempt,
+    asked: &Asked,
+    report: &VerifyReport,
+    reporter: &mut dyn Reporter,
+) {
+    let Some(home) = ralph_state::home() else { return };
+    if !site.config.done.asks_more_than_a_run() && !home.is_dir() {
+        return;
+    }
+    let mut facts = with_checks(site, attempt, asked, report);
+    facts.judge = report.judge.clone().unwrap_or_default();
+    let task = site.plan.plan().story(&attempt.place.story).map_or("", |story| story.title.as_str());
+    let projection = Projection {
+        session: site.run.as_str(),
+        task,
+        report: &judge(&site.config.done, &facts),
+        iteration: state.iteration,
+        max_iterations: site.config.limits.max_iterations,
+        now: Timestamp::now(),
+    };
+    if let Err(error) = ralph_state::write(&home, site.config.done.ralph_state, &projection) {
+        reporter.report(Update::Notice { text: &format!("the state of this run is not in {}: {error}", home.display()) });
+    }
+}
+
+fn with_checks(site: &Site, attempt: &Attempt, asked: &Asked, report: &VerifyReport) -> Facts {
+    let passed = !report.reasons.iter().any(|reason| reason.failing_check().is_some());
+    let checked = Some(Checked { runs: report.runs_on(Tree::Attempt), passed, gates_only: false });
+    let gates = gate_facts(&site.gates, checked);
+    let own_checks = checks_fact(site.own_checks(&attempt.place.story), checked);
+    Facts { gates, own_checks, ..asked.facts.clone() }
+}
+
+fn facts(site: &Site, story: &Story, changed: &[ChangedPath]) -> Facts {
+    let approvals = Approvals::read(&site.root).unwrap_or_default();
+    let scope = scope_of(site, story);
+    let is_outside = scope.as_ref().map(|scope| scope.outside(false));
+    let (outside, inside): (Vec<String>, Vec<String>) = changed
+        .iter()
+        .map(|change| change.path.to_string())
+        .partition(|path| is_outside.as_ref().is_some_and(|is_outside| is_outside(path)));
+    let claims = claims::read(&run_sessions(&site.run_dir), site.claims_from);
+    Facts {
+        memory: Memory::Queried { by: "the prompt has the lessons of this project".to_owned() },
+        plan: plan_found(&site.plan, Some(story), &site.plan_name(), &approvals),
+        git: GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted: Vec::new() },
+        // A link or a folder in their place is the agent's doing, and says nothing.
+        claims: claims.unwrap_or_default(),
+        // What an agent writes into `.verdone/` in a run is put back: a claim says what was learned.
+        lessons: Lessons::Same,
+        ci: CiFact::Off,
+        judge: JudgeFact::Off,
+        ..Facts::default()
+    }
+}
+
+/// The files of the candidate, without the plan's tick.
+fn changed(site: &Site) -> Vec<RepoPath> {
+    let changes = site.candidate.iter().flat_map(|candidate| site.changed_by_agent(candidate));
+    changes.map(|change| change.path).collect()
+}
+
+/// The first clear answer about a tree stands. Without one the judge is asked once more, and then a human is.
+pub(super) fn refute(
+    site: &mut Site,
+    state: &State,
+    attempt: &Attempt,
+    report: &VerifyReport,
+    reporter: &mut dyn Reporter,
+) -> Result<JudgeRecord, StepError> {
+    let story = site.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
+    let judge = Judge::of(&site.config.done.judge, &site.config.agent).name();
+    let files = changed(site);
+    let Some(candidate) = site.candidate.take() else { return Ok(JudgeRecord::of(judge)) };
+    if let Some((.., record)) = site.judged.iter().find(|(about, tree, _)| *about == story.id && *tree == candidate.tree) {
+        let record = JudgeRecord { usage: Usage::default(), duration_ms: 0, ..record.clone() };
+        site.candidate = Some(candidate);
+        return Ok(record);
+    }
+    reporter.report(Update::Notice { text: &format!("the judge ({judge}) is asked to refute the work") });
+    let prompt = prompt_of(site, attempt, &story, report, &candidate, &files)?;
+    let asking = Asking { state, attempt, prompt: &prompt, candidate: &candidate };
+    let mut record = asking.ask(site, None, reporter)?;
+    if record.proved_nothing() && site.signals.requested().is_none() {
+        reporter.report(Update::Notice { text: &format!("the judge {}; it is asked once more", record.words()) });
+        record = asking.ask(site, Some(&record), reporter)?.after(&record);
+    }
+    if !record.proved_nothing() {
+        site.judged.push((story.id.clone(), candidate.tree.clone(), record.clone()));
+    }
+    site.candidate = Some(candidate);
+    Ok(record)
+}
+
+/// One question, with what it is about.
+struct Asking<'a> {
+    state: &'a State,
+    attempt: &'a Attempt,
+    prompt: &'a str,
+    candidate: &'a Candidate,
+}
+
+impl Asking<'_> {
+    /// The judge works in a workspace of its own: what it writes is dropped.
+    fn ask(&self, site: &mut Site, earlier: Option<&JudgeRecord>, reporter: &mut dyn Reporter) -> Result<JudgeRecord, StepError> {
+        let place = site.spaces.question_on(&site.git, &self.candidate.tree, &site.tip)?;
+        self.answer(site, &place, earlier, reporter)
+    }
+
+    fn answer(
+        &self,
+        site: &Site,
+        place: &CheckPlace,
+        earlier: Option<&JudgeRecord>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<JudgeRecord, StepError> {
+        let again = if earlier.is_some() { "-again" } else { "" };
+        let dir = site.run_dir.join("judge").join(format!("{}{again}", site.checks_run));
+        let spent = self.state.cost_usd + earlier.and_then(|earlier| earlier.usage.cost_usd).unwrap_or(0.0);
+        let limits = within_the_run(&limits_of(&site.config), site.clock);
+        let seat = Seat {
+            run: &site.run,
+            run_dir: &site.run_dir,
+            top: site.git.top(),
+            plan: site.plan.path(),
+            place: &self.attempt.place,
+            left_usd: site.config.limits.cost_usd.limit().map(|limit| limit - spent),
+        };
+        let env = place.env.clone().with(RUN_VARIABLE, site.run.as_str());
+        let inside = place.inside.as_ref();
+        let court =
+            Court { root: &place.cwd, inside, dir: &dir, env, redactor: &site.redactor, limits: &limits, seat: Some(seat) };
+        let clock = site.clock;
+        let mut on = |moment: Moment<'_>| match moment {
+            Moment::Tick => reporter.report(clock.tick()),
+            Moment::Line { .. } => {}
+        };
+        ask_judge(&site.config, self.prompt, &court, &site.signals, &mut on).map_err(io_error("keeping what the judge said"))
+    }
+}
+
+fn prompt_of(
+    site: &Site,
+    attempt: &Attempt,
+    story: &Story,
+    report: &VerifyReport,
+    candidate: &Candidate,
+    files: &[RepoPath],
+) -> Result<String, StepError> {
+    let (name, template) = read_template(&site.root, "refute", prompt::REFUTE).map_err(io_error("reading the template"))?;
+    let checks: Vec<String> = report
+        .runs_on(Tree::Attempt)
+        .iter()
+        .map(CheckRun::for_agent)
+        .map(|run| format!("`{}`: {}", run.command.display(), run.outcome.words()))
+        .collect();
+    let protected: Vec<String> = report.protected.iter().map(|change| change.path.clone()).collect();
+    let base = attempt.base.as_ref();
+    let diff = site.git.diff_text(base, &candidate.tree, files)?;
+    let changed: Vec<String> = files.iter().map(ToString::to_string).collect();
+    let refute = Refute {
+        title: &story.title,
+        body: &story.body,
+        criteria: story.criteria.iter().map(|criterion| criterion.text.as_str()).collect(),
+        base: base.map(Oid::as_str).unwrap_or_default(),
+        checks: &checks,
+        changed: &changed,
+        protected: &protected,
+        diff: &diff,
+    };
+    Ok(refute.render(&name, &template)?)
+}

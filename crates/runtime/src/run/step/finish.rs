@@ -1,0 +1,150 @@
+//! Putting things in order at the end of a run: no process left, progress files told, and committed where git knows them.
+
+use verdone_core::base::finish::Finish;
+use verdone_core::base::id::{Oid, RunId};
+use verdone_core::config::LandMode;
+use verdone_core::engine::run::{Input, Phase, State};
+use verdone_core::journal::event::Event;
+use verdone_core::journal::update::{Reporter, Update};
+use verdone_core::lifecycle::Script;
+use verdone_core::plan::progress::{LoopState, LoopStatus};
+use verdone_core::plan::{Plan, Status, Waiting};
+
+use super::StepError;
+use super::script::run_script;
+use crate::git::{CommitError, GitError};
+use crate::process;
+use crate::run::land::{LandError, Landed, Target, land_tip};
+use crate::run::site::Site;
+use crate::store::{Store, proven};
+
+const PROGRESS: &str = "chore: record progress";
+pub(super) const REOPEN_ONE: &str = "chore: reopen a broken story";
+pub(super) const REOPEN_SEVERAL: &str = "chore: reopen broken stories";
+
+pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let grace = site.config.limits.grace.duration();
+    site.scripts.end_background(grace, &site.signals);
+    site.claude.end(grace, &site.signals);
+    process::end_leftovers(&[], grace, &site.signals);
+    site.spaces.drop_agent();
+    for text in site.spaces.take_notes() {
+        reporter.report(Update::Notice { text: &text });
+    }
+    let order = put_in_order(site, state);
+    if let Err(error) = &order {
+        reporter.report(Update::Notice { text: &format!("the end of the run could not be recorded: {error}") });
+    }
+    // Whatever went wrong: the script that tells the user runs.
+    let script = run_script(site, state, Script::Finished, reporter);
+    let landed = order?.map(Box::new);
+    Ok(Input::Finished { landed, script: script? })
+}
+
+fn put_in_order(site: &mut Site, state: &State) -> Result<Option<Event>, StepError> {
+    if let Phase::Stopping { finish } = &state.phase {
+        let status = LoopStatus {
+            iteration: state.iteration,
+            max_iterations: Some(site.config.limits.max_iterations).filter(|max| *max > 0),
+            state: loop_state(site, *finish),
+        };
+        site.plan.record_status(&status)?;
+    }
+    commit_progress(site, state)?;
+    Ok(match land_the_rest(site, state) {
+        Ok(event) => event,
+        // It was told after the story, and what has not landed is named at the end of the run.
+        Err(LandError::Refused { .. }) => None,
+        Err(error) => Some(Event::LandingRefused { reason: error.to_string() }),
+    })
+}
+
+/// Complete is only said when every story was proven, by this run or an earlier one.
+fn loop_state(site: &Site, finish: Finish) -> LoopState {
+    let plan = site.plan.plan();
+    match finish {
+        Finish::Complete if all_proven(site, plan) => LoopState::Complete,
+        Finish::MaxIterations | Finish::Budget | Finish::Timeout => {
+            let open = plan.stories.iter().filter(|story| story.status != Status::Done);
+            LoopState::ReachedLimit { remaining: open.map(|story| story.id.clone()).collect() }
+        }
+        Finish::Complete
+        | Finish::Manual
+        | Finish::NoChanges
+        | Finish::Error
+        | Finish::HookAbort
+        | Finish::Stalled
+        | Finish::Blocked => LoopState::InProgress,
+    }
+}
+
+fn all_proven(site: &Site, plan: &Plan) -> bool {
+    let Ok(known) = proven(&Store::of(&site.root), &site.plan_name()) else { return false };
+    plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|result| result.is_checked()))
+}
+
+/// Progress that came after the last story commit gets one commit of its own, where git knows the files.
+fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
+    if state.attempt.is_some() || state.commits == 0 {
+        return Ok(());
+    }
+    commit_plan(site, PROGRESS).map(drop)
+}
+
+/// Progress, and what an earlier landing did not get to.
+fn land_the_rest(site: &Site, state: &State) -> Result<Option<Event>, LandError> {
+    if site.config.run.land != LandMode::Auto || is_held(state) {
+        return Ok(None);
+    }
+    let Some(target) = Target::find(&site.git, site.target.as_deref())? else { return Ok(None) };
+    if site.git.is_part_of(&site.tip, &target.tip)? {
+        return Ok(None);
+    }
+    let Landed { branch, from, to, .. } = land_tip(&site.git, target.name.as_deref(), &site.tip)?;
+    Ok(Some(Event::Landed { branch, from, to, left: 0 }))
+}
+
+/// Whether something on the run's branch waits for a person.
+fn is_held(state: &State) -> bool {
+    state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked)
+}
+
+/// The message of a commit that holds progress alone.
+pub fn progress_message(run: &RunId) -> String {
+    message(PROGRESS, run)
+}
+
+/// Whether a message is that of a commit in which a run changed nothing but the plan's files.
+pub fn is_plan_message(text: &str, run: &RunId) -> bool {
+    [PROGRESS, REOPEN_ONE, REOPEN_SEVERAL].iter().any(|subject| text == message(subject, run))
+}
+
+fn message(subject: &str, run: &RunId) -> String {
+    format!("{subject}\n\nVerdone-Run: {run}\n")
+}
+
+/// The plan's files as they are now, on top of the run's branch; nothing where they are there already.
+pub(super) fn commit_plan(site: &mut Site, subject: &str) -> Result<Option<Oid>, StepError> {
+    let before = site.tip_tree()?;
+    let tree = site.with_plan(&before)?;
+    if tree == before {
+        return Ok(None);
+    }
+    let message = message(subject, &site.run);
+    let commit = || site.git.commit_tree(&tree, Some(&site.tip), &message, site.config.commit.timeout.duration());
+    // No later commit takes along what the end of a run leaves behind, so one failure of git's is forgiven.
+    let made = commit().or_else(|error| if matches!(error, CommitError::Git(_)) { commit() } else { Err(error) });
+    let commit = match made {
+        Ok(commit) => commit,
+        // Nothing is lost: the next story's commit takes it along.
+        Err(CommitError::Refused { .. }) => return Ok(None),
+        Err(CommitError::Git(error)) => return Err(error.into()),
+    };
+    match site.git.advance_branch(&site.branch, &commit, &site.tip) {
+        Ok(()) => {}
+        Err(GitError::CheckedOut { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    site.tip = commit.clone();
+    Ok(Some(commit))
+}

@@ -1,0 +1,70 @@
+//! What a fresh session is told of the ones before it: it stands in front of the prompt of its first turn.
+
+use verdone_core::base::sanitise::sanitise_line;
+use verdone_core::engine::prompt::{HANDOVER, Handover, keep_end};
+use verdone_core::engine::run::{Attempt, State};
+use verdone_core::plan::Story;
+
+use super::StepError;
+use crate::run::site::Site;
+
+/// Stories that are named as left; the plan has the rest.
+const MOST_LEFT: usize = 20;
+const REASON_BYTES: usize = 250;
+
+/// Nothing where the agent keeps no sessions, goes on in the same one, or begins its first.
+pub(super) fn hand_over(site: &mut Site, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
+    if site.config.agent.name != "claude" {
+        return Ok(None);
+    }
+    let handed_over = site.claude.handed_over(&site.config.agent.claude, attempt.place.turn == 1);
+    let Some((why, said)) = handed_over.map(|(why, said)| (why, said.to_owned())) else { return Ok(None) };
+    let changed = changed(site)?;
+    let handover = Handover {
+        why: &why,
+        done: &done(site, state),
+        changed: &changed,
+        failed: &failed(state, attempt),
+        left: &left(site, state, attempt),
+        said: &said,
+        // They are in every prompt.
+        guardrails: "",
+    };
+    Ok(Some(handover.render("built-in", HANDOVER)?))
+}
+
+fn done(site: &Site, state: &State) -> Vec<String> {
+    let story = |id| site.plan.plan().story(id).map(named);
+    state.results.iter().filter_map(|(id, result)| Some(format!("{} ({})", story(id)?, result.name()))).collect()
+}
+
+/// Since the attempt began, without the plan.
+fn changed(site: &mut Site) -> Result<Vec<String>, StepError> {
+    let candidate = site.read_attempt()?;
+    let theirs = site.changed_by_agent(&candidate);
+    Ok(theirs.iter().map(|change| sanitise_line(&change.path.to_string()).into_owned()).collect())
+}
+
+fn failed(state: &State, attempt: &Attempt) -> Vec<String> {
+    let story = &attempt.place.story;
+    let lessons = state.lessons.iter().filter(|(id, _)| *id != story).map(|(id, lesson)| (id.as_str(), &lesson.reason));
+    let own = attempt.feedback.iter().map(|failure| (story.as_str(), &failure.reason));
+    lessons.chain(own).map(|(id, reason)| format!("{id}: {}", keep_end(reason, REASON_BYTES))).collect()
+}
+
+/// The present story first.
+fn left(site: &Site, state: &State, attempt: &Attempt) -> Vec<String> {
+    let present = &attempt.place.story;
+    let open = site.plan.plan().open().filter(|story| !state.progress.failed.contains_key(&story.id));
+    let (now, later): (Vec<&Story>, Vec<&Story>) = open.partition(|story| story.id == *present);
+    let mut left: Vec<String> = now.into_iter().map(|story| format!("{}, now", named(story))).collect();
+    left.extend(later.iter().take(MOST_LEFT).map(|story| named(story)));
+    if later.len() > MOST_LEFT {
+        left.push(format!("{} more in the plan", later.len() - MOST_LEFT));
+    }
+    left
+}
+
+fn named(story: &Story) -> String {
+    format!("{}: {}", story.id, story.title)
+}

@@ -1,0 +1,129 @@
+//! The tests and configuration from before the run. A story may change a test without need, or bring one that its check does not ask for,
+//! and pass with the old ones; the next story could use that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use verdone_core::base::id::{Oid, StoryId};
+use verdone_core::check::{Check, CheckRun, When};
+use verdone_core::engine::run::{RegressionReport, State};
+use verdone_core::evidence::Evidence;
+use verdone_core::evidence::audit::Note;
+use verdone_core::journal::update::Reporter;
+use verdone_core::protect::subjects;
+use verdone_core::verify::{ChangeKind, CheckState, Outcome, Proof, Tree, VerifyReport, changes_of};
+
+use super::StepError;
+use super::verify::scripts;
+use crate::run::site::{Site, seen_from};
+use crate::verify::{BenchPlace, Trees, TreesRequest, Verification, may_weaken_checks};
+
+/// What a verification found. Work is verified only if the story's own checks also pass with the old tests and configuration; otherwise
+/// an agent wrote what proves it.
+pub(super) fn report(
+    site: &mut Site,
+    verification: &mut Verification,
+    reporter: &mut dyn Reporter,
+) -> Result<VerifyReport, StepError> {
+    let report = verification.report();
+    let Some(story) = verification.job.story.as_ref().filter(|_| report.proof == Some(Proof::Verified)) else {
+        return Ok(report);
+    };
+    let earlier = changed_tests(site)?;
+    if !earlier.any_without_leave {
+        return Ok(report);
+    }
+    let permitted: Vec<String> = earlier.permitted.iter().chain(&story.scope).cloned().collect();
+    let tree = trees_of_run(site, &verification.job.attempt, &permitted)?.build(&site.git, Tree::Pristine)?;
+    let runs = site.run_checks_in(&mut BenchPlace::default(), &tree, &story.checks, reporter)?;
+    verification.observed.interrupted |= runs.iter().any(|run| CheckState::of(run) == CheckState::Interrupted);
+    let red = runs.into_iter().filter(|run| CheckState::of(run) != CheckState::Green);
+    verification.observed.red_with_old_tests = red.map(|run| run.name).collect();
+    Ok(verification.report())
+}
+
+/// Where stories changed tests or configuration, the gates have to pass on the final files with those from before the first of them.
+pub(super) fn run_gates(
+    site: &mut Site,
+    state: &State,
+    report: &mut RegressionReport,
+    reporter: &mut dyn Reporter,
+) -> Result<(), StepError> {
+    // Gates that failed before any work say nothing here.
+    if state.baseline.is_some() {
+        return Ok(());
+    }
+    let changed = changed_tests(site)?;
+    if changed.by.is_empty() {
+        return Ok(());
+    }
+    let trees = trees_of_run(site, &site.tip, &changed.permitted)?;
+    if !may_weaken_checks(&changes_of(trees.plan()).0) {
+        return Ok(());
+    }
+    let tree = trees.build(&site.git, Tree::Pristine)?;
+    let gates: Vec<Check> = site.gates.iter().filter(|gate| is_always_due(gate)).cloned().collect();
+    let runs = site.run_checks_in(&mut BenchPlace::cold(), &tree, &gates, reporter)?;
+    let red = runs.into_iter().filter(|run| CheckState::of(run) == CheckState::Red);
+    let red: Vec<CheckRun> =
+        red.map(|run| CheckRun { name: format!("{} with the tests from before the run", run.name), ..run }).collect();
+    if !red.is_empty() {
+        report.held = report.held.saturating_sub(changed.by.len() as u32);
+        report.broken.extend(changed.by.into_iter().map(|story| (story, red.clone())));
+        report.runs.extend(red);
+    }
+    Ok(())
+}
+
+/// Whether every story has to pass it.
+fn is_always_due(gate: &Check) -> bool {
+    !gate.terms.advisory && gate.terms.when == When::default()
+}
+
+/// What stories of this branch changed of tests and configuration.
+#[derive(Debug, Default)]
+struct ChangedTests {
+    /// Stories that changed or deleted some without leave.
+    by: BTreeSet<StoryId>,
+    /// Some were changed, deleted or added without leave.
+    any_without_leave: bool,
+    /// What they may change, or a person has to look at.
+    permitted: Vec<String>,
+}
+
+fn changed_tests(site: &Site) -> Result<ChangedTests, StepError> {
+    let mut found = ChangedTests::default();
+    let commits = site.git.commits_between(&site.start, &site.tip)?;
+    let notes = if commits.is_empty() { BTreeMap::new() } else { site.git.notes()? };
+    for commit in commits {
+        let Some(Note::Bytes(note)) = notes.get(&commit) else { continue };
+        let Ok(evidence) = Evidence::from_note(note) else { continue };
+        let is_seen_by_a_person = matches!(evidence.outcome, Outcome::Accepted | Outcome::NeedsReview);
+        for change in evidence.protected {
+            if change.released || is_seen_by_a_person {
+                found.permitted.push(seen_from(&site.folder(), &change.path));
+                continue;
+            }
+            found.any_without_leave = true;
+            if change.change != ChangeKind::Added {
+                found.by.insert(evidence.story.clone());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// All that the stories of the run changed up to this tree, as the work of one attempt that may change these files.
+fn trees_of_run(site: &Site, attempt: &Oid, permitted: &[String]) -> Result<Trees, StepError> {
+    Ok(Trees::look(&TreesRequest {
+        git: &site.git,
+        settings: &site.config.protect,
+        folder: &site.folder(),
+        scope: permitted,
+        check_scripts: &scripts(site),
+        subjects: &subjects(site.frozen.values().flatten().map(|check| &check.command)),
+        start: None,
+        base: &site.start,
+        attempt,
+        ours: site.plan.paths(),
+    })?)
+}

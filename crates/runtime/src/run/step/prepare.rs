@@ -1,0 +1,34 @@
+//! The baseline: every gate once on the tree that the run starts from.
+
+use std::collections::HashSet;
+
+use verdone_core::check::{Check, due};
+use verdone_core::done::stated_complexity;
+use verdone_core::engine::run::Input;
+use verdone_core::journal::update::Reporter;
+use verdone_core::plan::Status;
+
+use super::StepError;
+use crate::run::site::Site;
+
+pub fn prepare(site: &mut Site, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let checks = baseline_checks(site);
+    let baseline = site.run_checks(&site.tip_tree()?, &checks, reporter)?;
+    Ok(Input::Prepared { baseline })
+}
+
+/// Where no story is open, the ticked ones are only claims: their checks run too, each command once.
+fn baseline_checks(site: &Site) -> Vec<Check> {
+    let stories = &site.plan.plan().stories;
+    // Nothing is changed yet, so every path counts; gates for complex stories wait until there is such a story.
+    let open = stories.iter().filter(|story| story.status != Status::Done);
+    let stated = |planned| stated_complexity(&site.config.done, planned).value;
+    let complexity = open.map(|story| stated(story.complexity)).max().unwrap_or_else(|| stated(None));
+    let mut checks = due(&site.gates, None, complexity.into());
+    if stories.iter().all(|story| story.status == Status::Done) {
+        let mut seen = HashSet::new();
+        let claimed = stories.iter().flat_map(|story| site.own_checks(&story.id));
+        checks.extend(claimed.filter(|check| seen.insert(&check.command)).cloned());
+    }
+    checks
+}

@@ -1,0 +1,130 @@
+//! What was proven, once more on the tree of now: each distinct command of done stories once, as far as the time goes. And the ticks of
+//! those that are broken, undone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use verdone_core::base::id::{Oid, StoryId};
+use verdone_core::base::span::Span;
+use verdone_core::check::{Check, CheckOutcome, CheckRun};
+use verdone_core::engine::run::{Input, Phase, RegressionReport, State};
+use verdone_core::journal::update::Reporter;
+use verdone_core::plan::Status;
+use verdone_core::verify::{CheckState, StoryResult};
+
+use super::finish::{REOPEN_ONE, REOPEN_SEVERAL, commit_plan};
+use super::{StepError, old_tests};
+use crate::run::site::Site;
+use crate::store::{Store, proven};
+use crate::verify::BenchPlace;
+
+/// Stories of earlier runs that are looked at, the last ones of the plan.
+const MOST_EARLIER: usize = 500;
+
+pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let earlier = match site.only {
+        Some(_) => BTreeMap::new(),
+        None => proven(&Store::of(&site.root), &site.plan_name()).unwrap_or_default(),
+    };
+    let due = due(site, state, &earlier);
+    let tree = site.tip_tree()?;
+    let mut report = look(site, &due, &tree, reporter)?;
+    if report.broken.is_empty() && report.not_checked.is_empty() && site.signals.requested().is_none() {
+        old_tests::run_gates(site, state, &mut report, reporter)?;
+    }
+    Ok(Input::Regressed(report))
+}
+
+/// Undoes the ticks of broken stories, in a commit of its own where git knows the plan.
+pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
+    let Phase::Reopening { stories } = &state.phase else { return Err(StepError::NoAttempt("the reopening of stories")) };
+    for story in stories {
+        if !site.plan.is_committed() {
+            site.plan.mark_users_file(story, Status::Open)?;
+        } else if site.plan.plan().story(story).is_some_and(|story| story.status == Status::Done) {
+            site.plan.mark(story, Status::Open)?;
+            site.plan.forget_mark();
+        }
+    }
+    let subject = if stories.len() == 1 { REOPEN_ONE } else { REOPEN_SEVERAL };
+    let commit = commit_plan(site, subject)?;
+    Ok(Input::Reopened { commit })
+}
+
+/// A command with the stories that it proves.
+type Due = Vec<(Check, Vec<StoryId>)>;
+
+/// Stories that the plan calls done and that have evidence: of this run, and unless it is about one story, of earlier ones.
+fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryResult>) -> Due {
+    let evident = |result: Option<&StoryResult>| result.is_some_and(|result| result.is_checked());
+    let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
+    let (now, before): (Vec<&StoryId>, Vec<&StoryId>) = done
+        .into_iter()
+        .filter(|id| evident(state.results.get(*id)) || evident(earlier.get(*id)))
+        .partition(|id| state.results.contains_key(*id));
+    let before = before.iter().rev().take(MOST_EARLIER).copied();
+    let mut due: Due = Vec::new();
+    let mut places = BTreeMap::new();
+    for story in now.into_iter().chain(before) {
+        for check in site.own_checks(story) {
+            let place = *places.entry(check.command.display()).or_insert_with(|| {
+                due.push((check.clone(), Vec::new()));
+                due.len() - 1
+            });
+            due[place].1.push(story.clone());
+        }
+    }
+    due
+}
+
+fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
+    let (begun, time) = (site.clock.elapsed(), site.config.regression.time.limit());
+    let mut report = RegressionReport::default();
+    let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
+    let mut skipped = BTreeSet::new();
+    // What earlier stories left in the cache must not prove anything: the final tree is built from nothing.
+    let mut place = BenchPlace::cold();
+    let mut interrupted = false;
+    let left = |site: &Site| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
+    for (check, stories) in due {
+        // Green on this very tree, a moment ago in this run.
+        if site.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {
+            continue;
+        }
+        let left_now = left(site);
+        let (bounded, cut) = within(check, left_now);
+        let run = if interrupted || left_now == Some(Duration::ZERO) {
+            None
+        } else {
+            site.run_checks_in(&mut place, tree, &[bounded], reporter)?.pop()
+        };
+        let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
+            skipped.extend(stories.iter().cloned());
+            continue;
+        };
+        if run.outcome == CheckOutcome::Interrupted {
+            interrupted = true;
+            skipped.extend(stories.iter().cloned());
+        } else if CheckState::of(&run) != CheckState::Green {
+            for story in stories {
+                broken.entry(story.clone()).or_default().push(run.clone());
+            }
+        }
+        report.runs.push(run);
+    }
+    let all: BTreeSet<&StoryId> = due.iter().flat_map(|(_, stories)| stories).collect();
+    let holds = |story: &StoryId| !broken.contains_key(story) && !skipped.contains(story);
+    report.held = all.iter().filter(|story| holds(story)).count() as u32;
+    report.not_checked = skipped.into_iter().filter(|story| !broken.contains_key(story)).collect();
+    report.broken = broken.into_iter().collect();
+    Ok(report)
+}
+
+/// A check that may take no longer than what is left, and whether that is less than its own time.
+pub(super) fn within(check: &Check, left: Option<Duration>) -> (Check, bool) {
+    let cut = left.filter(|left| check.timeout.limit().is_none_or(|own| *left < own));
+    match cut {
+        Some(left) => (Check { timeout: Span::from_millis(left.as_millis().max(1) as u64), ..check.clone() }, true),
+        None => (check.clone(), false),
+    }
+}

@@ -1,0 +1,111 @@
+//! A lifecycle script at its moment of the run.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use verdone_core::base::finish::StopSignal;
+use verdone_core::config::Hooks;
+use verdone_core::engine::run::{Input, Phase, ScriptRun, State};
+use verdone_core::journal::update::{Reporter, Speaker, Update};
+use verdone_core::lifecycle::{Facts, Script, ScriptExit, variables};
+
+use super::{StepError, io_error};
+use crate::process::RUN_VARIABLE;
+use crate::process::signal::Signals;
+use crate::process::{EnvPlan, Moment};
+use crate::project::lifecycle::ScriptRequest;
+use crate::run::site::Site;
+use crate::workspace::{ScriptPlace, WorkspaceError};
+
+pub fn script(site: &mut Site, state: &State, script: Script, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    Ok(Input::ScriptRan(run_script(site, state, script, reporter)?))
+}
+
+/// Runs it where it is there and enabled.
+pub(super) fn run_script(
+    site: &mut Site,
+    state: &State,
+    script: Script,
+    reporter: &mut dyn Reporter,
+) -> Result<Option<ScriptRun>, StepError> {
+    if !script.enabled(&site.config.hooks) {
+        return Ok(None);
+    }
+    let place = match place(site, script) {
+        Ok(place) => place,
+        Err(error) => {
+            let exit = ScriptExit::NotRunnable { reason: error.to_string() };
+            return Ok(Some(ScriptRun { script, exit, duration_ms: 0, output: None }));
+        }
+    };
+    let env = environment(site, state, script);
+    let hooks = &site.config.hooks;
+    let request = ScriptRequest {
+        script,
+        run_dir: &site.run_dir,
+        place,
+        env,
+        timeout: timeout(hooks, script),
+        grace: site.config.limits.grace.duration(),
+        cap: site.config.limits.output_bytes,
+        // The run ends with this script, so it is waited for.
+        background: script != Script::Finished && script.settings(hooks).background,
+        redactor: &site.redactor,
+        exports: &site.exports,
+    };
+    // A stopped run still has its `finished`; only a further signal ends it.
+    let further = Signals::none();
+    let (signals, _subscription) = if script == Script::Finished {
+        let to = further.clone();
+        (&further, Some(site.signals.subscribe(move || to.raise(StopSignal::Sigint))))
+    } else {
+        (&site.signals, None)
+    };
+    let clock = site.clock;
+    let mut on = |moment: Moment<'_>| match moment {
+        Moment::Line { stream, text } => {
+            reporter.report(Update::Output { speaker: Speaker::Script(script.name()), stream, line: text });
+        }
+        Moment::Tick => reporter.report(clock.tick()),
+    };
+    site.scripts.run(request, signals, &mut on).map_err(io_error("keeping the output of a script"))
+}
+
+/// A read-only view of the run's tip, where there is a script to run.
+fn place(site: &mut Site, script: Script) -> Result<Option<ScriptPlace>, WorkspaceError> {
+    if !site.scripts.would_run(script) {
+        return Ok(None);
+    }
+    site.spaces.script_place(&site.git, &site.tip, &site.plan.uncommitted())
+}
+
+/// `finished` may also run after a signal, when nobody wants to wait: it always has a limit.
+fn timeout(hooks: &Hooks, script: Script) -> Option<Duration> {
+    let last = || (script == Script::Finished).then(|| Hooks::default().timeout.duration());
+    hooks.timeout.limit().or_else(last)
+}
+
+fn environment(site: &Site, state: &State, script: Script) -> EnvPlan {
+    let facts = Facts {
+        mode: "building",
+        iteration: state.iteration,
+        max_iterations: site.config.limits.max_iterations,
+        project_dir: site.root.as_os_str(),
+        log_dir: site.run_dir.as_os_str(),
+        plan_file: site.plan.path().as_os_str(),
+        spec_dir: site.spec_dir.as_os_str(),
+        started_at: state.started_at.unwrap_or_else(Timestamp::now),
+        active: site.clock.elapsed(),
+        story: state.attempt.as_ref().map(|attempt| attempt.place.story.as_str()),
+        last: state.last_iteration.as_ref(),
+        commits: state.commits,
+        finish: match state.phase {
+            Phase::Stopping { finish } | Phase::Stopped { finish, .. } => Some(finish),
+            _ => None,
+        },
+    };
+    // Ours come last: what a project exports does not change what is true.
+    let exported = site.exports.iter().fold(EnvPlan::default(), |env, (name, value)| env.with(name, value));
+    let told = variables(script, &facts).into_iter().fold(exported, |env, (name, value)| env.with(name, value));
+    told.with(RUN_VARIABLE, site.run.as_str())
+}

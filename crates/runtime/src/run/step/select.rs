@@ -1,0 +1,37 @@
+//! Which story is next. The plan is read again here and nowhere else, and only where its bytes changed.
+
+use verdone_core::base::id::StoryId;
+use verdone_core::engine::run::{Choice, Input, State};
+use verdone_core::journal::update::{Reporter, Update};
+use verdone_core::plan::{self, Selection, Status};
+
+use super::StepError;
+use crate::run::Refreshed;
+use crate::run::site::Site;
+
+pub fn select(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    if site.plan.refresh()? == Refreshed::Edited {
+        reporter.report(Update::Notice {
+            text: "the plan was edited: the new text is used from now on, but checks stay as they were at the start",
+        });
+        for story in site.plan.ticked_by_others() {
+            reporter.report(Update::Notice { text: &format!("{story} was ticked without evidence: claimed, not verified") });
+        }
+    }
+    let plan = site.plan.plan();
+    let choice = match plan::select(plan, &state.progress, site.only.as_ref()) {
+        Selection::AllDone => Choice::AllDone,
+        Selection::NothingRunnable { reason } => Choice::NothingRunnable { reason },
+        Selection::Story { index } => {
+            let story = &plan.stories[index];
+            Choice::Story {
+                story: StoryId(story.id.0.clone()),
+                title: story.title.clone(),
+                number: index + 1,
+                of: plan.stories.len(),
+                open: plan.stories.iter().filter(|story| story.status != Status::Done).count(),
+            }
+        }
+    };
+    Ok(Input::Selected(choice))
+}

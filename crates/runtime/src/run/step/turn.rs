@@ -1,0 +1,141 @@
+//! One prompt to the agent, up to its stopping.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use verdone_core::base::span::Span;
+use verdone_core::check::Check;
+use verdone_core::config::Limits;
+use verdone_core::engine::prompt::Building;
+use verdone_core::engine::run::{Attempt, Input, State, TurnReport};
+use verdone_core::evidence::claim_of;
+use verdone_core::journal::update::{Reporter, Speaker, Update};
+use verdone_core::plan::Story;
+
+use super::brief::brief;
+use super::hand_over::hand_over;
+use super::{StepError, attempt_of, io_error};
+use crate::agent::{TurnRequest, run_client_turn, run_turn};
+use crate::base::clock::Stopwatch;
+use crate::hook::{TurnOf, turn_tests};
+use crate::process::Moment;
+use crate::run::site::Site;
+
+pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let attempt = attempt_of(state, "turn")?;
+    let workspace = site.spaces.agent()?;
+    let prompt = prompt_of(site, state, attempt, &workspace.mount_points)?;
+    brief(site, state, attempt)?;
+    let place = &attempt.place;
+    let plan = site.plan.path().to_owned();
+    site.turns_run += 1;
+    for text in site.spaces.take_notes() {
+        reporter.report(Update::Notice { text: &text });
+    }
+    site.claude.works_in(&workspace);
+    let limits = within_the_run(&site.config.limits, site.clock);
+    let request = TurnRequest {
+        agent: &site.config.agent,
+        limits: &limits,
+        prompt: &prompt,
+        cwd: &workspace.cwd,
+        inside: workspace.inside.as_ref(),
+        env: &workspace.env,
+        run_dir: &site.run_dir,
+        number: site.turns_run,
+        run: &site.run,
+        place,
+        iteration: state.iteration,
+        plan: &plan,
+        redactor: &site.redactor,
+    };
+    let clock = site.clock;
+    let mut on = |moment: Moment<'_>| show(reporter, clock, &moment);
+    let kept = match site.config.agent.name.as_str() {
+        "claude" => {
+            let budget = site.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
+            run_client_turn(&request, &mut site.claude, budget, &site.signals, &mut on)
+        }
+        _ => run_turn(&request, &site.signals, &mut on),
+    };
+    site.spaces.save_login();
+    let result = kept.map_err(io_error("keeping the turn"))?;
+    if let Some(text) = &result.notice {
+        reporter.report(Update::Notice { text });
+    }
+    let this = TurnOf { iteration: state.iteration, turn: place.turn };
+    let tests = turn_tests(&site.run_dir, this, site.attempt_since, &site.redactor);
+    Ok(Input::TurnEnded(TurnReport {
+        at: Timestamp::now(),
+        outcome: result.outcome,
+        duration_ms: result.duration.as_millis() as u64,
+        usage: result.usage,
+        prompt: result.prompt_file,
+        output: result.output_file,
+        leftovers: result.leftovers,
+        tests,
+        session: result.session,
+        allowance: result.allowance,
+        claim: claim_of(&result.claim),
+    }))
+}
+
+/// A turn may not outlast the run.
+pub(super) fn within_the_run(limits: &Limits, clock: Stopwatch) -> Limits {
+    let mut limits = limits.clone();
+    if let Some(total) = limits.total_time.limit() {
+        let left = total.saturating_sub(clock.elapsed()).max(Duration::from_millis(1));
+        if limits.turn_time.limit().is_none_or(|turn| left < turn) {
+            limits.turn_time = Span::from_millis(left.as_millis() as u64 + 1);
+        }
+    }
+    limits
+}
+
+fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &Moment<'_>) {
+    match moment {
+        Moment::Line { stream, text } => {
+            reporter.report(Update::Output { speaker: Speaker::Agent, stream: *stream, line: text });
+        }
+        Moment::Tick => reporter.report(clock.tick()),
+    }
+}
+
+fn prompt_of(site: &mut Site, state: &State, attempt: &Attempt, mount_points: &[PathBuf]) -> Result<String, StepError> {
+    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
+    let prompt = build_prompt(site, story, Some(state), mount_points)?;
+    Ok(match hand_over(site, state, attempt)? {
+        Some(told) => format!("{told}\n{prompt}"),
+        None => prompt,
+    })
+}
+
+/// The prompt for a story; without an attempt, the one that its first turn would get. `mount_points` are folders of the workspace.
+pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>, mount_points: &[PathBuf]) -> Result<String, StepError> {
+    let attempt = state.and_then(|state| state.attempt.as_ref());
+    // Of a hidden check the agent gets the name alone.
+    let shown = |check: &Check| if check.terms.hidden.is_some() { check.name.clone() } else { check.command.display() };
+    let commands = |checks: &[Check]| checks.iter().map(shown).collect();
+    let guardrails = fs::read_to_string(site.root.join(".verdone/guardrails.md")).unwrap_or_default();
+    let context = [site.plan.plan().context.as_str(), site.plan.context().unwrap_or_default()].join("\n\n");
+    let plan = site.plan_name();
+    let building = Building {
+        plan: &plan,
+        story,
+        checks: commands(site.own_checks(&story.id)),
+        gates: commands(&site.gates.iter().filter(|gate| !gate.terms.advisory).cloned().collect::<Vec<_>>()),
+        own_tests: site.own_checks(&story.id).is_empty(),
+        failure: attempt.and_then(|attempt| attempt.feedback.as_ref()),
+        baseline: state.and_then(|state| state.baseline.as_ref()),
+        guardrails: &guardrails,
+        notes: attempt.map_or(&[], |attempt| &attempt.notes),
+        context: &context,
+        mount_points: mount_points.iter().map(|path| path.display().to_string()).collect(),
+        attempt: attempt.map_or(1, |attempt| attempt.place.attempt),
+        turn: attempt.map_or(1, |attempt| attempt.place.turn),
+        failure_bytes: site.config.prompt.failure_bytes as usize,
+    };
+    Ok(building.render(&site.template.0, &site.template.1)?)
+}

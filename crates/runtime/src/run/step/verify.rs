@@ -1,0 +1,175 @@
+//! What is verified is what is committed: mark the plan tentatively, read the attempt's tree, and judge exactly that tree.
+
+use std::collections::BTreeSet;
+
+use verdone_core::base::id::{Oid, StoryId};
+use verdone_core::check::{Check, CommandSpec};
+use verdone_core::done::{JudgeRecord, stated_complexity};
+use verdone_core::engine::run::{self, Attempt, Input, State};
+use verdone_core::journal::update::Reporter;
+use verdone_core::plan::{Status, Story};
+use verdone_core::policy::OnScope;
+use verdone_core::protect::{check_scripts, subjects};
+use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
+
+use super::conditions::{self, Asked};
+use super::{StepError, attempt_of, old_tests};
+use crate::git::ChangedPath;
+use crate::run::site::Site;
+use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
+
+pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let attempt = attempt_of(state, "verification")?;
+    if site.plan.is_committed() {
+        site.plan.mark(&attempt.place.story, Status::Done)?;
+    }
+    let candidate = site.read_attempt()?;
+    let changed = site.changed_by_agent(&candidate);
+    let mut asked = conditions::asked(site, attempt, &changed)?;
+    let mut verification = begin(site, state, attempt, &candidate.tree, &changed, &asked)?;
+    verification.job.obstacle.clone_from(&candidate.obstacle);
+    let restored = candidate.restored.clone();
+    site.candidate = Some(candidate);
+    let mut judge: Option<JudgeRecord> = None;
+    loop {
+        match site.on_bench(|bench, results| verification.go_on(bench, results, reporter))? {
+            Pause::Conditions => {
+                ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?;
+            }
+            Pause::Judge => {
+                let record = conditions::refute(site, state, attempt, &verification.report(), reporter)?;
+                // Nobody waits for an answer any more, and that is no fault of the judge's.
+                verification.observed.interrupted = record.proved_nothing() && site.signals.requested().is_some();
+                verification.observed.judge = Some(record.said.clone());
+                judge = Some(record);
+            }
+            Pause::Done => break,
+        }
+    }
+    let report = old_tests::report(site, &mut verification, reporter)?;
+    conditions::tell_other_loops(site, state, attempt, &asked, &report, reporter);
+    if report.outcome == Outcome::Failed {
+        site.candidate = None;
+        site.plan.unmark()?;
+    }
+    let changed = changed.len() as u32;
+    Ok(Input::Verified(Box::new(run::Verification { changed, restored, report, judge })))
+}
+
+/// Nobody waits for CI any more after a signal, and that is no fault of the work.
+fn ask_conditions(
+    site: &mut Site,
+    attempt: &Attempt,
+    asked: &mut Asked,
+    verification: &mut Verification,
+    reporter: &mut dyn Reporter,
+) -> Result<(), StepError> {
+    let seen = conditions::look(site, attempt, asked, &verification.report(), reporter)?;
+    verification.observed.conditions = Some(seen);
+    verification.observed.interrupted = asked.ci_is_unknown() && site.signals.requested().is_some();
+    Ok(())
+}
+
+/// The verification of a tree as the work of this attempt. Of conditions and judge, which were asked about the first one, CI alone is
+/// asked again.
+pub(super) fn verify_again(
+    site: &mut Site,
+    state: &State,
+    attempt: &Attempt,
+    tree: &Oid,
+    reporter: &mut dyn Reporter,
+) -> Result<VerifyReport, StepError> {
+    let all = site.git.changed_paths(Some(&site.tip), tree)?;
+    let changed: Vec<ChangedPath> = all.into_iter().filter(|change| !site.plan.paths().contains(&change.path)).collect();
+    let mut asked = conditions::asked(site, attempt, &changed)?.of_ci(site);
+    let mut verification = begin(site, state, attempt, tree, &changed, &asked)?;
+    verification.job.feedback = FeedbackTurn::NoneLeft;
+    loop {
+        match site.on_bench(|bench, results| verification.go_on(bench, results, reporter))? {
+            Pause::Conditions => ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?,
+            Pause::Judge | Pause::Done => return old_tests::report(site, &mut verification, reporter),
+        }
+    }
+}
+
+fn begin(
+    site: &Site,
+    state: &State,
+    attempt: &Attempt,
+    tree: &Oid,
+    changed: &[ChangedPath],
+    asked: &Asked,
+) -> Result<Verification, StepError> {
+    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
+    let base = site.tip_tree()?;
+    let own = site.own_checks(&story.id);
+    let mut settings = site.config.protect.clone();
+    // The command that asks CI runs outside of workspaces.
+    settings.autorun.extend(check_scripts(&site.config.done.ci.command));
+    let trees = Trees::look(&TreesRequest {
+        git: &site.git,
+        settings: &settings,
+        folder: &site.folder(),
+        scope: &story.scope,
+        check_scripts: &scripts(site),
+        subjects: &subjects(own.iter().map(|check| &check.command)),
+        start: Some(&site.start),
+        base: &base,
+        attempt: tree,
+        ours: site.plan.paths(),
+    })?;
+    let (protected, autorun) = changes_of(trees.plan());
+    let open = site.plan.plan().open().filter(|other| other.id != story.id);
+    let open = open.map(|other| (&other.id, site.own_checks(&other.id).to_vec()));
+    let others = other_checks(&protected, &site.folder(), open);
+    let mut gates = site.gates.clone();
+    if may_weaken_checks(&protected) {
+        gates.extend(of_earlier_stories(site, state, &story.id));
+    }
+    let job = VerifyJob {
+        surface: Surface::Run,
+        story: Some(job_story(site, story, own)),
+        gates: gates.into_iter().map(JobGate::from).collect(),
+        base: Some(base),
+        attempt: tree.clone(),
+        changed: Some(site.in_project(changed)),
+        obstacle: None,
+        protected,
+        autorun,
+        others,
+        minimum: if site.unchecked { Proof::Unchecked } else { site.config.done.minimum },
+        at_most: None,
+        enforce_scope: site.config.policy.on_scope() == OnScope::Enforced,
+        // Without a turn, its checks were green before any work, and the settings take that.
+        allow_unchanged: attempt.place.turn == 0,
+        stop_at_failing_stage: site.config.gates.stop_at_failing_stage,
+        feedback: attempt.feedback_turn(&site.config.limits),
+        judge: asked.judge,
+        conditions: asked.conditions.clone(),
+    };
+    Ok(Verification::new(job, Some(trees), &site.results))
+}
+
+fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
+    JobStory {
+        id: StoryId(story.id.0.clone()),
+        checks: own.to_vec(),
+        criteria: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
+        scope: story.scope.to_vec(),
+        minimum: story.proof.filter(|_| !site.unchecked),
+        complexity: stated_complexity(&site.config.done, story.complexity).value.into(),
+    }
+}
+
+/// Scripts that any check of the plan runs.
+pub(super) fn scripts(site: &Site) -> BTreeSet<String> {
+    let commands: Vec<&CommandSpec> = site.frozen.values().flatten().chain(&site.gates).map(|check| &check.command).collect();
+    check_scripts(commands)
+}
+
+/// Those of stories that are done, in this run or before it.
+fn of_earlier_stories(site: &Site, state: &State, story: &StoryId) -> Vec<Check> {
+    let is_done = |id: &StoryId| site.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
+    let done = site.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));
+    earlier_checks(site.own_checks(story), done.map(|other| (&other.id, site.own_checks(&other.id).to_vec())))
+}

@@ -1,0 +1,24 @@
+//! A moment of a wait for the agent's service. Short, so that requests and signals are heard; no clock of the run goes on.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use verdone_core::engine::run::{Input, Phase, State};
+use verdone_core::journal::active::millis_between;
+use verdone_core::journal::update::Reporter;
+
+use crate::run::site::Site;
+
+const MOMENT: Duration = Duration::from_millis(100);
+
+pub fn wait(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Input {
+    let left = match &state.phase {
+        Phase::Waiting { until, .. } => Duration::from_millis(millis_between(Timestamp::now(), *until)),
+        _ => Duration::ZERO,
+    };
+    site.clock.pause();
+    std::thread::sleep(left.min(MOMENT));
+    reporter.report(site.clock.tick());
+    site.clock.go_on();
+    Input::Waited { over: left <= MOMENT }
+}

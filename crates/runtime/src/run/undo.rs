@@ -1,0 +1,182 @@
+//! Takes back the last story commit of the latest run that has one: off the run's branch where it is not landed, else by a commit that reverts it.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use verdone_core::base::id::{Oid, RunId, StoryId};
+use verdone_core::journal::event::{Event, Recorded};
+use verdone_core::plan::Status;
+
+use crate::git::{COMMIT_TIME, CommitError, Git, GitError, Merged, RepoPath};
+use crate::project::plan_file::{PlanFile, PlanFileError, PlanLocation};
+use crate::run::RunPlan;
+use crate::run::land::{LandError, Target, cut_off_before_branch_moved, land_tip};
+use crate::run::step;
+use crate::store::{Journal, JournalError, LockError, RunLock, Store};
+
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    #[error("there is nothing to undo: no story was committed, or all were undone")]
+    Nothing,
+    #[error("run {run} did not end properly; the next `verdone run` cleans up")]
+    Unfinished { run: RunId },
+    #[error("branch {branch} has moved on since the run committed {story}")]
+    MovedOn { branch: String, story: StoryId },
+    #[error("{story} cannot be reverted on top of what came later: {} would conflict", paths.join(", "))]
+    Conflict { story: StoryId, paths: Vec<String> },
+    #[error("cannot undo {story}: {reason}")]
+    Refused { story: StoryId, reason: String, hint: Option<String> },
+    #[error(transparent)]
+    Land(#[from] LandError),
+    #[error(transparent)]
+    Plan(#[from] PlanFileError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+/// What was undone.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Undone {
+    pub what: String,
+    pub story: StoryId,
+    /// The commit that was taken back; it stays reachable by this id until git collects it.
+    pub commit: Oid,
+    /// The commit that takes it back, and its branch.
+    pub reverted_by: Option<(Oid, String)>,
+}
+
+/// The last story commit of a run that stands.
+struct Last {
+    run: RunId,
+    story: StoryId,
+    commit: Oid,
+    base: Option<Oid>,
+    branch: Option<String>,
+    /// The branch that the run began on.
+    target: Option<String>,
+    plan: String,
+}
+
+pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
+    let _lock = RunLock::take(git.git_dir())?;
+    let (last, mut journal) = find_last(git, &Store::of(root))?;
+    let target = Target::find(git, last.target.as_deref())?.ok_or(UndoError::Nothing)?;
+    let reverted_by = if git.is_part_of(&last.commit, &target.tip)? {
+        let commit = revert(git, root, &last, &target)?;
+        Some((commit, target.name.unwrap_or_else(|| "HEAD".to_owned())))
+    } else {
+        take_off_branch(git, root, &last)?;
+        None
+    };
+    open_in_users_plan(git, root, &last)?;
+    let what = format!("commit {} of {}", last.commit.short(), last.story);
+    let tip = reverted_by.as_ref().map(|(commit, _)| commit.clone()).or(last.base);
+    let event = Event::Undone { what: what.clone(), story: Some(last.story.clone()), tip };
+    journal.append(vec![event], Timestamp::now())?;
+    Ok(Undone { what, story: last.story, commit: last.commit, reverted_by })
+}
+
+/// A run that committed nothing, or whose stories are all undone, does not hide the one before it.
+fn find_last(git: &Git, store: &Store) -> Result<(Last, Journal), UndoError> {
+    for stored in store.runs()? {
+        if stored.last_state()?.open_attempt().is_some() {
+            return Err(UndoError::Unfinished { run: stored.id });
+        }
+        let beginning = stored.beginning()?;
+        let mut journal = Journal::reopen(&stored.dir)?;
+        if let Some(tip) = stored.branches()?.map(|(branch, _)| git.branch_tip(&branch)).transpose()?.flatten() {
+            journal.append(cut_off_before_branch_moved(git, &stored, &tip)?, Timestamp::now())?;
+        }
+        if let Some(last) = stored.find_from_end(|events| last_commit(&stored.id, &beginning, events))? {
+            return Ok((last, journal));
+        }
+    }
+    Err(UndoError::Nothing)
+}
+
+/// Of several undos in a row, each takes one more commit back.
+fn last_commit(run: &RunId, beginning: &[Recorded], events: &[Recorded]) -> Option<Last> {
+    let undone = |event: &Event| matches!(event, Event::Undone { story: Some(_), .. });
+    let skip = events.iter().filter(|recorded| undone(&recorded.event)).count();
+    let (mut branch, mut target, mut plan) = (None, None, String::new());
+    for recorded in beginning {
+        if let Event::RunStarted { branch: of, target: into, plan: named, .. } = &recorded.event {
+            (branch, target, plan) = (of.clone(), into.clone(), named.clone());
+        }
+    }
+    let mut commits = Vec::new();
+    for recorded in events {
+        match &recorded.event {
+            Event::Committed { place, commit, base, .. } => commits.push((place.story.clone(), commit.clone(), base.clone())),
+            Event::Reapplied { was, commit: now, base: onto, .. } => {
+                for (_, commit, base) in commits.iter_mut().filter(|(_, commit, _)| commit == was) {
+                    (*commit, *base) = (now.clone(), onto.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    let run = run.clone();
+    commits.into_iter().rev().nth(skip).map(|(story, commit, base)| Last { run, story, commit, base, branch, target, plan })
+}
+
+fn take_off_branch(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError> {
+    let branch = last.branch.clone().unwrap_or_default();
+    let moved_on = || UndoError::MovedOn { branch: branch.clone(), story: last.story.clone() };
+    let (Some(tip), Some(base)) = (git.branch_tip(&branch)?, &last.base) else { return Err(moved_on()) };
+    if tip != last.commit && !only_updates_plan(git, root, last, &tip)? {
+        return Err(moved_on());
+    }
+    Ok(git.set_branch(&branch, base, Some(&tip))?)
+}
+
+/// Whether this is the commit that the run itself made after the story's to record progress: it goes with the story.
+fn only_updates_plan(git: &Git, root: &Path, last: &Last, tip: &Oid) -> Result<bool, UndoError> {
+    if git.commit_before_it(tip)?.as_ref() != Some(&last.commit) || !step::is_plan_message(&git.message(tip)?, &last.run) {
+        return Ok(false);
+    }
+    let files = PlanLocation::of(root.join(&last.plan)).files();
+    let paths: Vec<RepoPath> = files.iter().filter_map(|file| git.repo_path(file)).collect();
+    Ok(git.changed_paths(Some(&last.commit), tip)?.iter().all(|change| paths.contains(&change.path)))
+}
+
+/// A commit on the user's branch that takes the story's changes out again.
+fn revert(git: &Git, root: &Path, last: &Last, target: &Target) -> Result<Oid, UndoError> {
+    let plan = PlanFile::open(PlanLocation::of(root.join(&last.plan)));
+    let progress = plan.map_or_else(|_| Vec::new(), |plan| plan.progress_paths());
+    let progress: Vec<RepoPath> = progress.iter().filter_map(|path| git.repo_path(path)).collect();
+    let tree = match git.revert_except(&progress, &last.commit, &target.tip)? {
+        Merged::Clean { tree } => tree,
+        Merged::Conflict { paths } => {
+            let paths = paths.iter().map(ToString::to_string).collect();
+            return Err(UndoError::Conflict { story: last.story.clone(), paths });
+        }
+    };
+    let message = format!("revert: {}\n\nThis reverts commit {}.\n", last.story, last.commit);
+    let commit = git.commit_tree(&tree, Some(&target.tip), &message, COMMIT_TIME)?;
+    match land_tip(git, target.name.as_deref(), &commit) {
+        Ok(_) => Ok(commit),
+        Err(LandError::Refused { reason, hint }) => Err(UndoError::Refused { story: last.story.clone(), reason, hint }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A plan that story commits mark is reverted with them: the file in the checkout is left alone, whatever branch it is of.
+fn open_in_users_plan(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError> {
+    if let (Some(path), Some(base)) = (git.repo_path(&root.join(&last.plan)), &last.base)
+        && git.changed_paths(Some(base), &last.commit)?.iter().any(|change| change.path == path)
+    {
+        return Ok(());
+    }
+    let Ok(file) = PlanFile::open(PlanLocation::of(root.join(&last.plan))) else { return Ok(()) };
+    if file.plan().story(&last.story).is_some_and(|story| story.status == Status::Done) {
+        RunPlan::of_user(git, file).mark_users_file(&last.story, Status::Open)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,334 @@
+//! The Stop gate of sessions that Verdone did not start, and their loops. The hook asks and answers (`turn`, `others`, `ask`); the worker
+//! verifies, marks, commits and writes the journal (`worker`, `drive` and its steps). What to decide is the core's; a run has no such gate,
+//! its driver is one.
+
+mod arm;
+mod ask;
+pub mod claims;
+mod commit;
+mod custody;
+pub mod done;
+mod drive;
+mod files;
+mod journal;
+mod left;
+mod memory;
+mod others;
+mod plan;
+mod ralph;
+mod regression;
+mod transcript;
+mod tree;
+mod turn;
+mod verify;
+mod words;
+mod worker;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use verdone_core::check::CheckRun;
+use verdone_core::config::Config;
+use verdone_core::engine::session::{
+    Base, BlockCause, HeldLoop, Incomplete, MOST_FAULTS, StopDecision, StopFacts, StopRecord, StoryToDo, Work, Yield,
+    fault_words, incomplete_words, loop_words, seen_on_tree,
+};
+use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
+
+use crate::git::GitError;
+use crate::process::signal::Signals;
+use crate::project::plan_file::PlanFileError;
+use crate::session::done::DoneError;
+use crate::verify::VerifyError;
+use crate::workspace::WorkspaceError;
+
+use files::Task;
+
+pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
+pub use custody::armed_root;
+pub(crate) use files::SessionFiles;
+pub use files::{Loops, SeenLoop, SessionLoop};
+pub use left::{FORGOTTEN_DAYS, LeftLoops};
+pub(crate) use tree::{Tree, look as look_at_tree};
+pub use worker::{ARGUMENT, main};
+
+/// What is said where an earlier version left a loop.
+const OLD_LOOP: &str = "an earlier version of Verdone started a loop in this session, which this version cannot continue: start it again \
+                        with `verdone loop start`";
+
+/// While this file is there, nothing is held.
+pub const PAUSE: &str = "pause";
+
+#[derive(Debug, thiserror::Error)]
+pub enum StopError {
+    #[error("{path}: {source}", path = path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{path} cannot be understood: {source}", path = path.display())]
+    Broken { path: PathBuf, source: serde_json::Error },
+    #[error("{path} was written by a later Verdone (format {version})", path = path.display())]
+    Newer { path: PathBuf, version: u32 },
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Plan(#[from] PlanFileError),
+    #[error("{path} cannot be read, or is not one that Verdone wrote: the user ends the loop with `{end}`", path = path.display())]
+    Copy { path: PathBuf, end: String },
+    #[error("the settings cannot be read: {0}")]
+    Settings(String),
+    #[error("the verification ended without a finding")]
+    NoVerdict,
+    #[error("the verification was called off")]
+    CalledOff,
+    #[error("git looks at the files in {}, not at those of the project: see `git config core.worktree`", top.display())]
+    Elsewhere { top: PathBuf },
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error("there is no place outside of the work tree for the secret that findings are sealed with: set XDG_STATE_HOME")]
+    NoSecret,
+    #[error("the conditions of [done] cannot be judged: {0}")]
+    Conditions(#[from] Box<DoneError>),
+}
+
+/// The gate of one session.
+#[derive(Debug)]
+pub(crate) struct Gate<'a> {
+    pub(super) root: &'a Path,
+    pub(super) top: &'a Path,
+    pub(super) config: &'a Config,
+    unreadable: Option<&'a str>,
+    pub(super) session: &'a str,
+    pub(super) loops: Loops,
+    pub(super) files: SessionFiles,
+}
+
+/// Whether settings that cannot be read are no reason to be silent about this event: a loop that holds the session has its own.
+pub(crate) fn judges_alone(root: &Path, input: &HookInput<'_>) -> bool {
+    let asks = matches!(
+        input.event,
+        HookEvent::Stop { .. }
+            | HookEvent::SubagentStop { .. }
+            | HookEvent::TaskCompleted { .. }
+            | HookEvent::TeammateIdle { .. }
+    );
+    asks && Loops::of(root).session(&input.common.session).is_held()
+}
+
+/// What the last verification of a session's loop saw on the work tree as it is, and whether nothing failed; nothing where it saw another
+/// tree. `ours` are the files that Verdone writes itself.
+pub(crate) fn seen_before(root: &Path, top: &Path, session: &str, ours: &[PathBuf]) -> Option<(Vec<CheckRun>, bool)> {
+    let finding = Loops::of(root).session(session).finding().ok()??;
+    let tree = tree::look(root, top, ours).ok()?;
+    let (runs, passed) = seen_on_tree(&finding)?;
+    (finding.tree == tree.key).then(|| (runs.to_vec(), passed))
+}
+
+/// The loop of a session, over or not, and the story at work; one that cannot be read is none.
+pub(crate) fn loop_of(root: &Path, session: &str) -> Option<SeenLoop> {
+    Loops::of(root).session(session).seen().ok()?
+}
+
+/// Whether files differ from what they were then; nothing where git cannot tell.
+pub(crate) fn differs_from(base: &Base, root: &Path, top: &Path, ours: &[PathBuf]) -> Option<bool> {
+    Some(tree::look(root, top, ours).ok()?.differs(base))
+}
+
+/// What the gate says to an event.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) answer: Answer,
+    pub(crate) records: Vec<Record>,
+}
+
+impl<'a> Gate<'a> {
+    /// `unreadable` says why the settings of the file cannot be read; `config` is not theirs then.
+    pub(crate) fn of(root: &'a Path, top: &'a Path, config: &'a Config, unreadable: Option<&'a str>, session: &'a str) -> Self {
+        let loops = Loops::of(root);
+        let files = loops.session(session);
+        Self { root, top, config, unreadable, session, loops, files }
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        self.files.is_held()
+    }
+
+    /// A command that is about to run: one that starts a loop is remembered, so that the loop finds its session.
+    pub(crate) fn sees_command(&self, command: &str) {
+        if command.contains("loop start") && command.contains("verdone") {
+            self.loops.asks(self.session);
+        }
+    }
+
+    /// What an agent should know when its session begins: its loop, or what an earlier one left open.
+    pub(crate) fn begins(&self, source: StartSource) -> Result<Option<String>, StopError> {
+        // A conversation that goes on under another id is not the next session.
+        if matches!(source, StartSource::Startup | StartSource::Resume) {
+            self.loops.claim(&self.files)?;
+        }
+        if let Some(held) = self.files.held()? {
+            return Ok(Some(loop_words(&held, self.story()?.as_ref())));
+        }
+        let Some(mut left) = self.loops.incomplete().filter(|left| !left.told) else { return Ok(None) };
+        left.told = true;
+        self.loops.keep_incomplete(&left)?;
+        Ok(Some(incomplete_words(&left)))
+    }
+
+    /// The answer to an event that asks whether something may end; nothing where the event is another one. `judging` is called before
+    /// anything that can take longer than an answer.
+    pub(crate) fn answer(&self, input: &HookInput<'_>, judging: impl FnOnce() -> Signals) -> Result<Option<Said>, StopError> {
+        let judges = matches!(
+            input.event,
+            HookEvent::Stop { .. }
+                | HookEvent::SubagentStop { .. }
+                | HookEvent::TaskCompleted { .. }
+                | HookEvent::TeammateIdle { .. }
+        );
+        let held = if judges && self.files.has_loop() { self.files.last()? } else { None };
+        let mut notes = Vec::new();
+        if matches!(input.event, HookEvent::Stop { .. }) && held.is_none() && self.files.had_old_loop() {
+            notes.push(OLD_LOOP.to_owned());
+        }
+        let frozen = held.as_ref().filter(|held| held.is_active()).map(|held| held.settings.clone());
+        match (&frozen, self.unreadable) {
+            (Some(frozen), why) => {
+                notes.extend(frozen.changed(why.map_or(Ok(self.config), Err)));
+                let (loops, files) = (self.loops.clone(), self.files.clone());
+                Gate { config: &frozen.config, unreadable: None, loops, files, ..*self }.judge(input, held, notes, judging)
+            }
+            (None, Some(why)) if judges => Err(StopError::Settings(why.to_owned())),
+            (None, _) => self.judge(input, held, notes, judging),
+        }
+    }
+
+    /// The same by settings that count: those of the loop's start.
+    fn judge(
+        &self,
+        input: &HookInput<'_>,
+        held: Option<HeldLoop>,
+        notes: Vec<String>,
+        judging: impl FnOnce() -> Signals,
+    ) -> Result<Option<Said>, StopError> {
+        let began = Instant::now();
+        let agent = input.common.agent_id.as_deref();
+        let active = held.clone().filter(HeldLoop::is_active);
+        let (mut facts, decision, seen) = match &input.event {
+            HookEvent::Stop { active, background_tasks, .. } => {
+                let background = background_tasks.map(serde_json::value::RawValue::get);
+                turn::judge(self, input, turn::Asked { active: *active, background, held, notes: notes.clone() }, judging)?
+            }
+            HookEvent::SubagentStop { active: held } => match others::subagent(self, active, input, *held, judging)? {
+                Some(judged) => judged,
+                None => return Ok(None),
+            },
+            HookEvent::TaskCompleted { task, subject } => {
+                let judged = others::task(self, active, judging)?;
+                if !matches!(judged, Some((_, StopDecision::Block { .. }, _))) {
+                    self.note_task(task, subject, false, agent)?;
+                }
+                let Some(judged) = judged else { return Ok(None) };
+                judged
+            }
+            HookEvent::TeammateIdle { teammate } => match others::teammate(self, active, teammate, judging)? {
+                Some(judged) => judged,
+                None => return Ok(None),
+            },
+            HookEvent::TaskCreated { task, subject } => {
+                self.note_task(task, subject, true, agent)?;
+                return Ok(None);
+            }
+            HookEvent::PostToolUse { call, .. } if call.tool == "TaskUpdate" => {
+                self.task_is_gone(call.input.get())?;
+                return Ok(None);
+            }
+            HookEvent::SessionEnd { reason } => return self.ends(reason),
+            HookEvent::SessionStart { .. }
+            | HookEvent::UserPromptSubmit { .. }
+            | HookEvent::PreToolUse(_)
+            | HookEvent::PermissionRequest(_)
+            | HookEvent::PostToolUse { .. }
+            | HookEvent::PostToolUseFailure { .. }
+            | HookEvent::PostToolBatch
+            | HookEvent::ConfigChange { .. }
+            | HookEvent::PreCompact
+            | HookEvent::PostCompact
+            | HookEvent::SubagentStart
+            | HookEvent::Notification { .. }
+            | HookEvent::StopFailure { .. }
+            | HookEvent::Other => return Ok(None),
+        };
+        if !matches!(input.event, HookEvent::Stop { .. }) {
+            facts.notes = notes;
+        }
+        let mut record = StopRecord::of(&facts, &decision);
+        record.tree = seen.tree;
+        record.verdict = seen.verdict.map(str::to_owned);
+        record.agent_type = input.common.agent_type.as_deref().map(str::to_owned);
+        record.ms = began.elapsed().as_millis() as u64;
+        self.files.forget_faults();
+        Ok(Some(Said {
+            answer: decision.answer_with(&input.common.event_name, &facts.notes),
+            records: vec![Record::Stop(record)],
+        }))
+    }
+
+    /// The story at work, as the last finding names it.
+    fn story(&self) -> Result<Option<StoryToDo>, StopError> {
+        Ok(self.files.finding()?.and_then(|finding| if let Work::Open(open) = finding.work { open.story } else { None }))
+    }
+
+    /// Work that is open when the session ends is written down; a resumed session goes on with it.
+    fn ends(&self, reason: &str) -> Result<Option<Said>, StopError> {
+        let Some(mut held) = self.files.held()? else { return Ok(None) };
+        let story = self.story()?.map(|story| story.id);
+        let let_go = held.gate.let_go.clone();
+        let left = Incomplete {
+            session: self.session.to_owned(),
+            story: story.clone(),
+            task: held.task.clone(),
+            reason: let_go.map_or_else(|| reason.to_owned(), |why| format!("{reason}; {why}")),
+            at: jiff::Timestamp::now().to_string(),
+            told: false,
+        };
+        self.loops.keep_incomplete(&left)?;
+        let reason = left.reason.clone();
+        held.gate.incomplete = Some(left);
+        self.files.count(&held)?;
+        Ok(Some(Said { answer: Answer::Silent, records: vec![Record::Incomplete { story, reason }] }))
+    }
+
+    fn note_task(&self, task: &str, subject: &str, open: bool, agent: Option<&str>) -> Result<(), StopError> {
+        let cut = |text: &str| text[..text.floor_char_boundary(500)].to_owned();
+        self.files.note_task(&Task { id: cut(task), subject: cut(subject), open, agent: agent.map(cut) })
+    }
+
+    /// A task that the agent took off its list fires no event of its own.
+    fn task_is_gone(&self, input: &str) -> Result<(), StopError> {
+        let input: serde_json::Value = serde_json::from_str(input).unwrap_or_default();
+        match (input["status"].as_str(), input["taskId"].as_str()) {
+            (Some("deleted"), Some(task)) => self.note_task(task, "", false, None),
+            (Some(_) | None, _) => Ok(()),
+        }
+    }
+}
+
+/// Where a decision came from, for its record.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    pub(super) tree: Option<String>,
+    pub(super) verdict: Option<&'static str>,
+}
+
+pub(super) type Judged = (StopFacts, StopDecision, Trace);
+
+/// The answer when the gate itself is broken: held at most a few times in a row, then let go with a word about it.
+pub(crate) fn fault(session: &SessionFiles, active: bool, cause: &str) -> StopDecision {
+    let times = session.count_fault(active);
+    if times > MOST_FAULTS {
+        let why = Yield::Fault { times: times - 1, cause: cause.to_owned() };
+        return StopDecision::Yield { why };
+    }
+    StopDecision::Block { cause: BlockCause::Fault, reason: fault_words(cause, times) }
+}

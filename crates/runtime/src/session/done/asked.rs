@@ -1,0 +1,187 @@
+//! Asks the judge and CI about a session's work, and keeps what they say.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+use verdone_core::base::id::{Oid, StoryId, encode_component};
+use verdone_core::base::redact::Redactor;
+use verdone_core::config::Limits;
+use verdone_core::done::{GateFact, Judge, JudgeRecord, complexity};
+use verdone_core::engine::prompt::{self, Refute};
+use verdone_core::journal::event::Place;
+
+use super::answers::{About, Answers, make_folder};
+use super::{Ask, DoneError, Seen, look};
+use crate::agent::judge::{Court, Seat, ask_ci, ask_judge, limits_of};
+use crate::base::digest_cache::KnownFiles;
+use crate::base::seal::Seal;
+use crate::git::{Git, GitError, RepoPath};
+use crate::process::signal::Signals;
+use crate::process::watchdog::Watchdog;
+use crate::process::{self, EnvPlan};
+use crate::project::find_git_top;
+use crate::project::template::read_template;
+use crate::run::refuse_nested;
+use crate::session::look_at_tree;
+use crate::store::{RunLock, Store};
+
+/// A larger file is not shown to the judge.
+const LARGEST_READ: u64 = 16 * 1024 * 1024;
+
+/// What came of the wish to ask a judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judging {
+    /// The conditions need none.
+    NotNeeded,
+    Asked,
+    /// It gave a clear answer about this very work before: who is asked again until the answer suits has proven nothing.
+    Stands,
+}
+
+/// Asks those provers that the conditions of a session need, and keeps what they say.
+pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
+    let seen = look(ask)?;
+    let done = &ask.config.done;
+    let dir = make_folder(ask.root, ask.session).map_err(DoneError::Session)?;
+    let broken = |error: &dyn std::error::Error| DoneError::Session(io::Error::other(error.to_string()));
+    let git = Git::open(ask.root).map_err(|error| broken(&error))?;
+    let top = find_git_top(ask.root)?;
+    let seal = Seal::from_environment(ask.root, &top).ok_or(DoneError::NoSecret)?;
+    let redactor = process::redactor_from_environment(&[]);
+    let limits = limits_of(ask.config);
+    let now = || look_at_tree(ask.root, &top, &seen.ours).map_err(|error| broken(&error));
+    let before = now()?;
+    let about = About::of(&before, seen.story.as_ref());
+    let mut answers = Answers::read(ask.root, &top, ask.session);
+    let left_usd = ask.config.limits.cost_usd.limit().map(|limit| answers.left_of(limit));
+    let asking = Asking { ask, git: &git, dir: &dir, redactor: &redactor, limits: &limits, left_usd, signals };
+    let wanted = done.wants_judge(complexity(done, &seen.facts).value);
+    let judging = match answers.about(&about) {
+        _ if !wanted => Judging::NotNeeded,
+        Some(record) if !record.proved_nothing() => Judging::Stands,
+        Some(_) | None => Judging::Asked,
+    };
+    if judging == Judging::Asked {
+        // Nobody pays for an answer that cannot be kept.
+        answers.write(ask.root, ask.session, &seal)?;
+        let mut record = asking.refute(&seen).map_err(DoneError::Session)?;
+        // Nothing is put back: whoever works in this session may have changed them as well.
+        if now()?.content != before.content {
+            record = record.void("files were changed while the judge looked at them, so its word counts for nothing");
+        }
+        // Another process may have asked meanwhile.
+        answers = Answers::read(ask.root, &top, ask.session);
+        answers.keep(about, record);
+        // What was paid for is not lost while CI is waited for.
+        answers.write(ask.root, ask.session, &seal)?;
+    }
+    if let (true, Some(head)) = (done.wants_ci() && seen.facts.git.uncommitted().is_empty(), &before.head) {
+        answers.keep_ci(head, ask_ci(&done.ci, head, &asking.court(None), signals, &mut |_| {}));
+        answers.write(ask.root, ask.session, &seal)?;
+    }
+    Ok(judging)
+}
+
+/// What the questions about one session share.
+struct Asking<'a> {
+    ask: &'a Ask<'a>,
+    git: &'a Git,
+    /// Of the session.
+    dir: &'a Path,
+    redactor: &'a Redactor,
+    limits: &'a Limits,
+    /// What the judges of one session may still cost together, where there is a limit.
+    left_usd: Option<f64>,
+    signals: &'a Signals,
+}
+
+impl Asking<'_> {
+    fn court<'c>(&'c self, seat: Option<Seat<'c>>) -> Court<'c> {
+        let Self { ask, dir, redactor, limits, .. } = self;
+        Court { root: ask.root, inside: None, dir, env: EnvPlan::default(), redactor, limits, seat }
+    }
+
+    fn refute(&self, seen: &Seen) -> io::Result<JudgeRecord> {
+        let config = self.ask.config;
+        let judge = Judge::of(&config.done.judge, &config.agent);
+        match (self.prompt(seen), judge) {
+            (Err(why), judge) => Ok(JudgeRecord::of(judge.name()).void(why)),
+            (Ok(prompt), Judge::Claude) => self.in_a_run_of_its_own(&prompt),
+            (Ok(prompt), Judge::Command { .. } | Judge::Nobody { .. }) => {
+                ask_judge(config, &prompt, &self.court(None), self.signals, &mut |_| {})
+            }
+        }
+    }
+
+    /// What cannot be asked, and why.
+    fn prompt(&self, seen: &Seen) -> Result<String, String> {
+        let words = |error: GitError| error.to_string();
+        let (name, template) = read_template(self.ask.root, "refute", prompt::REFUTE).map_err(|error| error.to_string())?;
+        let own = ("the story's own checks".to_owned(), &seen.facts.own_checks);
+        let stages = seen.facts.gates.iter().map(|(stage, fact)| (format!("gates of the stage {stage:?}"), fact));
+        let checks: Vec<String> = stages.chain([own]).filter_map(|(what, fact)| told(&what, fact)).collect();
+        let base = match &seen.base {
+            Some(base) => Some(Oid(base.clone())),
+            None => self.git.status().map_err(words)?.head,
+        };
+        let paths: Vec<RepoPath> = seen.changed.iter().filter_map(|path| RepoPath::from_shown(path)).collect();
+        let now = self.git.tree_now(LARGEST_READ, &mut KnownFiles::default()).map_err(words)?;
+        let diff = self.git.diff_text(base.as_ref(), &now.tree, &paths).map_err(words)?;
+        let story = seen.story.as_ref();
+        let criteria = story.map(|story| story.criteria.iter().map(|criterion| criterion.text.as_str()).collect());
+        let refute = Refute {
+            title: story.map_or("The changes of this session", |story| &story.title),
+            body: story.map_or("", |story| &story.body),
+            criteria: criteria.unwrap_or_default(),
+            base: base.as_ref().map(Oid::as_str).unwrap_or_default(),
+            checks: &checks,
+            changed: &seen.changed,
+            protected: &[],
+            diff: &diff,
+        };
+        refute.render(&name, &template).map_err(|error| error.to_string())
+    }
+
+    /// A client has hooks, and they have to find a run: one without a journal, that ends up among the files of the session.
+    fn in_a_run_of_its_own(&self, prompt: &str) -> io::Result<JudgeRecord> {
+        let (root, config) = (self.ask.root, self.ask.config);
+        let nobody = |why: String| Ok(JudgeRecord::of(Judge::Claude.name()).void(format!("the judge could not be asked: {why}")));
+        if let Err(error) = refuse_nested() {
+            return nobody(error.to_string());
+        }
+        let _lock = match RunLock::take(self.git.git_dir()) {
+            Ok(lock) => lock,
+            Err(error) => return nobody(error.to_string()),
+        };
+        let aside = self.dir.join("judge");
+        fs::create_dir_all(&aside)?;
+        let (run, run_dir) = Store::of(root).create(self.git.common_dir(), Timestamp::now())?;
+        // One that cannot be started is no reason not to ask: a client whose pipe is closed ends by itself.
+        let watchdog = Watchdog::start(self.limits.grace.duration()).and_then(|starting| starting.watch(&run)).ok();
+        process::adopt_orphans();
+        let place = Place { story: StoryId::from("judge"), attempt: 1, turn: 1 };
+        let (top, left_usd) = (self.git.top(), self.left_usd);
+        let seat = Seat { run: &run, run_dir: &run_dir, top, plan: root, place: &place, left_usd };
+        let court = Court { dir: &run_dir, ..self.court(Some(seat)) };
+        let record = ask_judge(config, prompt, &court, self.signals, &mut |_| {});
+        if let Some(watchdog) = watchdog {
+            watchdog.dismiss();
+        }
+        // Where it cannot be moved it stays among the runs: what was paid for counts all the same.
+        let _ = fs::rename(&run_dir, aside.join(encode_component(run.as_str())));
+        record
+    }
+}
+
+/// What is known of some checks; nothing where there are none.
+fn told(what: &str, fact: &GateFact) -> Option<String> {
+    match fact {
+        GateFact::NotConfigured => None,
+        GateFact::NotDue => Some(format!("{what}: none had to run for this change")),
+        GateFact::Green { checks } => Some(format!("{what}: green: {}", checks.join("; "))),
+        GateFact::Unknown { why } => Some(format!("{what}: unknown: {why}")),
+        GateFact::Red { failed } => Some(format!("{what}: red: {}", failed.join("; "))),
+    }
+}

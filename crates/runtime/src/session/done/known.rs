@@ -1,0 +1,63 @@
+//! What is known of checks on the work tree as it is, without running any: by the Stop gate of the session, else by the cache of gates.
+
+use std::path::PathBuf;
+
+use verdone_core::check::{Check, CheckRun};
+use verdone_core::plan::Story;
+use verdone_core::verify::{Outcome, Tree};
+
+use super::{Ask, Checked};
+use crate::project::find_git_top;
+use crate::project::plan_file::PlanFile;
+use crate::session;
+use crate::verify::on_demand;
+
+/// An earlier verification of the very same tree.
+#[derive(Debug)]
+pub(super) struct Known {
+    runs: Vec<CheckRun>,
+    passed: bool,
+    gates_only: bool,
+}
+
+impl Known {
+    pub(super) fn checked(&self) -> Checked<'_> {
+        Checked { runs: &self.runs, passed: self.passed, gates_only: self.gates_only }
+    }
+}
+
+/// Nothing where nobody looked at this tree; what stands in the way of an answer is none.
+pub(super) fn find(
+    ask: &Ask<'_>,
+    plan: Option<&PlanFile>,
+    story: Option<&Story>,
+    own: &[Check],
+    gates: &[Check],
+) -> Option<Known> {
+    let whole: Vec<Check> = own.iter().chain(gates).cloned().collect();
+    if whole.is_empty() {
+        return None;
+    }
+    let ours = plan.map(PlanFile::protected_paths).unwrap_or_default();
+    let by_cache = |story: Option<&Story>| by_cache(ask, story);
+    let gates_only = |known: Known| Known { gates_only: !own.is_empty(), ..known };
+    by_stop_gate(ask, &ours, &whole).or_else(|| by_cache(story)).or_else(|| {
+        if own.is_empty() { None } else { by_stop_gate(ask, &ours, gates).or_else(|| by_cache(None)).map(gates_only) }
+    })
+}
+
+/// Nothing where the loop has not asked all of these checks.
+fn by_stop_gate(ask: &Ask<'_>, ours: &[PathBuf], checks: &[Check]) -> Option<Known> {
+    let top = find_git_top(ask.root).ok()?;
+    let (runs, passed) = session::seen_before(ask.root, &top, ask.session, ours)?;
+    let ran = |check: &&Check| runs.iter().any(|run| run.origin == check.origin && run.command == check.command);
+    let due = checks.iter().filter(|check| check.terms.when.is_always());
+    (due.clone().count() > 0 && due.clone().all(|check| ran(&check))).then_some(Known { runs, passed, gates_only: false })
+}
+
+fn by_cache(ask: &Ask<'_>, story: Option<&Story>) -> Option<Known> {
+    let question =
+        on_demand::Ask { root: ask.root.to_owned(), story: story.map(|story| story.id.clone()), stage: None, use_cache: true };
+    let report = on_demand::cached(&question).ok()??;
+    Some(Known { runs: report.runs_on(Tree::Attempt).to_vec(), passed: report.outcome == Outcome::Done, gates_only: false })
+}

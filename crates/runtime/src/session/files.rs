@@ -1,0 +1,409 @@
+//! The sessions of a project, as the gate sees them: their loops, and small files of its own. Beside the sessions' folders those are
+//! `asked.json` (who ran `verdone loop start`) and `incomplete.json` (what the last session left open); in a session's folder
+//! `tasks.jsonl`, `gate-faults`, `agents/`, and `loop.json` of a loop that is over.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use verdone_core::base::id::{RunId, StoryId, encode_component};
+use verdone_core::engine::run::State;
+use verdone_core::engine::session::{Finding, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, MOST_FAULTS};
+
+use crate::base::atomic::replace_for_good;
+use crate::base::plain_file::{open_regular, read_regular};
+use crate::project::HOME;
+
+use super::StopError;
+use super::custody::{self, Custody, Durable, FINDING, LOOP};
+use super::journal::LoopJournal;
+use super::memory::Memory;
+
+const ASKED: &str = "asked.json";
+const INCOMPLETE: &str = "incomplete.json";
+const TASKS: &str = "tasks.jsonl";
+const FAULTS: &str = "gate-faults";
+/// A plan of a hundred thousand stories fits.
+pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
+/// A command that a hook saw begin has begun.
+const ASKED_COUNTS: Duration = Duration::from_mins(1);
+
+/// The sessions of a project, as the gate sees them.
+#[derive(Debug, Clone)]
+pub struct Loops {
+    root: PathBuf,
+    sessions: PathBuf,
+    custody: Option<Custody>,
+}
+
+impl Loops {
+    pub fn of(root: &Path) -> Self {
+        Self { root: root.to_owned(), sessions: crate::store::sessions::own_sessions(root), custody: Custody::of(root) }
+    }
+
+    pub(crate) fn session(&self, id: &str) -> SessionFiles {
+        let encoded = encode_component(id);
+        // The name of a folder, as lists show it, means that folder.
+        let is_there = || self.sessions.join(id).is_dir() || self.custody.as_ref().is_some_and(|custody| custody.has(id));
+        let is_name = id.contains('%') && !id.contains('/') && is_there();
+        self.named(if is_name { id } else { &encoded })
+    }
+
+    /// The session with this folder.
+    pub(crate) fn named(&self, name: &str) -> SessionFiles {
+        let custody = self.custody.clone().map(|custody| (custody, name.to_owned()));
+        SessionFiles { root: self.root.clone(), dir: self.sessions.join(name), custody }
+    }
+
+    pub fn all(&self) -> Result<Vec<SessionLoop>, StopError> {
+        let listed = crate::store::sessions::sessions(&self.sessions).map_err(|source| file_error(&self.sessions, source))?;
+        let mut names: Vec<String> = listed.into_iter().map(|session| session.name).collect();
+        // Those whose folder somebody deleted hold all the same.
+        let kept = self.custody.as_ref().map(Custody::names).unwrap_or_default();
+        names.extend(kept.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        let one = |session: String| Some(SessionLoop { seen: self.named(&session).seen().transpose()?, session });
+        Ok(names.into_iter().filter_map(one).collect())
+    }
+
+    /// Whether a loop that goes on is about this plan.
+    pub fn are_about(&self, plan: &Path) -> Result<bool, StopError> {
+        let name = plan.display().to_string();
+        let is_meant = |held: &HeldLoop| held.is_active() && held.plan.as_ref() == Some(&name);
+        let waits = self.next()?.is_some_and(|seen| is_meant(&seen.held));
+        Ok(waits || self.all()?.iter().any(|found| found.seen.as_ref().is_ok_and(|seen| is_meant(&seen.held))))
+    }
+
+    /// The loop of a session, over or not.
+    pub fn of_session(&self, id: &str) -> Result<Option<SeenLoop>, StopError> {
+        self.session(id).seen()
+    }
+
+    /// Whether this loop holds a session, or waits for one.
+    pub fn hold(&self, run: &RunId) -> bool {
+        let names = self.custody.as_ref().map(Custody::names).unwrap_or_default();
+        let all = names.iter().map(String::as_str).chain([custody::NEXT]);
+        all.filter_map(|name| self.named(name).held().ok()?).any(|held| held.run == *run)
+    }
+
+    /// The loop that the next session takes.
+    pub fn next(&self) -> Result<Option<SeenLoop>, StopError> {
+        self.named(custody::NEXT).seen()
+    }
+
+    pub fn remove_next(&self) -> Result<(), StopError> {
+        self.custody.as_ref().map_or(Ok(()), |custody| custody.remove(custody::NEXT))
+    }
+
+    /// Gives the waiting loop to a session. A rename is one step: of two sessions that begin at once, one gets it.
+    pub(super) fn claim(&self, session: &SessionFiles) -> Result<bool, StopError> {
+        let Some((custody, name)) = session.custody.as_ref().filter(|(custody, _)| custody.has(custody::NEXT)) else {
+            return Ok(false);
+        };
+        // One that cannot be understood would break the session that takes it.
+        if self.named(custody::NEXT).held()?.is_none() || session.is_held() {
+            return Ok(false);
+        }
+        custody.remove(name)?;
+        custody.hand_over(name)
+    }
+
+    /// Remembers which session runs `verdone loop start`.
+    pub(super) fn asks(&self, session: &str) {
+        let asked = Asked { session: session.to_owned(), at: Timestamp::now() };
+        // Without it the variable of the client tells.
+        let _ = make(&self.sessions).and_then(|()| write(&self.sessions.join(ASKED), &asked));
+    }
+
+    /// The session that does so right now, as a hook saw it.
+    pub fn asking(&self) -> Option<String> {
+        let asked: Asked = read(&self.sessions.join(ASKED)).ok()??;
+        let age = Timestamp::now().duration_since(asked.at).unsigned_abs();
+        (age < ASKED_COUNTS).then_some(asked.session)
+    }
+
+    pub fn incomplete(&self) -> Option<Incomplete> {
+        read(&self.sessions.join(INCOMPLETE)).ok()?
+    }
+
+    pub(super) fn keep_incomplete(&self, found: &Incomplete) -> Result<(), StopError> {
+        make(&self.sessions)?;
+        write(&self.sessions.join(INCOMPLETE), found)
+    }
+
+    pub fn forget_incomplete(&self) -> Result<(), StopError> {
+        remove(&self.sessions.join(INCOMPLETE))
+    }
+}
+
+/// The loop of one session, over or not.
+#[derive(Debug)]
+pub struct SessionLoop {
+    /// The name of the session's folder.
+    pub session: String,
+    /// One that cannot be read holds its session.
+    pub seen: Result<SeenLoop, StopError>,
+}
+
+impl SessionLoop {
+    pub fn holds(&self) -> bool {
+        self.seen.as_ref().map_or(true, |seen| seen.held.is_active())
+    }
+}
+
+/// A loop, and what its journal says about it.
+#[derive(Debug)]
+pub struct SeenLoop {
+    pub held: HeldLoop,
+    pub state: State,
+    /// Stories that came later, and whose commands the user has not accepted.
+    pub unaccepted: Vec<StoryId>,
+}
+
+/// The folder of one session.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionFiles {
+    root: PathBuf,
+    pub(super) dir: PathBuf,
+    /// Where its loop is kept, and under which name.
+    pub(super) custody: Option<(Custody, String)>,
+}
+
+impl SessionFiles {
+    /// Whether there was ever a loop, as far as a look tells.
+    pub(crate) fn has_loop(&self) -> bool {
+        fs::symlink_metadata(self.dir.join(LOOP)).is_ok() || self.is_held()
+    }
+
+    /// Whether a loop holds the session.
+    pub(crate) fn is_held(&self) -> bool {
+        self.custody.as_ref().is_some_and(|(custody, name)| custody.has(name))
+    }
+
+    /// The loop that holds the session.
+    pub(super) fn held(&self) -> Result<Option<HeldLoop>, StopError> {
+        let Some((custody, name)) = &self.custody else { return Ok(None) };
+        let Some(body) = custody.get_bytes(name, LOOP)? else { return Ok(None) };
+        parse_loop(&custody.path(name, LOOP), &body).map(Some)
+    }
+
+    /// The same, or the last one that is over. Anybody could write that one goes on.
+    pub(super) fn last(&self) -> Result<Option<HeldLoop>, StopError> {
+        if let Some(held) = self.held()? {
+            return Ok(Some(held));
+        }
+        let path = self.dir.join(LOOP);
+        let ended = read_regular(&path, LARGEST).ok().and_then(|bytes| parse_loop(&path, &bytes).ok());
+        Ok(ended.filter(|ended| !ended.is_active()))
+    }
+
+    /// Whether an earlier version started a loop here, which this one cannot continue. It is forgotten with that.
+    pub(super) fn had_old_loop(&self) -> bool {
+        self.custody.as_ref().is_some_and(|(custody, name)| custody.forget_old(name))
+    }
+
+    /// The last finding of the loop, over or not.
+    pub(super) fn finding(&self) -> Result<Option<Finding>, StopError> {
+        let Some((custody, name)) = &self.custody else { return Ok(None) };
+        let held = custody.get(name, FINDING)?;
+        Ok(held.or_else(|| custody.read_sealed(&self.dir.join(FINDING), FINDING)))
+    }
+
+    pub(super) fn journal(&self, held: &HeldLoop) -> Result<Option<LoopJournal>, StopError> {
+        self.custody.as_ref().map_or(Ok(None), |(custody, name)| LoopJournal::open(custody, name, &self.root, &held.run))
+    }
+
+    /// The loop with what its journal says.
+    pub(crate) fn seen(&self) -> Result<Option<SeenLoop>, StopError> {
+        let Some(held) = self.last()? else { return Ok(None) };
+        let state = match self.journal(&held)? {
+            Some(journal) => journal.state().clone(),
+            None => state_in(&self.root, &held),
+        };
+        let memory = self.custody.as_ref().map_or(Ok(None), |(custody, name)| Memory::read(custody, name))?;
+        let unaccepted = memory.map(|memory| memory.unaccepted()).unwrap_or_default();
+        Ok(Some(SeenLoop { held, state, unaccepted }))
+    }
+
+    /// Keeps what the gate counts. Losing it in a crash holds a session no longer than the limit; where it cannot be written, that is a
+    /// fault: a loop that cannot count would hold for ever.
+    pub(super) fn count(&self, held: &HeldLoop) -> Result<(), StopError> {
+        let (custody, name) = self.custody.as_ref().ok_or(StopError::NoSecret)?;
+        custody.put(name, LOOP, held, Durable::No)
+    }
+
+    /// The loop is over: what is left of it lies in the session's folder, and its journal among the runs.
+    pub(super) fn release(&self, held: &HeldLoop, status: LoopStatus) -> Result<(), StopError> {
+        if self.root.join(HOME).is_dir() {
+            let path = self.dir.join(LOOP);
+            let over = HeldLoop { status, ..held.clone() };
+            let text = serde_json::to_vec(&over).map_err(|source| StopError::Broken { path: path.clone(), source })?;
+            self.make_folder()?;
+            write_bytes(&path, &text)?;
+            // What was verified last stays known for as long as the files are the same. It is only a shortcut.
+            if let Some((custody, name)) = &self.custody {
+                let _ = fs::copy(custody.path(name, FINDING), self.dir.join(FINDING));
+            }
+        }
+        self.forget_loop()
+    }
+
+    /// The session is known from now on, whatever its hooks have recorded.
+    pub(super) fn make_folder(&self) -> Result<(), StopError> {
+        self.dir.parent().map_or(Ok(()), make)?;
+        fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))
+    }
+
+    pub(super) fn forget_loop(&self) -> Result<(), StopError> {
+        self.custody.as_ref().map_or(Ok(()), |(custody, name)| custody.remove(name))
+    }
+
+    /// Counts a fault without anything that could be broken; says how many there were in a row.
+    pub(crate) fn count_fault(&self, active: bool) -> u32 {
+        let count = |path: &Path| {
+            open_regular(path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
+                file.write_all(b".")?;
+                Ok(file.metadata()?.len())
+            })
+        };
+        // Beside the copy it is out of reach of whoever broke the folder.
+        let outside = self.custody.as_ref().map(|(custody, name)| count(&custody.faults(name)));
+        let counted = outside.filter(Result::is_ok).unwrap_or_else(|| count(&self.dir.join(FAULTS)));
+        match counted {
+            Ok(count) => u32::try_from(count).unwrap_or(u32::MAX),
+            // What cannot be counted holds a turn once.
+            Err(_) if active => MOST_FAULTS + 1,
+            Err(_) => 1,
+        }
+    }
+
+    pub(super) fn forget_faults(&self) {
+        // One that stays makes the gate let go sooner, never later.
+        let _ = fs::remove_file(self.dir.join(FAULTS));
+        if let Some((custody, name)) = &self.custody {
+            let _ = fs::remove_file(custody.faults(name));
+        }
+    }
+
+    /// Stops of a subagent that were held, counted by the length of a file of its own: several may end at once.
+    pub(super) fn count_agent(&self, agent: &str) -> Result<u32, StopError> {
+        let path = self.agent_dir(agent)?.join("held");
+        let counted = open_regular(&path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
+            file.write_all(b".")?;
+            Ok(file.metadata()?.len())
+        });
+        counted.map(|count| u32::try_from(count).unwrap_or(u32::MAX)).map_err(|source| file_error(&path, source))
+    }
+
+    pub(super) fn agent_dir(&self, agent: &str) -> Result<PathBuf, StopError> {
+        let dir = self.dir.join("agents").join(encode_component(agent));
+        fs::create_dir_all(&dir).map_err(|source| file_error(&dir, source))?;
+        Ok(dir)
+    }
+
+    /// A task of the agent's own list: made, completed or taken off it.
+    pub(super) fn note_task(&self, task: &Task) -> Result<(), StopError> {
+        let path = self.dir.join(TASKS);
+        let line = serde_json::to_string(task).map_err(|source| StopError::Broken { path: path.clone(), source })?;
+        self.dir.parent().map_or(Ok(()), make)?;
+        let append = || {
+            fs::create_dir_all(&self.dir)?;
+            open_regular(&path, OpenOptions::new().append(true).create(true))?.write_all(format!("{line}\n").as_bytes())
+        };
+        append().map_err(|source| file_error(&path, source))
+    }
+
+    /// Tasks that are open, in the order in which they were made; those of one subagent, or all.
+    pub(super) fn open_tasks(&self, agent: Option<&str>) -> Vec<String> {
+        let Ok(bytes) = read_regular(&self.dir.join(TASKS), LARGEST) else { return Vec::new() };
+        let mut open: Vec<Task> = Vec::new();
+        for line in bytes.split(|byte| *byte == b'\n') {
+            let Ok(task) = serde_json::from_slice::<Task>(line) else { continue };
+            match task.open {
+                true if open.iter().any(|known| known.id == task.id) => {}
+                true => open.push(task),
+                false => open.retain(|known| known.id != task.id),
+            }
+        }
+        let is_meant = |task: &Task| agent.is_none_or(|agent| task.agent.as_deref() == Some(agent));
+        open.into_iter().filter(is_meant).map(|task| task.subject).collect()
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    pub(super) id: String,
+    #[serde(default)]
+    pub(super) subject: String,
+    pub(super) open: bool,
+    #[serde(default)]
+    pub(super) agent: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Asked {
+    session: String,
+    at: Timestamp,
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
+    match read_regular(path, LARGEST) {
+        Ok(bytes) => {
+            serde_json::from_slice(&bytes).map(Some).map_err(|source| StopError::Broken { path: path.to_owned(), source })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(file_error(path, source)),
+    }
+}
+
+/// A link in the file's place is replaced, not followed; a loop has to survive a crash.
+fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
+    let text = serde_json::to_vec(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
+    write_bytes(path, &text)
+}
+
+fn write_bytes(path: &Path, text: &[u8]) -> Result<(), StopError> {
+    replace_for_good(path, text).map_err(|source| file_error(path, source))
+}
+
+pub(super) fn remove(path: &Path) -> Result<(), StopError> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(file_error(path, source)),
+    }
+}
+
+pub(super) fn make(sessions: &Path) -> Result<(), StopError> {
+    crate::hook::make_sessions(sessions).map_err(|source| file_error(sessions, source))
+}
+
+pub(super) fn file_error(path: &Path, source: io::Error) -> StopError {
+    StopError::File { path: path.to_owned(), source }
+}
+
+fn parse_loop(path: &Path, bytes: &[u8]) -> Result<HeldLoop, StopError> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let broken = |source| StopError::Broken { path: path.to_owned(), source };
+    let Version { version } = serde_json::from_slice(bytes).map_err(broken)?;
+    if version > LOOP_VERSION {
+        return Err(StopError::Newer { path: path.to_owned(), version });
+    }
+    serde_json::from_slice(bytes).map_err(broken)
+}
+
+/// What the journal among the runs says of a loop that is over.
+fn state_in(root: &Path, held: &HeldLoop) -> State {
+    let mut state = State::default();
+    let journal = crate::store::Store::of(root).run(held.run.clone()).journal();
+    if let Ok(reader) = crate::store::JournalReader::open(&journal) {
+        reader.map_while(Result::ok).for_each(|recorded| verdone_core::engine::run::apply(&mut state, &recorded));
+    }
+    state
+}

@@ -1,0 +1,34 @@
+//! What the worker of a loop remembers from one verification to the next: what checks said about trees, and the stories that came later.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use verdone_core::base::id::StoryId;
+use verdone_core::engine::session::Frozen;
+
+use super::StopError;
+use super::custody::{Custody, Durable, MEMORY};
+use crate::verify::Results;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Memory {
+    /// Stories that were not open when the loop began.
+    pub(super) later: BTreeMap<StoryId, Frozen>,
+    pub(super) results: Results,
+    /// Checks that ran so far: they number the kept outputs.
+    pub(super) checks_run: u32,
+}
+
+impl Memory {
+    pub(super) fn read(custody: &Custody, name: &str) -> Result<Option<Self>, StopError> {
+        custody.get(name, MEMORY)
+    }
+
+    pub(super) fn keep(&self, custody: &Custody, name: &str) -> Result<(), StopError> {
+        custody.put(name, MEMORY, self, Durable::No)
+    }
+
+    pub(super) fn unaccepted(&self) -> Vec<StoryId> {
+        self.later.iter().filter(|(_, story)| story.unaccepted).map(|(id, _)| id.clone()).collect()
+    }
+}

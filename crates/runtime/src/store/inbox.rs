@@ -1,0 +1,111 @@
+//! Requests to a run that is under way: one small file each in the run's directory, taken in the order in which they came.
+//!
+//! Anybody who can write there can ask, the agent included. That is bearable because no request makes a story done.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use verdone_core::journal::control::Request;
+
+use crate::base::atomic::write_atomically;
+use crate::base::fault::{self, Point};
+use crate::base::plain_file::read_regular;
+
+/// A longer request is none of ours.
+const LARGEST: u64 = 64 * 1024;
+
+#[derive(Debug, Clone)]
+pub struct Inbox {
+    dir: PathBuf,
+}
+
+impl Inbox {
+    pub fn of(run_dir: &Path) -> Self {
+        Self { dir: run_dir.join("inbox") }
+    }
+
+    /// Leaves a request for the run.
+    pub fn post(&self, request: &Request) -> io::Result<()> {
+        fs::create_dir_all(&self.dir)?;
+        // After everything that waits there, even if the wall clock was set back: pause and resume must not change places.
+        let last = self.waiting()?.last().and_then(|path| path.file_stem()?.to_str()?.split('-').next()?.parse::<i128>().ok());
+        let number = Timestamp::now().as_nanosecond().max(last.unwrap_or(0).saturating_add(1));
+        let name = format!("{number:020}-{}.json", std::process::id());
+        write_atomically(&self.dir.join(name), &serde_json::to_vec(request)?)
+    }
+
+    /// Takes everything that is there; what cannot be read is dropped.
+    pub fn take(&self) -> io::Result<Vec<Request>> {
+        let mut requests = Vec::new();
+        for path in self.waiting()? {
+            let request = read_regular(&path, LARGEST).ok();
+            // One that cannot be removed would be heard again and again; it must not take the others with it either.
+            if fault::point(Point::InboxTaken).and_then(|()| fs::remove_file(&path)).is_ok() {
+                requests.extend(request.and_then(|bytes| serde_json::from_slice::<Request>(&bytes).ok()));
+            }
+        }
+        Ok(requests)
+    }
+
+    /// Oldest first.
+    fn waiting(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut files: Vec<PathBuf> =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_request(path)).collect();
+        files.sort();
+        Ok(files)
+    }
+}
+
+fn is_request(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+        && path.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b"."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use verdone_core::base::id::StoryId;
+
+    #[test]
+    fn requests_are_taken_once_and_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let inbox = Inbox::of(dir.path());
+        assert_eq!(inbox.take().unwrap(), []);
+        let asked = [Request::Pause, Request::Note { text: "use tabs".to_owned() }, Request::Skip { story: StoryId::from("A") }];
+        for request in &asked {
+            inbox.post(request).unwrap();
+        }
+        assert_eq!(inbox.take().unwrap(), asked);
+        assert_eq!(inbox.take().unwrap(), []);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_change_the_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let inbox = Inbox::of(dir.path());
+        fs::create_dir(dir.path().join("inbox")).unwrap();
+        fs::write(dir.path().join("inbox/09999999999999999999-7.json"), "\"pause\"").unwrap();
+        inbox.post(&Request::Resume).unwrap();
+        assert_eq!(inbox.take().unwrap(), [Request::Pause, Request::Resume]);
+    }
+
+    #[test]
+    fn rubbish_is_dropped_and_stops_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let inbox = Inbox::of(dir.path());
+        fs::create_dir(dir.path().join("inbox")).unwrap();
+        for (name, text) in [("0.json", "{"), ("1.json", "\"fly\""), (".2.json", "\"pause\""), ("3.txt", "\"pause\"")] {
+            fs::write(dir.path().join("inbox").join(name), text).unwrap();
+        }
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("inbox/4.json")).unwrap();
+        inbox.post(&Request::Resume).unwrap();
+        assert_eq!(inbox.take().unwrap(), [Request::Resume]);
+    }
+}

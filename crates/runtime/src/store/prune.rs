@@ -1,0 +1,297 @@
+//! Making room: what old runs kept is deleted, their journals stay. The evidence of every story lives on in those and in git notes.
+//! Of the user's own sessions nothing is evidence: old ones go.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use verdone_core::base::id::{Oid, RunId};
+use verdone_core::engine::run::Phase;
+
+use crate::git::{Git, GitError};
+use crate::session::{LeftLoops, Loops, StopError};
+use crate::store::sessions::{own_sessions, sessions};
+use crate::store::{JournalError, LockError, RunLock, Store, StoredRun};
+
+#[derive(Debug, thiserror::Error)]
+pub enum PruneError {
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Loops(#[from] StopError),
+    #[error("{path}: {source}", path = path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// What a prune deleted, or would delete.
+#[derive(Debug, Default)]
+pub struct Pruned {
+    pub runs: Vec<RunId>,
+    /// How many attempts that were not accepted.
+    pub attempts: usize,
+    /// Branches of runs whose commits are all on the user's branch.
+    pub branches: Vec<String>,
+    /// How many sessions of the user's own.
+    pub sessions: usize,
+    pub bytes: u64,
+    /// Copies of loops that nobody waits for any more.
+    pub loops: usize,
+}
+
+/// A session is over after this much silence. One that is not, and is pruned all the same, only forgets which files it has read.
+const QUIET: Duration = Duration::from_hours(24);
+/// What a folder of sessions is called while it is deleted: no session has such a name.
+const GOING: &str = ".pruned";
+
+/// Deletes prompts, outputs, kept attempts and landed branches of all but the newest `keep` runs, and what hooks recorded of all but the newest
+/// `keep` sessions of the user's own. A run that did not end is left alone, and so is a session that wrote something in the last day.
+pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Pruned, PruneError> {
+    let _lock = RunLock::take(git.git_dir())?;
+    let store = Store::of(root);
+    let ids = store.ids().map_err(|source| PruneError::Io { path: root.join(".verdone/runs"), source })?;
+    let mut pruned = Pruned::default();
+    let mut in_use: HashSet<String> = HashSet::new();
+    for id in ids.iter().rev().take(keep) {
+        in_use.extend(branch_of(&store.run(id.clone())).map(|(branch, _)| branch));
+    }
+    for id in ids.iter().rev().skip(keep) {
+        let stored = store.run(id.clone());
+        let state = stored.last_state()?;
+        let branch = branch_of(&stored).filter(|(branch, _)| !in_use.contains(branch));
+        if !matches!(state.phase, Phase::Stopped { .. }) {
+            in_use.extend(branch.map(|(branch, _)| branch));
+            continue;
+        }
+        let dir = store.dir(id);
+        let bytes = size_without_journal(&dir).map_err(|source| PruneError::Io { path: dir.clone(), source })?;
+        // Runs of the first edition kept their work in a ref of their own.
+        let has_ref = git.runs_with_refs()?.iter().any(|name| name == id.as_str());
+        let attempts = git.kept_attempts(Some(id))?.len();
+        let landed = match branch {
+            Some((branch, target)) => landed_tip(git, &branch, target.as_deref())?.map(|tip| (branch, tip)),
+            None => None,
+        };
+        if bytes == 0 && !has_ref && attempts == 0 && landed.is_none() {
+            continue;
+        }
+        if !dry_run {
+            git.forget_run(id)?;
+            git.forget_attempts(id)?;
+            if let Some((branch, tip)) = &landed {
+                git.delete_branch(branch, tip)?;
+            }
+            empty(&dir).map_err(|source| PruneError::Io { path: dir.clone(), source })?;
+        }
+        pruned.bytes += bytes;
+        pruned.attempts += attempts;
+        if let Some((branch, _)) = landed {
+            in_use.insert(branch.clone());
+            pruned.branches.push(branch);
+        }
+        pruned.runs.push(id.clone());
+    }
+    let left = LeftLoops::of(root);
+    pruned.loops = left.count();
+    if !dry_run {
+        left.remove()?;
+    }
+    let folder = own_sessions(root);
+    let now = SystemTime::now();
+    let loops = Loops::of(root);
+    let is_held = |name: &str| loops.named(name).is_held();
+    prune_sessions(&folder, (keep, now, dry_run), &is_held, &mut pruned)
+        .map_err(|source| PruneError::Io { path: folder.clone(), source })?;
+    Ok(pruned)
+}
+
+fn branch_of(stored: &StoredRun) -> Option<(String, Option<String>)> {
+    // A journal that cannot be read names no branch.
+    stored.branches().ok().flatten()
+}
+
+/// Where a branch that Verdone named stands, if all of its commits are on the user's branch and no work tree is on it.
+fn landed_tip(git: &Git, branch: &str, target: Option<&str>) -> Result<Option<Oid>, GitError> {
+    let Some(tip) = git.branch_tip(branch)?.filter(|_| branch.starts_with("verdone/")) else { return Ok(None) };
+    if git.checked_out_at(branch)?.is_some() {
+        return Ok(None);
+    }
+    let target = target.filter(|target| *target != branch).map(|target| git.branch_tip(target)).transpose()?.flatten();
+    for into in git.status()?.head.iter().chain(&target) {
+        if git.is_part_of(&tip, into)? {
+            return Ok(Some(tip));
+        }
+    }
+    Ok(None)
+}
+
+fn prune_sessions(
+    folder: &Path,
+    (keep, now, dry_run): (usize, SystemTime, bool),
+    is_held: &dyn Fn(&str) -> bool,
+    pruned: &mut Pruned,
+) -> io::Result<()> {
+    if !fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()) {
+        return Ok(());
+    }
+    let going = folder.join(GOING);
+    if !dry_run && fs::symlink_metadata(&going).is_ok_and(|meta| meta.is_dir()) {
+        fs::remove_dir_all(&going)?;
+    }
+    // A time that is still to come is a clock that was set back: that session may be a new one.
+    let is_quiet = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > QUIET);
+    for session in sessions(folder)?.into_iter().skip(keep).filter(|session| is_quiet(session.changed)) {
+        // Its loop would be forgotten, and a session that is resumed would not be held any more.
+        if is_held(&session.name) {
+            continue;
+        }
+        let bytes = size(&session.dir)?;
+        if !dry_run {
+            // Out of the way in one step: a hook that comes just now finds all of the session or none of it.
+            fs::rename(&session.dir, &going)?;
+            fs::remove_dir_all(&going)?;
+        }
+        pruned.bytes += bytes;
+        pruned.sessions += 1;
+    }
+    for name in ["faults.jsonl", "faults.1.jsonl"] {
+        let path = folder.join(name);
+        if let Some(meta) = fs::symlink_metadata(&path).ok().filter(|meta| meta.is_file() && meta.modified().is_ok_and(is_quiet))
+        {
+            if !dry_run {
+                fs::remove_file(&path)?;
+            }
+            pruned.bytes += meta.len();
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of everything below `.verdone/runs/`.
+pub fn disk_use(root: &Path) -> io::Result<u64> {
+    size(&root.join(".verdone/runs"))
+}
+
+/// Bytes of what hooks recorded of the user's own sessions.
+pub fn sessions_disk_use(root: &Path) -> io::Result<u64> {
+    size(&own_sessions(root))
+}
+
+fn empty(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_name() == "journal.jsonl" {
+            continue;
+        }
+        if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
+    }
+    Ok(())
+}
+
+fn size_without_journal(dir: &Path) -> io::Result<u64> {
+    let journal = fs::symlink_metadata(dir.join("journal.jsonl")).map_or(0, |meta| meta.len());
+    Ok(size(dir)?.saturating_sub(journal))
+}
+
+/// Links are counted as what they are, never followed.
+pub(crate) fn size(dir: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?;
+            let meta = entry.metadata()?;
+            if meta.is_dir() { open.push(entry.path()) } else { bytes += meta.len() }
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    const HOUR: Duration = Duration::from_hours(1);
+
+    fn session(folder: &Path, name: &str, at: SystemTime) {
+        let dir = folder.join(name);
+        fs::create_dir_all(dir.join("known/ab")).unwrap();
+        fs::write(dir.join("known/ab/cd"), "").unwrap();
+        fs::write(dir.join("events.jsonl"), "0123456789").unwrap();
+        for path in [dir.join("events.jsonl"), dir.join("known"), dir] {
+            File::open(path).unwrap().set_modified(at).unwrap();
+        }
+    }
+
+    fn left(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_session_that_a_loop_holds_is_never_pruned() {
+        let temp = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - HOUR * 100;
+        let folder = temp.path().join("sessions");
+        session(&folder, "held", old);
+        session(&folder, "free", old);
+        let mut pruned = Pruned::default();
+        prune_sessions(&folder, (0, SystemTime::now(), false), &|name| name == "held", &mut pruned).unwrap();
+        assert!(pruned.sessions == 1 && folder.join("held").exists());
+    }
+
+    #[test]
+    fn old_sessions_go_but_for_the_newest_and_those_that_may_be_alive() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("sessions");
+        let now = SystemTime::now();
+        for (name, hours) in [("a-live", 0), ("b-today", 20), ("c-old", 50), ("d-older", 60), ("e-oldest", 70)] {
+            session(&folder, name, now - HOUR * hours);
+        }
+        session(&folder, "f-ahead", now + HOUR * 50);
+        fs::write(folder.join(".gitignore"), "*\n").unwrap();
+        fs::write(folder.join("faults.jsonl"), "{}").unwrap();
+        fs::write(folder.join("faults.1.jsonl"), "{}").unwrap();
+        File::open(folder.join("faults.1.jsonl")).unwrap().set_modified(now - HOUR * 50).unwrap();
+        let prune = |keep, dry_run| {
+            let mut pruned = Pruned::default();
+            prune_sessions(&folder, (keep, now, dry_run), &|_| false, &mut pruned).unwrap();
+            (pruned.sessions, pruned.bytes)
+        };
+        let before = left(&folder);
+        assert_eq!(prune(4, true), (2, 22));
+        assert_eq!(left(&folder), before, "a dry run deletes nothing");
+        assert_eq!(prune(4, false), (2, 22));
+        assert_eq!(left(&folder), [".gitignore", "a-live", "b-today", "c-old", "f-ahead", "faults.jsonl"]);
+        assert_eq!(prune(0, false), (1, 10));
+        assert_eq!(left(&folder), [".gitignore", "a-live", "b-today", "f-ahead", "faults.jsonl"]);
+    }
+
+    #[test]
+    fn a_prune_that_was_killed_is_finished_and_a_link_is_not_followed() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("sessions");
+        let old = SystemTime::now() - HOUR * 100;
+        session(&folder, GOING, old);
+        session(&folder, "old", old);
+        let linked = temp.path().join("linked");
+        std::os::unix::fs::symlink(&folder, &linked).unwrap();
+        prune_sessions(&linked, (0, SystemTime::now(), false), &|_| false, &mut Pruned::default()).unwrap();
+        assert_eq!(left(&folder), [GOING, "old"]);
+        prune_sessions(&folder, (0, SystemTime::now(), false), &|_| false, &mut Pruned::default()).unwrap();
+        assert_eq!(left(&folder), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,59 @@
+//! Lines of a file that may be very long and may be written to right now.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use crate::base::plain_file::open_regular;
+
+/// No record of ours is longer; what is, is passed over.
+const LONGEST: u64 = 1024 * 1024;
+
+/// Calls `each` with every line from an offset on, and with nothing for one that is no text or too long. A last line without an end
+/// counts as one. No file has no lines.
+pub(crate) fn each_line(path: &Path, from: u64, each: &mut impl FnMut(Option<&str>)) -> io::Result<()> {
+    let mut file = match open_regular(path, OpenOptions::new().read(true)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    file.seek(SeekFrom::Start(from))?;
+    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        if line.last() != Some(&b'\n') && line.len() as u64 == LONGEST {
+            reader.skip_until(b'\n')?;
+            each(None);
+        } else {
+            each(std::str::from_utf8(&line).ok().map(str::trim_end));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_or_no_text_is_passed_over_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let mut bytes = b"one\n".to_vec();
+        bytes.extend(vec![b'x'; 3 * LONGEST as usize]);
+        bytes.extend(b"\n\xff\ntwo\r\nthree");
+        std::fs::write(&path, bytes).unwrap();
+        let read = |from| {
+            let mut seen = Vec::new();
+            each_line(&path, from, &mut |line| seen.push(line.map(str::to_owned))).unwrap();
+            seen
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(read(0), [some("one"), None, None, some("two"), some("three")]);
+        assert_eq!(read(4 + 3 * LONGEST + 1 + 2), [some("two"), some("three")]);
+        assert_eq!(read(1 << 40), Vec::<Option<String>>::new(), "behind the end there is nothing");
+    }
+}

@@ -1,0 +1,113 @@
+//! From how a check ended to what that means.
+
+use verdone_core::base::sanitise::sanitise_line;
+use verdone_core::check::{Check, CheckOutcome, TestsSeen, ZeroTests, tests_seen};
+use verdone_core::test_outcome::{Report, report};
+
+use super::reports::Written;
+use crate::process::{Exit, check_program};
+
+const NO_TESTS: &str = "no tests were run";
+
+/// Why a gate that has to run tests did not pass.
+const NO_COUNT: &str =
+    "no count of tests was found in its output (name its report with `junit`, or say that none is fine: zero_tests = \"ok\")";
+
+const NO_SUMMARY: &str = "it ended without the summary of tests that its runner prints; run it without what makes it silent";
+
+/// What a run of a check means.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Judged {
+    pub(super) outcome: CheckOutcome,
+    pub(super) seen: TestsSeen,
+    /// Tests that failed by a report though the exit code is 0, for people.
+    pub(super) failed: Option<String>,
+}
+
+/// `written` are the test reports that it wrote, where it was to write some.
+pub(super) fn judge(check: &Check, exit: Exit, output: &str, written: &Written) -> Judged {
+    let Exit::Code(code) = exit else {
+        return Judged { outcome: outcome(check, exit), seen: TestsSeen::default(), failed: None };
+    };
+    let (reports, trouble) = match read(written, check.terms.zero_tests) {
+        Ok(reports) => (reports, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    let seen = tests_seen(&check.command, code, output, &reports);
+    let is_reported = !reports.is_empty() && seen.count.is_some_and(|count| count.failed > 0);
+    let (outcome, failed) = match (outcome(check, exit), trouble) {
+        // A report is believed as a whole or not at all.
+        (CheckOutcome::Passed, Some(reason)) => (CheckOutcome::Unknown { reason }, None),
+        (CheckOutcome::Passed, None) if is_reported => (CheckOutcome::Failed { code }, Some(failed_tests(&seen))),
+        (CheckOutcome::Passed, None) => (passed(check.terms.zero_tests, &seen), None),
+        (CheckOutcome::Failed { .. }, _) => (failed(check.terms.zero_tests, code, &seen), None),
+        (other, _) => (other, None),
+    };
+    Judged { outcome, seen, failed }
+}
+
+/// What an exit code of 0 is worth.
+fn passed(zero_tests: Option<ZeroTests>, seen: &TestsSeen) -> CheckOutcome {
+    let unknown = |reason: &str| CheckOutcome::Unknown { reason: reason.to_owned() };
+    match zero_tests {
+        Some(ZeroTests::Fail) | None if seen.nothing_ran => unknown(NO_TESTS),
+        Some(ZeroTests::Fail) | None if seen.no_summary => unknown(NO_SUMMARY),
+        Some(ZeroTests::Fail) if !seen.some_ran => unknown(NO_COUNT),
+        Some(ZeroTests::Fail | ZeroTests::Ok) | None => CheckOutcome::Passed,
+    }
+}
+
+/// What any other exit code means: something failed, or there was nothing that could.
+fn failed(zero_tests: Option<ZeroTests>, code: i32, seen: &TestsSeen) -> CheckOutcome {
+    match &seen.absent {
+        Some(words) => CheckOutcome::Unknown { reason: format!("what it was to run is not there: {}", sanitise_line(words)) },
+        // The code that Python's runners keep for this.
+        None if seen.nothing_ran && code == 5 && zero_tests == Some(ZeroTests::Ok) => CheckOutcome::Passed,
+        None if seen.nothing_ran => CheckOutcome::Unknown { reason: NO_TESTS.to_owned() },
+        None => CheckOutcome::Failed { code },
+    }
+}
+
+/// The reports, or why they cannot be believed.
+fn read(written: &Written, zero_tests: Option<ZeroTests>) -> Result<Vec<Report>, String> {
+    match written {
+        Written::Unasked => Ok(Vec::new()),
+        // A runner without tests may write none.
+        Written::None(_) if zero_tests == Some(ZeroTests::Ok) => Ok(Vec::new()),
+        Written::None(why) | Written::Unreadable(why) => Err(why.clone()),
+        Written::Texts(texts) => {
+            let one = |(name, text): &(String, String)| {
+                report(text).map_err(|fault| format!("the test report {name} cannot be believed: {fault}"))
+            };
+            texts.iter().map(one).collect()
+        }
+    }
+}
+
+fn failed_tests(seen: &TestsSeen) -> String {
+    let number = seen.count.map_or(0, |count| count.failed);
+    let more = if number > seen.failed.len() as u64 && !seen.failed.is_empty() { ", ..." } else { "" };
+    let tests = if number == 1 { "test" } else { "tests" };
+    format!(
+        "{number} {tests} failed by its test report: {}{more}",
+        if seen.failed.is_empty() { "it names none".to_owned() } else { seen.failed.join(", ") }
+    )
+}
+
+/// By the exit code alone.
+fn outcome(check: &Check, exit: Exit) -> CheckOutcome {
+    let named = |what: &str| match check_program(&check.command) {
+        Some(program) => format!("{what}: {program}"),
+        None => what.to_owned(),
+    };
+    match exit {
+        Exit::Code(0) => CheckOutcome::Passed,
+        Exit::Code(127) => CheckOutcome::Unknown { reason: named("command not found (exit code 127)") },
+        Exit::Code(126) => CheckOutcome::Unknown { reason: named("command not executable (exit code 126)") },
+        Exit::Code(code) => CheckOutcome::Failed { code },
+        Exit::Signal(signal) => CheckOutcome::Signalled { signal },
+        Exit::Wall | Exit::Idle => CheckOutcome::TimedOut { after_ms: check.timeout.duration().as_millis() as u64 },
+        Exit::Terminal => CheckOutcome::Unknown { reason: "it wanted to use the terminal".to_owned() },
+        Exit::Interrupted(_) => CheckOutcome::Interrupted,
+    }
+}

@@ -1,0 +1,102 @@
+//! Gates of one stage at the same time: a few threads that take one after another. Whoever asked hears of them in its own thread.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use verdone_core::check::CheckRun;
+use verdone_core::verify::CheckResult;
+
+use super::{CheckMoment, Job, Shared, Worker};
+use crate::process::output::Stream;
+use crate::process::signal::Signals;
+use crate::process::{self, Moment, Sweep};
+
+/// News that wait to be heard; a flood makes the gates wait instead of filling the memory.
+const QUEUE: usize = 64;
+
+/// What a thread tells: of which job, and what.
+type News = (usize, What);
+
+enum What {
+    Started,
+    Line(Stream, String),
+    Tick,
+    Ended(Box<io::Result<CheckResult>>),
+}
+
+pub(super) fn run(
+    jobs: &[Job<'_>],
+    threads: usize,
+    shared: &Shared<'_>,
+    signals: &Signals,
+    on: &mut dyn FnMut(CheckMoment<'_>),
+) -> io::Result<Vec<CheckResult>> {
+    // One sweep for all of them: a sweep of one would end the others.
+    let sweep = Sweep::begin();
+    let (news, heard) = sync_channel(QUEUE);
+    let next = AtomicUsize::new(0);
+    let ended = thread::scope(|scope| {
+        for _ in 0..threads {
+            let (news, next) = (news.clone(), &next);
+            let started = thread::Builder::new().name("gate".to_owned()).spawn_scoped(scope, move || {
+                take_jobs(jobs, next, shared, signals, &news);
+            });
+            // With one thread at least, all of them are run; with none, the caller hears of it.
+            drop(started);
+        }
+        drop(news);
+        hear(jobs, &heard, on)
+    });
+    sweep.end(shared.grace, signals);
+    let mut results = Vec::new();
+    for (job, ended) in jobs.iter().zip(ended) {
+        match ended {
+            Some(result) => results.push(result?),
+            // It was not begun any more.
+            None if signals.requested().is_some() => results.push(CheckRun::of(job.check).into()),
+            None => return Err(io::Error::other("a gate could not be started in a thread of its own")),
+        }
+    }
+    Ok(results)
+}
+
+fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals: &Signals, news: &SyncSender<News>) {
+    let worker = Worker { shared, start: process::run_beside };
+    loop {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        let Some(job) = jobs.get(at) else { return };
+        if signals.requested().is_some() || news.send((at, What::Started)).is_err() {
+            return;
+        }
+        let ended = worker.work(job, signals, &mut |moment| match moment {
+            Moment::Line { stream, text } => drop(news.send((at, What::Line(stream, text.to_owned())))),
+            // A tick that has to wait is no tick any more.
+            Moment::Tick => drop(news.try_send((at, What::Tick))),
+        });
+        if news.send((at, What::Ended(Box::new(ended)))).is_err() {
+            return;
+        }
+    }
+}
+
+/// Passes the news on until the last thread is gone.
+fn hear(jobs: &[Job<'_>], heard: &Receiver<News>, on: &mut dyn FnMut(CheckMoment<'_>)) -> Vec<Option<io::Result<CheckResult>>> {
+    let mut ended: Vec<Option<io::Result<CheckResult>>> = jobs.iter().map(|_| None).collect();
+    while let Ok((at, what)) = heard.recv() {
+        let check = jobs[at].check;
+        match what {
+            What::Started => on(CheckMoment::Started(check)),
+            What::Line(stream, text) => on(CheckMoment::During(check, Moment::Line { stream, text: &text })),
+            What::Tick => on(CheckMoment::During(check, Moment::Tick)),
+            What::Ended(result) => {
+                if let Ok(result) = result.as_ref() {
+                    on(CheckMoment::Ended(&result.run));
+                }
+                ended[at] = Some(*result);
+            }
+        }
+    }
+    ended
+}

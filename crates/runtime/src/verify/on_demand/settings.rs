@@ -1,0 +1,150 @@
+//! What is verified with: the settings, the gates and a story, read from the checkout or from the files of a commit.
+
+use std::path::{Path, PathBuf};
+
+use verdone_core::base::id::StoryId;
+use verdone_core::check::{Check, CheckOrigin, Stage};
+use verdone_core::config::Config;
+use verdone_core::done::stated_complexity;
+use verdone_core::plan::{Status, Story};
+use verdone_core::verify::{JobStory, Proof};
+
+use super::VerifyError;
+use crate::process;
+use crate::project::Project;
+use crate::project::approval::Approvals;
+use crate::project::config_file::{self, Environment, Flags};
+use crate::project::plan_file::{self, PlanFile, PlanLocation, PlanRequest};
+use crate::run::preflight;
+use crate::run::site;
+
+/// The settings of a folder.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    loaded: config_file::Settings,
+    plan: PlanRequest,
+    /// Where the commands of a story will be started.
+    checkout: PathBuf,
+}
+
+/// What is asked for, ready to run.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) config: Config,
+    pub(super) gates: Vec<Check>,
+    pub(super) story: Option<JobStory>,
+    /// The other stories of the plan; none where no story is asked about.
+    pub(super) others: Vec<OtherStory>,
+    /// The plan and what belongs to it, where there is one.
+    pub(super) plan_files: Vec<PathBuf>,
+    pub(super) at_most: Option<Proof>,
+    pub(super) exports: Vec<(String, String)>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What judges it is not the asked story's to change.
+#[derive(Debug)]
+pub(super) struct OtherStory {
+    pub(super) id: StoryId,
+    pub(super) is_open: bool,
+    pub(super) checks: Vec<Check>,
+}
+
+/// A story that is not there may be somewhere else.
+pub(super) enum Read {
+    Found(Box<Asked>),
+    NoStory(VerifyError),
+}
+
+impl Settings {
+    /// `project` is the folder to read from, `checkout` the project in the user's checkout.
+    pub(super) fn load(project: &Project, checkout: &Path) -> Result<Self, VerifyError> {
+        let lossy = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+        let environment: Environment = std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect();
+        let loaded = config_file::load(project, &environment, &Flags::default())?;
+        let get = |name: &str| environment.get(name).filter(|value| !value.is_empty()).cloned();
+        let plan = PlanRequest {
+            root: project.root.clone(),
+            cwd: project.start.clone(),
+            named: None,
+            prd: loaded.prd,
+            configured: loaded.resolved.config.plan.as_ref().map(PathBuf::from),
+            loop_dir: get("RALPH_LOOP_DIR").map(PathBuf::from),
+            progress_path: loaded.progress.clone(),
+        };
+        Ok(Self { loaded, plan, checkout: checkout.to_owned() })
+    }
+
+    /// The same settings with the plans of another folder.
+    pub(super) fn at(&self, project: &Project) -> Self {
+        let plan = PlanRequest { root: project.root.clone(), cwd: project.start.clone(), ..self.plan.clone() };
+        Self { plan, ..self.clone() }
+    }
+
+    /// The plan that the settings name, relative to the project.
+    pub(super) fn named_plan(&self) -> Option<&Path> {
+        self.plan.configured.as_deref()
+    }
+
+    pub(super) fn ask(&self, story: Option<&StoryId>, stage: Option<&Stage>) -> Result<Read, VerifyError> {
+        let config = self.loaded.resolved.config.clone();
+        let mut gates = site::gates(&config);
+        if let Some(stage) = stage {
+            let is_it = |check: &Check| check.origin == CheckOrigin::Gate(stage.clone());
+            if !gates.iter().any(is_it) {
+                return Err(VerifyError::no_stage(stage, &gates));
+            }
+            gates.retain(is_it);
+        }
+        let location = plan_file::find(&self.plan);
+        let plan_files = location.as_ref().map(PlanLocation::files).unwrap_or_default();
+        let (story, others) = match story {
+            Some(id) => match location.map_err(VerifyError::from).and_then(|location| self.story(id, location, &config)) {
+                Ok((story, others)) => (Some(story), others),
+                Err(error @ (VerifyError::Find(_) | VerifyError::NoStory { .. })) => return Ok(Read::NoStory(error)),
+                Err(error) => return Err(error),
+            },
+            None => (None, Vec::new()),
+        };
+        let (exports, warnings) = (self.loaded.exports.clone(), self.loaded.warnings.clone());
+        Ok(Read::Found(Box::new(Asked { config, gates, story, others, plan_files, at_most: None, exports, warnings })))
+    }
+
+    /// A story as the plan has it, and the others. Commands of an agent's plan count only when they are accepted.
+    fn story(&self, id: &StoryId, location: PlanLocation, config: &Config) -> Result<(JobStory, Vec<OtherStory>), VerifyError> {
+        let plan = PlanFile::open(location)?;
+        let name = site::shown(plan.path(), &self.plan.root);
+        let Some(found) = plan.plan().story_meant(id) else { return Err(VerifyError::no_story(id, &name, plan.plan())) };
+        let approvals = Approvals::read(&self.plan.root)?;
+        if let Some(finding) = preflight::approval(&approvals, &name, || plan.document().fingerprint()) {
+            return Err(VerifyError::Refused(finding));
+        }
+        let path = std::env::var_os("PATH");
+        let exists = |program: &str| process::program_exists(program, path.as_deref(), &self.checkout);
+        let checks = |story: &Story| site::own_checks(plan_file::resolve_checks(story, exists), config);
+        let others = plan.plan().stories.iter().filter(|story| story.id != found.id);
+        let other = |story: &Story| {
+            let (id, is_open) = (story.id.clone(), story.status != Status::Done);
+            OtherStory { id, is_open, checks: checks(story) }
+        };
+        Ok((job_story(found, checks(found), config), others.map(other).collect()))
+    }
+}
+
+impl Asked {
+    /// Whether there is no check at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.gates.is_empty() && self.story.as_ref().is_none_or(|story| story.checks.is_empty())
+    }
+}
+
+fn job_story(story: &Story, checks: Vec<Check>, config: &Config) -> JobStory {
+    JobStory {
+        id: story.id.clone(),
+        checks,
+        criteria: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
+        scope: story.scope.to_vec(),
+        minimum: story.proof,
+        complexity: stated_complexity(&config.done, story.complexity).value.into(),
+    }
+}
