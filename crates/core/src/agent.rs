@@ -1,6 +1,9 @@
 //! Agents as data: how to start one and how a turn of it can end. Supervision is the runtime's, and the same for all.
 
 pub mod claude;
+mod settings;
+
+pub use settings::{AGENTS, Agents, CommandAgent, ScriptedAgent};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;

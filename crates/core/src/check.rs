@@ -205,6 +205,16 @@ pub fn all_green(runs: &[CheckRun]) -> bool {
     runs.iter().any(|run| !run.advisory) && !runs.iter().any(CheckRun::blocks)
 }
 
+/// Which of these runs fail, for people: hidden checks are named like others.
+pub fn failing_sentence(runs: &[CheckRun]) -> String {
+    let failed: Vec<&CheckRun> = runs.iter().filter(|run| run.blocks()).collect();
+    match failed.as_slice() {
+        [] => "no check failed".to_owned(),
+        [one] => format!("{}: {}", one.name, one.outcome.words()),
+        [first, rest @ ..] => format!("{}: {} (and {} more)", first.name, first.outcome.words(), rest.len()),
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -16,37 +16,37 @@ mod protect;
 mod regression;
 mod run;
 mod seal;
+mod session;
 mod shape;
-mod suggest;
 mod template;
 mod workspace;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::PromptVia;
 use crate::base::money::Usd;
 use crate::base::span::Span;
 use crate::base::verdict::RedPolicy;
-use crate::check::{CommandSpec, Gate, GateSettings};
+use crate::check::{Gate, GateSettings};
 use crate::done::DoneSettings;
-use crate::engine::session::StopSettings;
 use crate::hook::AfterTool;
 use crate::policy::PolicyConfig;
 
-pub use claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
+pub use crate::agent::claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
+pub use crate::agent::{AGENTS, Agents, CommandAgent, ScriptedAgent};
+pub use crate::base::suggest::nearest;
+pub use crate::lifecycle::{FailBehavior, Hooks, ScriptSettings};
+pub use crate::protect::ProtectSettings;
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
-pub use layer::{AGENTS, Layer, Origin, Resolved, resolve};
+pub use layer::{Layer, Origin, Resolved, resolve};
 pub use policy::{alone, for_hook, rule_lines};
 pub use problem::ConfigProblem;
-pub use protect::ProtectSettings;
 pub use regression::Regression;
 pub use run::{LandMode, OnReview, RunSettings};
 pub use seal::{NetworkAccess, SealSettings, shows_container_socket};
+pub use session::{OnContext, StopMode, StopSettings};
 pub use shape::{Choice, Field, Shape};
-pub(crate) use suggest::distance;
-pub use suggest::nearest;
 pub use template::template;
 pub use workspace::{FolderMode, HomeMode, WorkspacePath, WorkspaceSettings};
 
@@ -77,49 +77,6 @@ pub struct Config {
     /// Checks that every story has to pass.
     pub gate: Vec<Gate>,
     pub done: DoneSettings,
-}
-
-/// Which agent works, and how each one is started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Agents {
-    /// The agent to use.
-    #[schemars(extend("enum" = AGENTS))]
-    pub name: String,
-    pub claude: ClaudeAgent,
-    pub command: CommandAgent,
-    pub scripted: ScriptedAgent,
-}
-
-impl Default for Agents {
-    fn default() -> Self {
-        Self {
-            name: "command".to_owned(),
-            claude: ClaudeAgent::default(),
-            command: CommandAgent::default(),
-            scripted: ScriptedAgent::default(),
-        }
-    }
-}
-
-/// Any executable.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CommandAgent {
-    /// What to start: a string for `sh -c`, or a list of words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<CommandSpec>,
-    /// How it gets the prompt.
-    pub prompt: PromptVia,
-}
-
-/// The built-in agent that plays a script: for demos, tests and trying out a config.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ScriptedAgent {
-    /// Path of the script.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub script: Option<String>,
 }
 
 /// When to stop. The defaults suit a run over night; 0 means no limit.
@@ -221,66 +178,5 @@ pub struct Prompt {
 impl Default for Prompt {
     fn default() -> Self {
         Self { failure_bytes: 8 * 1024 }
-    }
-}
-
-/// The lifecycle scripts in `.verdone/hooks/`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Hooks {
-    /// Whether any of them runs.
-    pub enabled: bool,
-    /// How long a script may take before its whole process group is ended.
-    pub timeout: Span,
-    /// What an exit code of 3 or more, a signal or a timeout does.
-    pub fail_behavior: FailBehavior,
-    /// Once, when the run begins.
-    pub started: ScriptSettings,
-    /// Before each iteration.
-    pub next_iteration: ScriptSettings,
-    /// After each iteration.
-    pub post_iteration: ScriptSettings,
-    /// Once, when the run ends.
-    pub finished: ScriptSettings,
-}
-
-impl Default for Hooks {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            timeout: Span::from_secs(30),
-            fail_behavior: FailBehavior::default(),
-            started: ScriptSettings::default(),
-            next_iteration: ScriptSettings::default(),
-            post_iteration: ScriptSettings::default(),
-            finished: ScriptSettings::default(),
-        }
-    }
-}
-
-/// What a failing lifecycle script does to the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum FailBehavior {
-    /// It is told, and the run goes on.
-    #[default]
-    Continue,
-    /// The run ends as `hook_abort`.
-    Abort,
-}
-
-/// Settings of one lifecycle script.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ScriptSettings {
-    /// Whether it runs.
-    pub enabled: bool,
-    /// Start it and go on at once; what it says is only kept, and it is ended with the run. `finished` is always waited for.
-    pub background: bool,
-}
-
-impl Default for ScriptSettings {
-    fn default() -> Self {
-        Self { enabled: true, background: false }
     }
 }

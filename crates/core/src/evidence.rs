@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::id::{Oid, RunId, StoryId, digest};
 use crate::base::sanitise::sanitise;
+use crate::base::seal::Seal;
 use crate::base::verdict::Red;
-use crate::check::{CheckOrigin, CheckOutcome, CheckRun};
+use crate::check::{CheckOrigin, CheckOutcome};
 use crate::done::JudgeRecord;
-use crate::engine::run::{Attempt, State};
-use crate::journal::event::{SCHEMA_VERSION, Seal};
-use crate::verify::{CountChange, Outcome, Proof, ProtectedChange, ProvenCriterion, StoryResult, Tree, TreeIds, VerifyReport};
+use crate::journal::event::SCHEMA_VERSION;
+use crate::verify::{CountChange, Outcome, Proof, ProtectedChange, ProvenCriterion, StoryResult, TreeIds};
 
 pub use noted::{Acceptance, NotedCheck};
 
@@ -111,47 +111,6 @@ pub enum NoteError {
 }
 
 impl Evidence {
-    /// The evidence for the attempt that is about to be committed, as `report` says.
-    pub fn of(state: &State, attempt: &Attempt, result: (Proof, Outcome), report: &VerifyReport) -> Self {
-        let noted = |runs: &[CheckRun]| runs.iter().map(NotedCheck::from).collect::<Vec<_>>();
-        let is_own = |run: &&CheckRun| run.origin == CheckOrigin::Story;
-        Self {
-            v: SCHEMA_VERSION,
-            run: state.run.clone().unwrap_or_else(|| RunId::from("")),
-            story: attempt.place.story.clone(),
-            title: attempt.title.clone(),
-            proof: result.0,
-            outcome: result.1,
-            tree: report.trees.attempt.clone(),
-            base: attempt.base.clone(),
-            attempt: attempt.place.attempt,
-            turns: attempt.place.turn,
-            red: attempt.red.unwrap_or(Red::Absent),
-            before: report.runs_on(Tree::Base).iter().filter(is_own).map(NotedCheck::from).collect(),
-            after: noted(report.runs_on(Tree::Attempt)),
-            claim: attempt.claim.clone(),
-            cost_usd: attempt.cost_usd.map(to_the_millionth),
-            sessions: attempt.sessions.clone(),
-            trees: Some(report.trees.clone()),
-            pristine: noted(report.runs_on(Tree::Pristine)),
-            without_work: noted(report.runs_on(Tree::Proof)),
-            counts: report.counts.clone(),
-            protected: report.protected.clone(),
-            reasons: report.reasons.iter().map(ToString::to_string).collect(),
-            accepted: None,
-            judge: attempt.judge.clone().map(|mut judge| {
-                judge.usage.cost_usd = judge.usage.cost_usd.filter(|cost| cost.is_finite()).map(to_the_millionth);
-                judge
-            }),
-            criteria: report.criteria.clone(),
-            gates: attempt.gates.clone(),
-            previous: attempt.previous.clone(),
-            seal: state.seal.clone(),
-            session: state.session.as_deref().map(one_line),
-            amends: None,
-        }
-    }
-
     /// What the story came to.
     pub fn result(&self) -> StoryResult {
         StoryResult { outcome: self.outcome, proof: Some(self.proof) }
@@ -354,7 +313,7 @@ pub fn claim_of(said: &str) -> Option<String> {
 }
 
 /// A sum that was read back from a journal may differ in its last digits, and the note is made again from that.
-fn to_the_millionth(cost: f64) -> f64 {
+pub(crate) fn to_the_millionth(cost: f64) -> f64 {
     (cost * 1e6).round() / 1e6
 }
 

@@ -15,6 +15,7 @@ mod recall;
 mod record;
 mod respond;
 pub mod settings;
+mod stop_record;
 mod tally;
 mod transcript;
 mod value_end;
@@ -29,6 +30,7 @@ pub use input::{Common, HookEvent, HookInput, InputError, StartSource, ToolCall}
 pub use recall::SessionFold;
 pub use record::{Failed, Record};
 pub use respond::{Response, Situation, Streak, Target, TestRuns, respond, target};
+pub use stop_record::StopRecord;
 pub use tally::{DenialTally, FaultTally, SessionTally, Spent, TestTally, ToolTally};
 pub use transcript::spent_in;
 pub use value_end::ValueEnd;

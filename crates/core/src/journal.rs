@@ -3,5 +3,6 @@
 pub mod active;
 pub mod control;
 pub mod event;
+pub mod left_session;
 pub mod update;
 pub mod view;

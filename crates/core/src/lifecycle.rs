@@ -1,6 +1,7 @@
 //! Lifecycle scripts: the user's own executables at the moments of a run. Which moments there are, what a script is told, and what
 //! its exit code means. Running one is the runtime's.
 
+mod settings;
 mod templates;
 mod variables;
 
@@ -8,10 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::span::Span;
-use crate::config::{FailBehavior, Hooks, ScriptSettings};
 
+pub use settings::{FailBehavior, Hooks, ScriptSettings};
 pub use templates::{TEMPLATES, Template};
-pub use variables::{Facts, PREFIXES, VARIABLES, Variable, variables};
+pub use variables::{EndedIteration, Facts, PREFIXES, VARIABLES, Variable, variables};
 
 /// The moments, named as the files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

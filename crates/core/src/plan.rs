@@ -25,10 +25,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::base::id::StoryId;
+use crate::base::proof::Proof;
 use crate::base::{json, position};
 use crate::check::CommandSpec;
-use crate::verify::Proof;
 
+pub use crate::base::position::Problem;
 pub use document::{Document, MarkError, Undo};
 pub use few::Few;
 pub use select::{Progress, Selection, Waiting, select};
@@ -156,17 +157,6 @@ impl Plan {
     pub fn open(&self) -> impl Iterator<Item = &Story> {
         self.stories.iter().filter(|story| story.status != Status::Done)
     }
-}
-
-/// Something wrong or odd in a plan, with its place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    /// From 1.
-    pub line: u32,
-    /// In characters, from 1.
-    pub column: u32,
-    pub message: String,
-    pub hint: Option<String>,
 }
 
 /// A plan that cannot be used: every reason, with its place.

@@ -13,6 +13,7 @@ pub mod inline_tests;
 mod manifest;
 mod named;
 mod patterns;
+mod settings;
 mod subjects;
 mod trees;
 
@@ -21,5 +22,6 @@ pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
 pub use named::{may_be_named, named_in, scripts_in};
 pub use patterns::{Class, Group, Protection, Release, Role, Why};
+pub use settings::ProtectSettings;
 pub use subjects::subjects;
 pub use trees::{Change, ChangeKind, Entry, ProtectedChange, Take, TreePlan, plan_trees};

@@ -8,8 +8,8 @@ mod guard;
 mod launch;
 mod outcome;
 mod reset;
-mod resume;
 mod session;
+mod settings;
 mod usage;
 mod uuid;
 mod wire_in;
@@ -22,8 +22,8 @@ pub use launch::{
 };
 pub use outcome::{Ended, Facts, map};
 pub use reset::reset_in;
-pub use resume::{Resumable, left_session};
 pub use session::{Allowance, ClientExit, Session, Task, TurnEnd};
+pub use settings::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
 pub use usage::{Tokens, TurnUsage};
 pub use uuid::Uuid;
 pub use wire_in::{

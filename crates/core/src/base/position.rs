@@ -1,6 +1,6 @@
 //! Turns byte offsets into the lines and columns that people use, and collects what is wrong there.
 
-use crate::plan::Problem;
+use serde::{Deserialize, Serialize};
 
 /// The line starts of a text.
 #[derive(Debug)]
@@ -76,4 +76,15 @@ pub(crate) fn quote(text: &str) -> String {
         Some((cut, _)) => format!("`{}…`", &flat[..cut]),
         None => format!("`{flat}`"),
     }
+}
+
+/// Something wrong or odd in a plan, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+    pub message: String,
+    pub hint: Option<String>,
 }

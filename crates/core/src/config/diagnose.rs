@@ -5,12 +5,12 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
+use super::AGENTS;
 use super::Config;
-use super::layer::AGENTS;
 use super::shape::{Field, Shape};
-use super::suggest::nearest;
 use crate::base::pattern::{PatternError, check_name};
 use crate::base::span::Span;
+use crate::base::suggest::nearest;
 
 /// One step from the root of a config to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::diagnose::{Finding, Step};
-use super::suggest::nearest;
+use crate::base::suggest::nearest;
 use crate::check::CommandSpec;
 use crate::done::{Condition, DoneSettings, JudgeAgent, MOST_COMPLEX, OwnCondition, Prover};
 use crate::verify::Proof;

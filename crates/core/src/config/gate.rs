@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::diagnose::{Finding, Step};
-use super::suggest::nearest;
 use super::workspace::{is_everything, not_a_place};
 use crate::base::pattern;
 use crate::base::scope;
+use crate::base::suggest::nearest;
 use crate::check::{Gate, Stage};
 
 /// More tries say nothing new.

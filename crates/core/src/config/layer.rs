@@ -13,9 +13,6 @@ use super::diagnose::{Finding, Step, locate, refused, spelled, unusable};
 use super::{Config, ConfigProblem};
 use crate::check::{CommandSpec, Gate, Stage};
 
-/// The agents that `agent.name` can name.
-pub const AGENTS: [&str; 3] = ["claude", "command", "scripted"];
-
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {

@@ -1,31 +1,8 @@
-//! `[protect]`: which files judge the work.
+//! Which patterns of `[protect]` cannot work.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
+use super::ProtectSettings;
 use super::diagnose::{Finding, Step};
 use crate::base::pattern;
-
-/// Which files judge the work. Tests, test data, and the configuration of tests, linters, builds and CI are protected by default;
-/// `verdone protect` lists them. Patterns are relative to the project: `*` matches within a folder, `**` across folders.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ProtectSettings {
-    /// Further protected files, for example `["checks/**", "scripts/verify.sh"]`.
-    pub files: Vec<String>,
-    /// Files that are not protected although they are by default.
-    pub work: Vec<String>,
-    /// Protected files that every story may change, such as snapshots or golden files: as if each story named them in `Scope:`.
-    pub release: Vec<String>,
-    /// Further files that run outside of the workspace later. A story that changes one without naming it in `Scope:` needs a review.
-    pub autorun: Vec<String>,
-}
-
-impl ProtectSettings {
-    fn lists(&self) -> [(&'static str, &[String]); 4] {
-        [("files", &self.files), ("work", &self.work), ("release", &self.release), ("autorun", &self.autorun)]
-    }
-}
 
 /// The first pattern that cannot be read, or that can match nothing in the project.
 pub(super) fn unusable(settings: &ProtectSettings) -> Option<Finding> {

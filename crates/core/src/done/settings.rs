@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{ADVERSARIAL_FROM, Condition, MOST_COMPLEX, Prover};
 use crate::agent::PromptVia;
 use crate::base::money::Usd;
+use crate::base::proof::Proof;
 use crate::base::span::Span;
 use crate::check::CommandSpec;
-use crate::verify::Proof;
 
 /// What has to hold before work is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,9 +1,9 @@
 //! Who is asked to refute, from settings alone.
 
 use super::{JudgeAgent, JudgeSettings};
+use crate::agent::Agents;
 use crate::agent::PromptVia;
 use crate::check::CommandSpec;
-use crate::config::Agents;
 
 /// The judge that the settings mean.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
+use crate::base::excerpt::{keep_end, keep_start};
 use crate::engine::run::Feedback;
 use crate::plan::Story;
 
@@ -198,23 +199,6 @@ fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
     let tests = failure.tests.iter().map(|text| keep_start(text.trim_end(), share)).collect();
     let advice = items(&failure.advice);
     FailureWords { reason: keep_end(&failure.reason, bytes), runs, tests, advice, regressed: failure.regressed }
-}
-
-/// The end of a text: where a failure says what failed.
-pub fn keep_end(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let start = (text.len() - bytes..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    format!("[{start} bytes cut]\n{}", &text[start..])
-}
-
-fn keep_start(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let end = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}\n[{} bytes cut]", &text[..end], text.len() - end)
 }
 
 /// The plan in an agent's answer to a planning prompt: what stands between the last pair of markers, else all of it.

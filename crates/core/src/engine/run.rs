@@ -6,6 +6,7 @@
 
 mod apply;
 mod decide;
+mod evidence;
 mod feedback;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +27,11 @@ use crate::lifecycle::{Script, ScriptExit};
 use crate::plan::Progress;
 use crate::verify::{FeedbackTurn, Outcome, Proof, StoryResult, VerifyReport};
 
+pub use crate::check::failing_sentence;
+pub use crate::lifecycle::EndedIteration;
 pub use apply::apply;
 pub use decide::decide;
-pub use feedback::{Feedback, failing_sentence};
+pub use feedback::Feedback;
 
 /// What a run is allowed to do: fixed when it starts.
 #[derive(Debug, Clone)]
@@ -234,17 +237,6 @@ pub struct CommittedStory {
     pub story: StoryId,
     pub commit: Oid,
     pub base: Option<Oid>,
-}
-
-/// An iteration that is over.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EndedIteration {
-    pub story: StoryId,
-    /// None: skipped, or it did not count.
-    pub result: Option<StoryResult>,
-    /// As lifecycle scripts know it: 0 committed, 1 rejected, 124 out of time.
-    pub exit_code: u8,
-    pub duration_ms: u64,
 }
 
 /// What the world answered. Every effect ends in exactly one input.

@@ -10,17 +10,17 @@ mod frozen;
 mod held_loop;
 mod output;
 mod record;
-mod settings;
 mod survey;
 mod words;
 
+pub use crate::config::{OnContext, StopMode, StopSettings};
+pub use crate::hook::StopRecord;
 pub use context::{Tail, tail_of, window_of};
 pub use finding::{Finding, seen_on_tree, stands};
 pub use frozen::FrozenSettings;
 pub use held_loop::{Base, Frozen, GateCount, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, Same, rules};
 pub use output::{meaningful, places};
-pub use record::{CauseTally, StopRecord, StopTally};
-pub use settings::{OnContext, StopMode, StopSettings};
+pub use record::{CauseTally, StopTally};
 pub use survey::{Survey, remaining, survey};
 pub use words::{LONGEST, debris_words, fault_words, incomplete_words, loop_words};
 
@@ -251,6 +251,17 @@ pub enum Yield {
 pub const MOST_WAITS: u32 = 30;
 /// A fault of the gate itself holds a session at most this often in a row.
 pub const MOST_FAULTS: u32 = 3;
+
+impl StopSettings {
+    /// The mode for who holds the session.
+    pub fn mode_for(&self, holder: &Holder) -> StopMode {
+        match (holder, self.mode) {
+            // Its files can be wrong for ever, and nothing of theirs can be verified.
+            (Holder::OtherTool, StopMode::UntilDone) => StopMode::Once,
+            (Holder::OtherTool | Holder::Nobody | Holder::Ended(_) | Holder::Loop(_), mode) => mode,
+        }
+    }
+}
 
 /// What can be said before anybody looks at the work.
 pub fn early(facts: &StopFacts, settings: &StopSettings) -> Option<Yield> {

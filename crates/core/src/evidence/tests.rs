@@ -1,7 +1,9 @@
 use super::*;
 use crate::check::{CheckOutcome, CommandSpec, TestCount};
+use crate::engine::run::{Attempt, State};
 use crate::journal::event::Place;
 use crate::verify::{ChangeKind, CountFall, ProtectedKind, Surface};
+use crate::verify::{Tree, VerifyReport};
 
 pub(crate) fn noted(name: &str, origin: CheckOrigin, outcome: CheckOutcome) -> NotedCheck {
     let (command, output_digest) = (CommandSpec::Shell(name.to_owned()), digest(b""));

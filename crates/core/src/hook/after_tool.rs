@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::record::cut;
 use super::{Answer, Record, Response};
+use crate::base::excerpt::keep_end;
 use crate::base::pattern::name_fits;
 use crate::base::sanitise::sanitise;
 use crate::base::span::Span;
 use crate::check::CommandSpec;
-use crate::engine::prompt::keep_end;
 use crate::policy::{self, FilePatterns, PolicyContext, ToolKind, kind_of, reads, writes};
 
 /// All commands after one tool together: the client gives the hook a minute, and what it kills tells the agent nothing.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::StopRecord;
 use super::tally::Spent;
 use crate::base::id::Oid;
 use crate::base::verdict::PolicyVerdict;
-use crate::engine::session::StopRecord;
 use crate::policy::{Decision, Source};
 use crate::test_outcome::TestOutcome;
 

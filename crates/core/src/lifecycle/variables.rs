@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::Script;
 use crate::base::finish::Finish;
-use crate::engine::run::EndedIteration;
+use crate::base::id::StoryId;
 use crate::verify::StoryResult;
 
 /// Every variable is set under both.
@@ -116,6 +116,17 @@ fn story(script: Script, facts: &Facts<'_>) -> OsString {
     let story = if script == Script::PostIteration { ended() } else { facts.story };
     // A plan can hold any byte; no process can be started with this one.
     story.unwrap_or_default().replace('\0', "").into()
+}
+
+/// An iteration that is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedIteration {
+    pub story: StoryId,
+    /// None: skipped, or it did not count.
+    pub result: Option<StoryResult>,
+    /// As lifecycle scripts know it: 0 committed, 1 rejected, 124 out of time.
+    pub exit_code: u8,
+    pub duration_ms: u64,
 }
 
 #[cfg(test)]

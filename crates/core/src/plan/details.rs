@@ -6,11 +6,11 @@ use super::Criterion;
 use super::label::{self, Label};
 use super::markdown::{Block, BlockKind, Scan};
 use super::position::{Fault, quote};
+use crate::base::complexity::read_complexity;
+use crate::base::proof::Proof;
 use crate::base::scope::{self, Named};
 use crate::base::sentence::capitalise;
 use crate::check::CommandSpec;
-use crate::done::read_complexity;
-use crate::verify::Proof;
 
 #[derive(Debug, Default)]
 pub(super) struct Details {

@@ -5,9 +5,9 @@ use super::json::{Member, Node, Value, read_again};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
 use super::position::{Fault, quote};
 use super::{Criterion, Few, Status, Story};
+use crate::base::complexity::read_complexity;
 use crate::base::id::StoryId;
 use crate::base::scope;
-use crate::done::read_complexity;
 
 /// Reads every story of a list; what is wrong goes to `parsed`.
 pub(super) fn read_all<'a>(text: &'a str, list: &Node<'a>, parsed: &mut Parsed) {

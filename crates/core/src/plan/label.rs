@@ -1,6 +1,6 @@
 //! The words that people put before parts of a story: `Acceptance:`, `**Verification:**`, `#### Notes`.
 
-use crate::config::distance;
+use crate::base::suggest::distance;
 
 /// What the text after a label is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::act::Access;
 use super::{CommandPattern, Examples, Family, Matcher, OnUnknown, Rule, Source, Texts, built_in};
+use crate::base::suggest::nearest;
 use crate::base::verdict::PolicyVerdict;
-use crate::config::nearest;
 
 /// The name of the one rule that needs a memory: a file is read before it is changed.
 pub const READ_BEFORE_EDIT: &str = "read-before-edit";

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, Modules, PROGRAMS};
 use super::manifest::{KeyPath, Manifest};
+use super::settings::ProtectSettings;
 use crate::base::pattern::{PathPatterns, PatternError, is_plain};
 use crate::base::scope::{self, Covered};
-use crate::config::ProtectSettings;
 
 /// What one file is to the verification.
 #[derive(Debug, Clone, PartialEq, Eq)]

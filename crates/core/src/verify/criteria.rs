@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::{CheckState, list};
 use super::job::{PlannedCheck, Tree};
-use super::proof::Proof;
 use super::seen::Seen;
+use crate::base::proof::Proof;
 use crate::check::CheckOrigin;
 
 /// Criteria of one story that a report lists, and characters of each.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::{CheckState, TestNames};
 use super::observed::CheckResult;
-use super::proof::Proof;
 use crate::base::id::{Oid, StoryId, digest};
+use crate::base::proof::Proof;
 use crate::base::scope::Covered;
 use crate::check::{Check, CheckOrigin, CheckOutcome, CommandSpec, TestCount, ZeroTests};
 

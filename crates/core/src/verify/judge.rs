@@ -8,10 +8,10 @@ use super::feedback::feedback;
 use super::job::{PlannedCheck, Tree, VerifyJob};
 use super::observed::{BuiltTree, Observed, SeenCondition};
 use super::outcome::Outcome;
-use super::proof::Proof;
 use super::reason::{Doubt, Failure, Note, Reason};
 use super::report::{TreeIds, VerifyReport};
 use super::seen::{OwnBefore, Seen};
+use crate::base::proof::Proof;
 use crate::check::CheckRun;
 use crate::done::JudgeFact;
 

@@ -9,7 +9,7 @@ use super::job::Tree;
 use super::outcome::Outcome;
 use super::report::VerifyReport;
 use crate::base::id::Oid;
-use crate::journal::event::Seal;
+use crate::base::seal::Seal;
 
 /// The judgement, with what belongs to this verification alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::{CountFall, list};
 use super::job::Tree;
-use super::proof::Proof;
 use super::seen::OwnBefore;
 use crate::base::id::StoryId;
+use crate::base::proof::Proof;
 
 /// The kind decides the outcome: a failure fails, a doubt needs a person, a note only explains the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,9 +11,9 @@ use super::feedback::Feedback;
 use super::job::{AutorunChange, ProtectedChange, Surface, Tree};
 use super::observed::SeenCondition;
 use super::outcome::Outcome;
-use super::proof::Proof;
 use super::reason::{Failure, Reason};
 use crate::base::id::{Oid, StoryId};
+use crate::base::proof::Proof;
 use crate::check::CheckRun;
 use crate::done::JudgeFact;
 

@@ -5,9 +5,9 @@ use super::job::{PlannedCheck, Tree, VerifyJob};
 use super::judge::{dependence, failures, judge, proven};
 use super::observed::{BuiltTree, Observed};
 use super::outcome::Outcome;
-use super::proof::Proof;
 use super::reason::Doubt;
 use super::seen::{OwnBefore, Seen};
+use crate::base::proof::Proof;
 use crate::check::stages;
 
 /// One step of a verification. The caller does it, adds what it saw to [`Observed`], and asks again.

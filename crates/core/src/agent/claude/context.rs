@@ -1,7 +1,7 @@
 //! Whether the next turn goes on in the same session: by measured context, never by a guess.
 
+use super::settings::{ClaudeAgent, SessionMode};
 use super::wire_in::ContextAnswer;
-use crate::config::{ClaudeAgent, SessionMode};
 
 /// How full a context is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::settings::{ClaudeAgent, ClaudePermission, HookWay};
 use super::uuid::Uuid;
-use crate::config::{ClaudeAgent, ClaudePermission, HookWay};
 use crate::hook::Role;
 
 /// What a user has to read before a run with `permission = "bypass"`.

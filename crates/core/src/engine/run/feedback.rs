@@ -1,6 +1,6 @@
 //! What went wrong, in a form that fits a prompt and a report.
 
-use crate::check::CheckRun;
+use crate::check::{CheckRun, failing_sentence};
 use crate::verify::VerifyReport;
 
 /// A failure as the next prompt tells it.
@@ -39,15 +39,5 @@ impl Feedback {
     pub fn from_runs(runs: &[CheckRun]) -> Self {
         let failed: Vec<CheckRun> = runs.iter().filter(|run| run.blocks()).map(CheckRun::for_agent).collect();
         Self { failed: failed.clone(), ..Self::plain(failing_sentence(&failed)) }
-    }
-}
-
-/// Which of these runs fail, for people: hidden checks are named like others.
-pub fn failing_sentence(runs: &[CheckRun]) -> String {
-    let failed: Vec<&CheckRun> = runs.iter().filter(|run| run.blocks()).collect();
-    match failed.as_slice() {
-        [] => "no check failed".to_owned(),
-        [one] => format!("{}: {}", one.name, one.outcome.words()),
-        [first, rest @ ..] => format!("{}: {} (and {} more)", first.name, first.outcome.words(), rest.len()),
     }
 }

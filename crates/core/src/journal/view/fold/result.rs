@@ -3,7 +3,7 @@
 use super::super::{ReviewView, RunView, StoryView};
 use crate::base::id::{Oid, StoryId};
 use crate::check::CheckRun;
-use crate::engine::run::failing_sentence;
+use crate::check::failing_sentence;
 use crate::journal::event::{Event, Place};
 use crate::verify::{Outcome, Proof, StoryResult};
 

@@ -1,9 +1,8 @@
 //! Which session an earlier run left behind that can go on: one whose last turn is committed work, and nothing was taken back since.
 
-use super::context::ContextUse;
-use super::uuid::Uuid;
+use super::event::{Event, Recorded};
 use crate::agent::SessionUse;
-use crate::journal::event::{Event, Recorded};
+use crate::agent::claude::{ContextUse, Uuid};
 
 /// A session that a run before this one used last.
 #[derive(Debug, Clone, PartialEq, Eq)]

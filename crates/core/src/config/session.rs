@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Holder;
 use crate::base::pattern::name_fits;
 use crate::base::span::Span;
 
@@ -77,15 +76,6 @@ pub enum OnContext {
 }
 
 impl StopSettings {
-    /// The mode for who holds the session.
-    pub fn mode_for(&self, holder: &Holder) -> StopMode {
-        match (holder, self.mode) {
-            // Its files can be wrong for ever, and nothing of theirs can be verified.
-            (Holder::OtherTool, StopMode::UntilDone) => StopMode::Once,
-            (Holder::OtherTool | Holder::Nobody | Holder::Ended(_) | Holder::Loop(_), mode) => mode,
-        }
-    }
-
     /// Whether the end of a subagent of this type is ours to hold. The end of a compaction has no type.
     pub fn holds_subagent(&self, kind: &str) -> bool {
         !kind.is_empty() && self.subagents.iter().any(|pattern| name_fits(pattern, kind))

@@ -1,0 +1,17 @@
+//! How complex a story is, from 1 to 10.
+
+/// The largest complexity of a task, and what an unknown one counts as: care is the default.
+pub const MOST_COMPLEX: u8 = 10;
+
+/// A complexity as a plan or a person writes it: a number from 1 to 10, or a word.
+pub fn read_complexity(text: &str) -> Option<u8> {
+    let first = text.trim().split([' ', '\t', '(', '/', ',', ';']).next().unwrap_or_default();
+    let first = first.trim_matches(['*', '_', '`', '.', ':']);
+    match first.to_ascii_lowercase().as_str() {
+        "trivial" => Some(1),
+        "low" | "small" | "simple" => Some(3),
+        "medium" | "moderate" => Some(5),
+        "high" | "large" | "complex" => Some(8),
+        digits => digits.parse().ok().filter(|number| (1..=MOST_COMPLEX).contains(number)),
+    }
+}

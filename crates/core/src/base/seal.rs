@@ -1,0 +1,38 @@
+//! How well agents and checks are confined.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How agents and checks are confined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Seal {
+    pub level: SealLevel,
+    /// Parts of the seal that this machine does not have, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Whether Verdone itself runs in a container.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub container: bool,
+}
+
+/// Ordered: a stronger seal is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SealLevel {
+    /// A clone at a path of its own; nothing enforces that it is the only place written to.
+    Unsealed,
+    /// The same, with writes elsewhere refused by Landlock.
+    Landlock,
+    /// Namespaces: a private view of the file system and the processes.
+    View,
+}
+
+impl SealLevel {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unsealed => "unsealed",
+            Self::Landlock => "sealed by Landlock",
+            Self::View => "sealed",
+        }
+    }
+}
