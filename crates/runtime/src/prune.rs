@@ -1,5 +1,5 @@
-//! Making room: what old runs kept is deleted, their journals stay. The evidence of every story lives on in those and in git notes.
-//! Of the user's own sessions nothing is evidence: old ones go.
+//! Frees space: deletes the kept files of old runs, but not their journals. Those and the git notes preserve the evidence of every story.
+//! Old sessions of the user are deleted completely, because they contain no evidence.
 
 use std::collections::HashSet;
 use std::fs;

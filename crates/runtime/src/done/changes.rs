@@ -1,5 +1,5 @@
-//! What a session changed, in a commit or not, and what is in no commit: compared with where its loop began, else with where it began
-//! itself. What the user had changed before the loop is not its doing.
+//! What a session changed (committed or not) and what is uncommitted, compared with the start of its loop, or else of the session. The
+//! user's changes from before the loop do not count.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::plan_file::PlanFile;
 use crate::project::HOME;
 use crate::stop::{self, SeenLoop};
 
-/// Whose changes are looked at.
+/// Whose changes to collect.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whose<'a> {
     pub(super) root: &'a Path,
@@ -26,16 +26,15 @@ pub(super) struct Whose<'a> {
     pub(super) story: Option<&'a Story>,
 }
 
-/// What was found.
 #[derive(Debug)]
 pub(super) struct Changes {
     pub(super) fact: GitFact,
-    /// Files that differ, inside the story's scope.
+    /// Changed files inside the story's scope.
     pub(super) changed: Vec<String>,
     pub(super) base: Option<String>,
 }
 
-/// What git cannot tell is unknown.
+/// If git fails, the changes are unknown.
 pub(super) fn look(whose: Whose<'_>) -> Changes {
     try_to(whose).unwrap_or_else(|error| {
         let fact = GitFact::Unknown { why: error.to_string() };
@@ -47,7 +46,7 @@ fn try_to(whose: Whose<'_>) -> Result<Changes, GitError> {
     let Whose { root, records, held_by, plan, story } = whose;
     let git = Git::open(root)?;
     let status = git.status()?;
-    // Git may spell the top otherwise than we spell the root.
+    // Git may spell the top folder differently from our root.
     let folder =
         root.canonicalize().ok().and_then(|root| Some(root.strip_prefix(git.top()).ok()?.to_string_lossy().into_owned()));
     let folder = folder.unwrap_or_default();
@@ -66,7 +65,7 @@ fn try_to(whose: Whose<'_>) -> Result<Changes, GitError> {
         let committed = git.changed_paths(base.as_ref(), head)?;
         changed.extend(committed.iter().map(|change| change.path.to_string()).filter(is_theirs));
     }
-    // What was uncommitted when a loop began, and still is, is no change.
+    // Files that were uncommitted when the loop started, and have not changed since, do not count.
     let differs = held_by.map(|seen| stop::differs_from(&seen.held.base, root, git.top(), &own_files));
     if differs == Some(Some(false)) {
         changed.clear();
@@ -85,7 +84,7 @@ fn try_to(whose: Whose<'_>) -> Result<Changes, GitError> {
     Ok(Changes { fact, changed: inside, base: began.flatten().map(|base| base.0) })
 }
 
-/// Where the branch was when the work began, if anybody knows: at a commit, or before the first one.
+/// Where the branch was when the work started, if known: at a commit, or before the first one.
 #[expect(clippy::option_option, reason = "no commit yet is a place to begin, and something else than not to know")]
 fn base(git: &Git, records: &SessionFold, held_by: Option<&SeenLoop>) -> Result<Option<Option<Oid>>, GitError> {
     if let Some(state) = held_by {
@@ -93,13 +92,13 @@ fn base(git: &Git, records: &SessionFold, held_by: Option<&SeenLoop>) -> Result<
     }
     match (&records.head, records.first) {
         (Some(head), _) => Ok(Some(Some(head.clone()))),
-        // There was none, or the hooks are from before they wrote it down.
+        // There was no commit, or the hooks are too old to record it.
         (None, Some(first)) => git.commit_before(first).map(Some),
         (None, None) => Ok(None),
     }
 }
 
-/// What was in no commit when the loop began, and is as it was: known of loops that commit.
+/// Files that were uncommitted when the loop started and have not changed since. Known only for loops that commit.
 fn users_own(git: &Git, held_by: Option<&SeenLoop>) -> Result<BTreeSet<String>, GitError> {
     let Some(checkpoint) = held_by.and_then(|state| state.held.checkpoint.as_ref()) else { return Ok(BTreeSet::new()) };
     let earlier = git.earlier_changes(checkpoint, &PathSet::default())?;
