@@ -1,4 +1,4 @@
-//! Settings: one struct with its defaults, layers that override it, and where each value came from.
+//! Settings: one struct with its defaults, the layers that override it, and the origin of each value.
 
 mod after_tool;
 mod claude;
@@ -49,14 +49,14 @@ pub use suggest::nearest;
 pub use template::template;
 pub use workspace::{FolderMode, HomeMode, WorkspacePath, WorkspaceSettings};
 
-/// Everything that can be set in `.verdone/config.toml`.
+/// The settings in `.verdone/config.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The plan to run when none is named: a file, or a folder that holds one.
+    /// The plan to run if none is given on the command line: a file, or a folder that contains one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// What to do with a story whose own checks are green before any work.
+    /// What to do with a story whose own checks already pass before any work.
     pub red_check: RedPolicy,
     pub agent: Agents,
     pub run: RunSettings,
@@ -69,16 +69,16 @@ pub struct Config {
     pub hooks: Hooks,
     pub policy: PolicyConfig,
     pub stop: StopSettings,
-    /// Commands of your own that run after a tool of the agent, a formatter say.
+    /// Your own commands that run after an agent's tool call, for example a formatter.
     pub after_tool: Vec<AfterTool>,
     pub gates: GateSettings,
     pub regression: Regression,
-    /// Checks that every story has to pass.
+    /// Checks that every story must pass.
     pub gate: Vec<Gate>,
     pub done: DoneSettings,
 }
 
-/// Which agent works, and how each one is started.
+/// The agent that does the work, and how each agent is started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agents {
@@ -105,10 +105,10 @@ impl Default for Agents {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CommandAgent {
-    /// What to start: a string for `sh -c`, or a list of words.
+    /// The command to start: a string for `sh -c`, or a list of words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<CommandSpec>,
-    /// How it gets the prompt.
+    /// How the command gets the prompt.
     pub prompt: PromptVia,
 }
 
@@ -116,54 +116,54 @@ pub struct CommandAgent {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptedAgent {
-    /// Path of the script.
+    /// The path of the script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
 }
 
-/// When to stop. The defaults suit a run over night; 0 means no limit.
+/// When to stop. The defaults suit an overnight run; 0 means no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Iterations (attempts) in the whole run.
+    /// The maximum number of iterations (attempts) in the whole run.
     pub max_iterations: u32,
-    /// Attempts at one story, each from a clean workspace.
+    /// The maximum number of attempts at one story, each from a clean workspace.
     pub attempts: u32,
-    /// Turns in one attempt: the first prompt and the feedback after each failed verification.
+    /// The maximum number of turns in one attempt: the first prompt, and feedback after each failed verification.
     pub turns: u32,
-    /// Wall time of one turn.
+    /// The time limit of one turn.
     pub turn_time: Span,
-    /// Silence after which a turn is ended; off by default because many agents say nothing until they are done.
+    /// How long an agent may print nothing before its turn is ended. Off by default, because many agents print nothing until they are done.
     pub idle_time: Span,
-    /// Wall time of the whole run.
+    /// The time limit of the whole run.
     pub total_time: Span,
-    /// Wall time of one check.
+    /// The time limit of one check.
     pub check_time: Span,
-    /// Failed attempts in a row, over all stories, before the run is called stalled.
+    /// The number of failed attempts in a row, over all stories, after which the run counts as stalled.
     pub consecutive_failures: u32,
-    /// Iterations in a row that change no file before the run is given up.
+    /// The number of iterations in a row without a changed file after which the run gives up.
     pub no_changes: u32,
-    /// Verifications in a row with the same tree and the same failure before an attempt is given up.
+    /// The number of verifications in a row with the same files and the same failure after which an attempt is given up.
     pub no_progress: u32,
-    /// Crashed turns in a row before the run ends with an error.
+    /// The number of crashed turns in a row after which the run ends with an error.
     pub crashes: u32,
-    /// What the agents of a run may cost together, in US dollars, for agents that say what they cost. The answer that passes it is
-    /// still paid.
+    /// The maximum total cost of a run's agents in US dollars, for agents that report their cost. The answer that exceeds it is still paid
+    /// for.
     pub cost_usd: Usd,
-    /// Errors of the agent's service in a row that are waited out, each longer than the one before.
+    /// The number of errors in a row from the agent's service that the run waits out, each time longer than before.
     pub api_errors: u32,
-    /// Whether a usage limit is waited for; without it the run ends there.
+    /// Whether to wait until a usage limit resets. If false, the run ends.
     pub wait_for_usage: bool,
-    /// Time between asking a process to end and killing it.
+    /// The time between asking a process to end and killing it.
     pub grace: Span,
-    /// Bytes of one output that are kept; the beginning and the end survive.
+    /// The maximum number of bytes kept of one output. The start and the end are kept.
     pub output_bytes: u64,
-    /// The largest file, in bytes, that is committed; 0 means no limit.
+    /// The largest file to commit, in bytes; 0 means no limit.
     pub snapshot_file_bytes: u64,
 }
 
 impl Limits {
-    /// The largest file that may be committed, in bytes.
+    /// The largest file to commit, in bytes.
     pub fn largest_file(&self) -> u64 {
         if self.snapshot_file_bytes == 0 { u64::MAX } else { self.snapshot_file_bytes }
     }
@@ -193,13 +193,13 @@ impl Default for Limits {
     }
 }
 
-/// How story commits look.
+/// The format of story commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Commit {
-    /// The subject line; `{id}` and `{title}` are filled in.
+    /// The subject line; `{id}` and `{title}` are replaced.
     pub subject: String,
-    /// How long git and the user's git hooks may take.
+    /// How long git and your git hooks may take.
     pub timeout: Span,
 }
 
@@ -209,11 +209,11 @@ impl Default for Commit {
     }
 }
 
-/// What goes into prompts.
+/// The content of prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prompt {
-    /// Bytes of the last failure that are quoted; its end is kept.
+    /// The maximum number of bytes quoted from the last failure. The end is kept.
     pub failure_bytes: u64,
 }
 
@@ -227,19 +227,19 @@ impl Default for Prompt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hooks {
-    /// Whether any of them runs.
+    /// Whether to run any of them.
     pub enabled: bool,
     /// How long a script may take before its whole process group is ended.
     pub timeout: Span,
-    /// What an exit code of 3 or more, a signal or a timeout does.
+    /// What happens after an exit code of 3 or more, a signal or a timeout.
     pub fail_behavior: FailBehavior,
-    /// Once, when the run begins.
+    /// Runs once, when the run starts.
     pub started: ScriptSettings,
-    /// Before each iteration.
+    /// Runs before each iteration.
     pub next_iteration: ScriptSettings,
-    /// After each iteration.
+    /// Runs after each iteration.
     pub post_iteration: ScriptSettings,
-    /// Once, when the run ends.
+    /// Runs once, when the run ends.
     pub finished: ScriptSettings,
 }
 
@@ -257,11 +257,11 @@ impl Default for Hooks {
     }
 }
 
-/// What a failing lifecycle script does to the run.
+/// What happens to the run when a lifecycle script fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FailBehavior {
-    /// It is told, and the run goes on.
+    /// The failure is reported, and the run continues.
     #[default]
     Continue,
     /// The run ends as `hook_abort`.
@@ -272,9 +272,9 @@ pub enum FailBehavior {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptSettings {
-    /// Whether it runs.
+    /// Whether to run it.
     pub enabled: bool,
-    /// Start it and go on at once; what it says is only kept, and it is ended with the run. `finished` is always waited for.
+    /// Start the script and continue immediately. Its output is only recorded, and it ends with the run. `finished` is always waited for.
     pub background: bool,
 }
 
