@@ -1,5 +1,5 @@
-//! The ref of a session loop, `refs/verdone/<id>`: a chain of commits, newest first. The commits that a link keeps are its extra
-//! parents.
+//! The ref of a session loop, `refs/verdone/<id>`: a chain of commits, newest first. Each commit has the commits that it keeps as
+//! extra parents.
 //!
 //! Written by `git fast-import`: blobs, tree, commits and the ref in one process, and nothing if the stream is cut off. It
 //! refuses a tip that does not contain the old one, so concurrent writers are safe.

@@ -26,7 +26,7 @@ impl Git {
         Ok(self.resolve(&format!("{text}^{{commit}}"))?.filter(is_object_id))
     }
 
-    /// The facts about each commit, children before their parents.
+    /// All commits in the history of `tip`, children before their parents.
     pub fn commits_of(&self, tip: &Oid) -> Result<Vec<CommitFacts>, GitError> {
         // No field can contain the NUL that ends it.
         let format = "--format=%H%x00%T%x00%P%x00%(trailers:only,unfold)%x00%s";

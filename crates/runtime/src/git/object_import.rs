@@ -1,5 +1,5 @@
-//! Imports objects from a private folder into the real repository. They travel as a pack, so that each is hashed again. For trees
-//! and commits, the links are followed as well. Nothing that a foreign folder says about an object is trusted.
+//! Imports objects from a private folder into the real repository. They travel as a pack, so that each is hashed again. The
+//! references of trees and commits are checked as well. Nothing that a foreign folder says about an object is trusted.
 
 use std::path::Path;
 use std::time::SystemTime;
