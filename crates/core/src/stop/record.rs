@@ -1,4 +1,4 @@
-//! One decision as the session's records keep it, and what they add up to.
+//! A decision as recorded for the session, and totals of such records.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use super::{StopDecision, StopFacts, Work};
 
-/// Longer reasons are cut: what the agent read is in its transcript.
+/// Longer reasons are truncated: the full text is in the agent's transcript.
 const LONGEST: usize = 1_000;
 
-/// What was decided, by what, and how long that took.
+/// A decision, its reason, and how long it took.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StopRecord {
     /// `block` or `yield`.
     pub decision: String,
-    /// The kind of reason, for counting.
+    /// The kind of reason, for statistics.
     pub cause: String,
     pub reason: String,
     pub story: Option<String>,
-    /// The tree that was judged.
+    /// The judged tree.
     pub tree: Option<String>,
-    /// Blocks of the loop before this one.
+    /// Number of earlier blocks of the loop.
     pub blocks: u32,
-    /// How often in a row the tree and the reasons were these.
+    /// How often in a row the tree and the reasons were the same.
     pub same: u32,
-    /// What the client said: whether the turn went on because of a block.
+    /// Whether the turn continued because of a block, according to the client.
     pub active: bool,
     pub background: usize,
     pub context_tokens: Option<u64>,
     /// Checks that did not pass.
     pub failed: Vec<String>,
-    /// Where the verdict came from: `cached`, `ran`, `running`, or nothing.
+    /// Where the result came from: `cached`, `ran`, `running`, or absent.
     pub verdict: Option<String>,
     /// What else the agent was told.
     pub notes: Vec<String>,
-    /// The subagent that wanted to stop, where it was one.
+    /// The type of the subagent that wanted to stop, if it was one.
     pub agent_type: Option<String>,
     pub ms: u64,
 }
@@ -81,7 +81,7 @@ impl StopRecord {
 pub struct StopTally {
     pub blocks: BTreeMap<String, CauseTally>,
     pub yields: BTreeMap<String, CauseTally>,
-    /// By where the verdict came from.
+    /// By the source of the result.
     pub verdicts: BTreeMap<String, CauseTally>,
 }
 
