@@ -13,7 +13,7 @@ use crate::pattern;
 pub struct ProtectSettings {
     /// Further protected files, for example `["checks/**", "scripts/verify.sh"]`.
     pub files: Vec<String>,
-    /// Files that are not protected although they are by default.
+    /// Files that would be protected by default but are not.
     pub work: Vec<String>,
     /// Protected files that every story may change, such as snapshots or golden files: as if each story named them in `Scope:`.
     pub release: Vec<String>,
@@ -27,7 +27,7 @@ impl ProtectSettings {
     }
 }
 
-/// The first pattern that cannot be read, or that can match nothing in the project.
+/// The first pattern that is invalid or cannot match anything in the project.
 pub(super) fn unusable(settings: &ProtectSettings) -> Option<Finding> {
     for (name, patterns) in settings.lists() {
         for (n, pattern) in patterns.iter().enumerate() {
