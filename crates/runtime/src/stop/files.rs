@@ -205,7 +205,7 @@ impl SessionFiles {
         self.custody.as_ref().is_some_and(|(custody, name)| custody.forget_old(name))
     }
 
-    /// The last finding of the loop, over or not.
+    /// The last finding of the loop, ended or not.
     pub(super) fn finding(&self) -> Result<Option<Finding>, StopError> {
         let Some((custody, name)) = &self.custody else { return Ok(None) };
         let held = custody.get(name, FINDING)?;
@@ -216,7 +216,7 @@ impl SessionFiles {
         self.custody.as_ref().map_or(Ok(None), |(custody, name)| LoopJournal::open(custody, name, &self.root, &held.run))
     }
 
-    /// The loop with what its journal says.
+    /// The loop with the state from its journal.
     pub(crate) fn seen(&self) -> Result<Option<SeenLoop>, StopError> {
         let Some(held) = self.last()? else { return Ok(None) };
         let state = match self.journal(&held)? {
@@ -228,14 +228,14 @@ impl SessionFiles {
         Ok(Some(SeenLoop { held, state, unaccepted }))
     }
 
-    /// Keeps what the gate counts. Losing it in a crash holds a session no longer than the limit; where it cannot be written, that is a
-    /// fault: a loop that cannot count would hold for ever.
+    /// Saves the gate's counters. If a crash loses them, a session is held no longer than the limit allows. Failing to write them is an
+    /// error, because a loop that cannot count would hold forever.
     pub(super) fn count(&self, held: &HeldLoop) -> Result<(), StopError> {
         let (custody, name) = self.custody.as_ref().ok_or(StopError::NoSecret)?;
         custody.put(name, LOOP, held, Durable::No)
     }
 
-    /// The loop is over: what is left of it lies in the session's folder, and its journal among the runs.
+    /// Ends the loop: what is left of it moves to the session's folder, and its journal to the runs.
     pub(super) fn release(&self, held: &HeldLoop, status: LoopStatus) -> Result<(), StopError> {
         if self.root.join(HOME).is_dir() {
             let path = self.dir.join(LOOP);
@@ -243,7 +243,7 @@ impl SessionFiles {
             let text = serde_json::to_vec(&over).map_err(|source| StopError::Broken { path: path.clone(), source })?;
             self.make_folder()?;
             write_bytes(&path, &text)?;
-            // What was verified last stays known for as long as the files are the same. It is only a shortcut.
+            // Keep the last verification for as long as the files stay the same. It is only a shortcut.
             if let Some((custody, name)) = &self.custody {
                 let _ = fs::copy(custody.path(name, FINDING), self.dir.join(FINDING));
             }
@@ -251,7 +251,7 @@ impl SessionFiles {
         self.forget_loop()
     }
 
-    /// The session is known from now on, whatever its hooks have recorded.
+    /// Makes the session known, even if its hooks have recorded nothing.
     pub(super) fn make_folder(&self) -> Result<(), StopError> {
         self.dir.parent().map_or(Ok(()), make)?;
         fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))
@@ -261,7 +261,7 @@ impl SessionFiles {
         self.custody.as_ref().map_or(Ok(()), |(custody, name)| custody.remove(name))
     }
 
-    /// Counts a fault without anything that could be broken; says how many there were in a row.
+    /// Counts a failure with as few dependencies as possible. Returns the number of failures in a row.
     pub(crate) fn count_fault(&self, active: bool) -> u32 {
         let count = |path: &Path| {
             open_regular(path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
@@ -269,26 +269,26 @@ impl SessionFiles {
                 Ok(file.metadata()?.len())
             })
         };
-        // Beside the copy it is out of reach of whoever broke the folder.
+        // Outside the project, out of reach of whoever broke the folder.
         let outside = self.custody.as_ref().map(|(custody, name)| count(&custody.faults(name)));
         let counted = outside.filter(Result::is_ok).unwrap_or_else(|| count(&self.dir.join(FAULTS)));
         match counted {
             Ok(count) => u32::try_from(count).unwrap_or(u32::MAX),
-            // What cannot be counted holds a turn once.
+            // If counting fails, hold the turn only once.
             Err(_) if active => MOST_FAULTS + 1,
             Err(_) => 1,
         }
     }
 
     pub(super) fn forget_faults(&self) {
-        // One that stays makes the gate let go sooner, never later.
+        // A leftover file makes the gate release sooner, never later.
         let _ = fs::remove_file(self.dir.join(FAULTS));
         if let Some((custody, name)) = &self.custody {
             let _ = fs::remove_file(custody.faults(name));
         }
     }
 
-    /// Stops of a subagent that were held, counted by the length of a file of its own: several may end at once.
+    /// Counts held stops of a subagent by the length of its own file, because several may end at once.
     pub(super) fn count_agent(&self, agent: &str) -> Result<u32, StopError> {
         let path = self.agent_dir(agent)?.join("held");
         let counted = open_regular(&path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
@@ -304,7 +304,7 @@ impl SessionFiles {
         Ok(dir)
     }
 
-    /// A task of the agent's own list: made, completed or taken off it.
+    /// Records a task on the agent's list: created, completed or removed.
     pub(super) fn note_task(&self, task: &Task) -> Result<(), StopError> {
         let path = self.dir.join(TASKS);
         let line = serde_json::to_string(task).map_err(|source| StopError::Broken { path: path.clone(), source })?;
@@ -316,7 +316,7 @@ impl SessionFiles {
         append().map_err(|source| file_error(&path, source))
     }
 
-    /// Tasks that are open, in the order in which they were made; those of one subagent, or all.
+    /// Open tasks in order of creation, of one subagent or all.
     pub(super) fn open_tasks(&self, agent: Option<&str>) -> Vec<String> {
         let Ok(bytes) = read_regular(&self.dir.join(TASKS), LARGEST) else { return Vec::new() };
         let mut open: Vec<Task> = Vec::new();
@@ -359,7 +359,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
     }
 }
 
-/// A link in the file's place is replaced, not followed; a loop has to survive a crash.
+/// Replaces a link instead of following it. The write must survive a crash, because a loop has to.
 fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
     let text = serde_json::to_vec(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
     write_bytes(path, &text)
@@ -398,7 +398,7 @@ fn parse_loop(path: &Path, bytes: &[u8]) -> Result<HeldLoop, StopError> {
     serde_json::from_slice(bytes).map_err(broken)
 }
 
-/// What the journal among the runs says of a loop that is over.
+/// The state of an ended loop, from its journal among the runs.
 fn state_in(root: &Path, held: &HeldLoop) -> State {
     let mut state = State::default();
     let journal = crate::store::Store::of(root).run(held.run.clone()).journal();
