@@ -420,7 +420,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("git-push", "git grep -O'git push' x"),
     ("git-config-override", "git --exec-path=. status"),
     ("git-config-override", "git --config-env=core.pager=X log"),
-    // The run itself and its rollbacks.
+    // What the run depends on, and what only the user may do.
     ("kill-everything", "kill 0"),
     ("kill-everything", "kill -TERM 0"),
     ("git-prune", "git gc --prune=now"),
