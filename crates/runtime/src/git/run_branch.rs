@@ -45,7 +45,7 @@ impl Git {
         Ok(self.work_trees()?.into_iter().find(is_on).map(|tree| tree.path))
     }
 
-    /// Deletes a branch that is not checked out anywhere, if its tip is still `expected`.
+    /// Deletes a branch if its tip is still `expected`. The branch must not be checked out anywhere.
     pub fn delete_branch(&self, name: &str, expected: &Oid) -> Result<(), GitError> {
         let full = format!("refs/heads/{name}");
         self.durable("update-ref").args(["-d", &full, expected.as_str()]).run()?;
