@@ -67,8 +67,8 @@ impl Judge<'_> {
         evidence.is_some_and(|digest| self.named_by.contains_key(digest))
     }
 
-    /// Whether the missing commit would be in the range: its parent is in the range or is the start of it. A commit made on top of the
-    /// range's last commit comes after the range, unless its branch ends there too.
+    /// Whether the missing commit would be in the range: its nearest ancestor in the history is in the range or is its start. A commit
+    /// made on top of the tip comes after the range, unless its branch is one of those audited.
     fn belongs(&self, commit: &Oid, base: Option<&Oid>, of_here: bool) -> bool {
         let Some(range) = &self.history.range else { return true };
         let start = self.history.start.as_ref();

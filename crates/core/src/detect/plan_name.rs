@@ -2,7 +2,7 @@
 
 use super::Listing;
 
-/// Most specific first.
+/// Most likely first.
 const NAMES: [&str; 12] = [
     "PLAN.md",
     "plan.md",

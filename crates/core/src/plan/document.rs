@@ -394,7 +394,7 @@ fn resolve(parsed: &mut Parsed, by_id: &[u32]) {
     }
 }
 
-/// Repeatedly removes stories without remaining dependencies. Those left over depend on themselves.
+/// Repeatedly removes stories without remaining dependencies. Those left over are part of a cycle or depend on one.
 fn find_cycles(parsed: &mut Parsed, by_id: &[u32]) {
     let drafts = &parsed.drafts;
     if drafts.iter().all(|draft| draft.story.depends_on.is_empty()) {

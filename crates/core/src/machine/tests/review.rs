@@ -202,7 +202,7 @@ fn the_agent_has_one_turn_for_a_doubt_and_then_a_person_has_to_look() {
     assert_eq!(bench.state.phase, Phase::Keeping { rejection: Rejection::NeedsReview });
 }
 
-/// Unchecked work, where the minimum proof is that the gates pass.
+/// Work without any checks, although the minimum requires that gates pass.
 fn judged_job(feedback: FeedbackTurn) -> VerifyJob {
     VerifyJob {
         surface: Surface::Run,
