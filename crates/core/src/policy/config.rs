@@ -126,7 +126,7 @@ pub struct RuleConfig {
     /// The programs of a Bash command, without their directory.
     #[serde(default)]
     pub program: Vec<String>,
-    /// The first word after the program that is not an option.
+    /// Subcommands: the first word after the program that is not an option.
     #[serde(default)]
     pub subcommand: Vec<String>,
     /// Options, at least one of which must be present.
