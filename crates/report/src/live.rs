@@ -8,8 +8,8 @@ use crate::style::{Style, Tone};
 use crate::width::{clean, columns, fit};
 use crate::words::{clock, cost, wait_cause};
 
-/// What the line contains, from wide to narrow. Each level reserves a fixed width for the activity, so that the line does not jump when the
-/// agent's text gets shorter.
+/// What the line contains, from wide to narrow. Each level reserves a fixed width for the
+/// activity, so that the line does not jump when the agent's text gets shorter.
 struct Level {
     bar: usize,
     words: bool,

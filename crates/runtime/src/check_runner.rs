@@ -64,8 +64,8 @@ pub enum CheckMoment<'a> {
     Ended(&'a CheckRun),
 }
 
-/// Runs a story's checks, then the gates stage by stage. If a stage does not pass, later stages are skipped, but the stage itself is
-/// completed.
+/// Runs a story's checks, then the gates stage by stage. If a stage does not pass, later
+/// stages are skipped, but the stage itself is completed.
 pub fn run_checks(
     checks: &[Check],
     context: &CheckContext<'_>,

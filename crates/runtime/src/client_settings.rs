@@ -1,5 +1,5 @@
-//! The settings files of a coding client on disk: where they are, how to read and replace them, and whether their hooks respond. The core
-//! handles their content.
+//! The settings files of a coding client on disk: where they are, how to read and replace
+//! them, and whether their hooks respond. The core handles their content.
 
 use std::fs;
 use std::io;

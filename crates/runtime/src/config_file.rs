@@ -1,5 +1,5 @@
-//! Reads the layers of settings: defaults < variables of a `.ralph/` home < a fresher project < `.verdone/config.toml` < variables of
-//! lifecycle scripts < flags.
+//! Reads the layers of settings: defaults < variables of a `.ralph/` home < a fresher
+//! project < `.verdone/config.toml` < variables of lifecycle scripts < flags.
 
 use std::collections::BTreeMap;
 use std::fs::File;

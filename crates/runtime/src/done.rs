@@ -101,8 +101,8 @@ pub struct Seen {
     ours: Vec<PathBuf>,
 }
 
-/// Writes the session's standing for other loops to where they keep their state. Returns the files that belong to those loops and were left
-/// unchanged.
+/// Writes the session's standing for other loops to where they keep their state. Returns
+/// the files that belong to those loops and were left unchanged.
 pub fn project(ask: &Ask<'_>, task: &str, report: &DoneReport) -> io::Result<Vec<String>> {
     let Some(home) = &ask.state_home else { return Ok(Vec::new()) };
     let now = Timestamp::now();
@@ -177,8 +177,8 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     Ok(Seen { facts, story, changed, base, judge: said.record, ours })
 }
 
-/// Completes the commands in a report's hints: the command that shows that a check is fixed, and the session for a claim if the command
-/// could not find it by itself.
+/// Completes the commands in a report's hints: the command that shows that a check is
+/// fixed, and the session for a claim if the command could not find it by itself.
 pub fn name_commands(report: &mut DoneReport, seen: &Seen, session: Option<&str>) {
     let command = verify_command(seen.story.as_ref().filter(|_| seen.facts.own_checks != GateFact::NotConfigured));
     let claim = session.map(|session| format!("`verdone claim --session {} ", as_word(session)));

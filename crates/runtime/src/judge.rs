@@ -1,8 +1,8 @@
 //! External provers: a second agent that tries to refute the work, and a command that knows the result of CI.
 //!
-//! Each runs as a child process with a deadline. Its output is data; anything unintelligible counts as unknown. The judge is a command, or
-//! Claude Code in a separate read-only session. It gets a fresh context and may not change anything, so callers compare the files
-//! afterwards.
+//! Each runs as a child process with a deadline. Its output is data; anything unintelligible
+//! counts as unknown. The judge is a command, or Claude Code in a separate read-only session. It
+//! gets a fresh context and may not change anything, so callers compare the files afterwards.
 
 use std::io::{self, Write as _};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Output of a child process: split into lines, redacted, trimmed to its beginning and end, with a digest of everything. Memory stays
-//! bounded.
+//! Output of a child process: split into lines, redacted, trimmed to its beginning and
+//! end, with a digest of everything. Memory stays bounded.
 
 mod lines;
 

@@ -59,8 +59,8 @@ impl Finding {
     }
 }
 
-/// Checks the repository: an identity for commits and space for workspaces. Uncommitted work or an operation in progress never blocks a
-/// run.
+/// Checks the repository: an identity for commits and space for workspaces. Uncommitted
+/// work or an operation in progress never blocks a run.
 pub fn repository(
     git: &Git,
     status: &GitStatus,
@@ -297,8 +297,8 @@ pub fn conditions(who: &str, open: &[String]) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether the user has approved the commands of a plan written by an agent. The fingerprint is computed only if needed, because that reads
-/// the whole plan.
+/// Whether the user has approved the commands of a plan written by an agent. The
+/// fingerprint is computed only if needed, because that reads the whole plan.
 pub fn approval(approvals: &Approvals, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<Finding> {
     let agent = approvals.missing(plan, fingerprint)?;
     let message = format!("{plan} was written by an agent ({agent}) and its commands were not approved yet");

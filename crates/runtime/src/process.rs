@@ -1,5 +1,5 @@
-//! The one module that starts processes (git has its own): each in its own process group, with deadlines and bounded output, and nothing
-//! left running afterwards.
+//! The one module that starts processes (git has its own): each in its own process group,
+//! with deadlines and bounded output, and nothing left running afterwards.
 //!
 //! Threads read the pipes and wait for the exit. All decisions are made in one loop, which also serves the caller while a process is being
 //! ended. The exit is detected without reaping, so that the group id stays ours until the group is gone.
@@ -149,8 +149,8 @@ pub fn end_leftovers(keep: &[u32], grace: Duration, signals: &Signals) -> u32 {
     tree::end_leftovers(&tree::Spared { alone: keep.to_vec(), families: Vec::new() }, grace, signals)
 }
 
-/// Ends the processes of runs whose Verdone was killed and could not end them. They are recognised by `VERDONE_RUN`. Returns how many there
-/// were.
+/// Ends the processes of runs whose Verdone was killed and could not end them. They are
+/// recognised by `VERDONE_RUN`. Returns how many there were.
 pub fn end_strays(runs: &[&RunId], grace: Duration, signals: &Signals) -> u32 {
     let marks: Vec<(&str, &str)> = runs.iter().map(|run| (RUN_VARIABLE, run.as_str())).collect();
     end_marked(&marks, grace, signals)

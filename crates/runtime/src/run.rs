@@ -343,8 +343,8 @@ impl Ready {
         }
         let branch = self.branch()?;
         branch.announce(&self.git, reporter)?;
-        // Start the watchdog only now: the checks before ran programs and ended their leftovers, which could have included a starting
-        // watchdog.
+        // Start the watchdog only now: the checks before ran programs and ended their
+        // leftovers, which could have included a starting watchdog.
         let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
         let done_before = self.announce_claims(&store, reporter)?;
         let now = Timestamp::now();

@@ -95,7 +95,7 @@ pub struct Candidate {
     pub changes: Vec<ChangedPath>,
     /// Why this tree cannot be committed.
     pub obstacle: Option<String>,
-    /// Protected files that the agent edited and that were restored.
+    /// Files that the agent may not change but edited. Its edits are ignored.
     pub restored: Vec<String>,
 }
 

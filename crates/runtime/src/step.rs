@@ -96,8 +96,8 @@ pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Res
     Ok(Input::Ready { base: Some(site.tip.clone()), tree: None })
 }
 
-/// If all of the run's commits have landed and the user's branch has moved on, the attempt starts from there. Otherwise `verdone land`
-/// re-applies the commits later.
+/// If all of the run's commits have landed and the user's branch has moved on, the
+/// attempt starts from there. Otherwise `verdone land` re-applies the commits later.
 fn follow_target(site: &mut Site, reporter: &mut dyn Reporter) -> Result<(), StepError> {
     let Some(name) = site.target.clone() else { return Ok(()) };
     let Some(tip) = site.git.branch_tip(&name)? else { return Ok(()) };

@@ -174,8 +174,8 @@ impl<'a> Gate<'a> {
         Ok(Some(incomplete_words(&left)))
     }
 
-    /// The answer to an event that asks whether something may end; `None` for other events. Calls `judging` before anything that can take
-    /// longer than a normal answer.
+    /// The answer to an event that asks whether something may end; `None` for other
+    /// events. Calls `judging` before anything that can take longer than a normal answer.
     pub(crate) fn answer(&self, input: &HookInput<'_>, judging: impl FnOnce() -> Signals) -> Result<Option<Said>, StopError> {
         let judges = matches!(
             input.event,

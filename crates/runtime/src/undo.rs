@@ -1,5 +1,5 @@
-//! Undoes the last story commit of the latest run that has one: removes it from the run's branch if it has not landed, else reverts it with
-//! a new commit.
+//! Undoes the last story commit of the latest run that has one: removes it from the run's
+//! branch if it has not landed, else reverts it with a new commit.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Executes a verification: builds the trees that the core asks for, runs checks on them, and collects the results.
 //!
-//! `verdone_core::verify` decides what comes next and what the results mean. Every surface (runs, session loops, `verdone verify`, `audit
-//! --rerun`, `accept`, landing) uses this module.
+//! `verdone_core::verify` decides what comes next and what the results mean. Every surface (runs, session loops, `verdone verify`,
+//! `audit --rerun`, `accept`, landing) uses this module.
 
 mod bench;
 mod kept;

@@ -48,8 +48,8 @@ pub struct Claude {
     said: Option<String>,
     /// The session left by a run that died, until the first turn.
     left: Option<Resumable>,
-    /// The folder of session locks, and the lock of the current session. Declared after the client, so that the lock is released after the
-    /// client is gone.
+    /// The folder of session locks, and the lock of the current session. Declared after
+    /// the client, so that the lock is released after the client is gone.
     locks: PathBuf,
     lock: Option<SessionLock>,
     /// Set for read-only questions. Hooks that run as separate processes need to know this.

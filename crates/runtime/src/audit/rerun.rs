@@ -1,7 +1,7 @@
 //! Verifies a story's commit again, with the checks named in its evidence.
 //!
-//! A note may come from anywhere. Its commands run only if the user's plan or settings contain the same command, a local run has run it, or
-//! the user allowed it.
+//! A note may come from anywhere. Its commands run only if the user's plan or settings
+//! contain the same command, a local run has run it, or the user allowed it.
 
 mod own_commands;
 
@@ -242,8 +242,8 @@ impl Again<'_> {
         Ok((job, Some(trees)))
     }
 
-    /// The tree before the work, if the proof can be reproduced. That is not possible for notes by older rules or for work accepted by a
-    /// person.
+    /// The tree before the work, if the proof can be reproduced. That is not possible for
+    /// notes by older rules or for work accepted by a person.
     fn base(&self, evidence: &Evidence) -> Result<Option<Oid>, RerunError> {
         let is_by_rules_of_today = evidence.trees.is_some() && evidence.outcome == Outcome::Done && evidence.accepted.is_none();
         let Some(base) = evidence.base.as_ref().filter(|_| is_by_rules_of_today) else { return Ok(None) };

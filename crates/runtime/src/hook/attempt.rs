@@ -1,8 +1,8 @@
 //! What the hooks of an attempt leave for its driver in the run's `sessions/`: how many test runs failed in a row (as the length of a file,
 //! so that counting takes constant time) and their output.
 //!
-//! An agent can write here, too. It could only cause its own attempt to be given up, or change text in a prompt. It can never make a check
-//! pass.
+//! An agent can write here, too. It could only cause its own attempt to be given up, or
+//! change text in a prompt. It can never make a check pass.
 
 use std::cmp::Reverse;
 use std::fs::{self, DirEntry, OpenOptions};

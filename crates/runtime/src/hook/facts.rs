@@ -65,8 +65,8 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
     context
 }
 
-/// Opens the plan if one of the paths is the plan or contains it. Plans can be large and few calls touch them. Commands are judged by the
-/// path alone.
+/// Opens the plan if one of the paths is the plan or contains it. Plans can be large and
+/// few calls touch them. Commands are judged by the path alone.
 fn plan(home: &Home, config: &Config, call: &ToolCall, places: &BTreeSet<String>, story: Option<&Briefing>) -> Option<PlanFile> {
     let touches = |path: &str| {
         let holds = |place: &String| path.starts_with(&format!("{}/", place.trim_end_matches('/'))) || pattern_takes(place, path);
@@ -118,8 +118,8 @@ fn temp_dirs(own: Option<&Path>) -> Vec<String> {
     dirs.map(|dir| text(&real(&dir))).filter(|dir| dir.len() > 1).collect()
 }
 
-/// Resolves a path below a real folder, without checking the parents of that folder. `None` if the path is not clearly below it or does not
-/// exist.
+/// Resolves a path below a real folder, without checking the parents of that folder.
+/// `None` if the path is not clearly below it or does not exist.
 fn real_in(folder: &Path, path: &Path) -> Option<PathBuf> {
     let below = path.strip_prefix(folder).ok()?;
     let mut at = folder.to_owned();

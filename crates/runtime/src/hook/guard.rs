@@ -1,7 +1,7 @@
 //! The guard of a run, inside the run's process: the client asks over its pipe and gets the same answer as from `verdone hook`.
 //!
-//! It uses the settings from the start of the run. A panic, or anything else that cannot be judged, denies the call and is recorded where
-//! the run shows it.
+//! It uses the settings from the start of the run. A panic, or anything else that cannot
+//! be judged, denies the call and is recorded where the run shows it.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

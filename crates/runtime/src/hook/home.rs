@@ -1,5 +1,5 @@
-//! The project of a hook with its settings and guardrails. It is found through the client's variable, never through the agent's current
-//! directory.
+//! The project of a hook with its settings and guardrails. It is found through the
+//! client's variable, never through the agent's current directory.
 
 use std::ffi::OsString;
 use std::fs;

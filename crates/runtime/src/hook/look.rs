@@ -36,8 +36,8 @@ pub(super) fn look(home: &Home, config: &Config, input: &HookInput<'_>, session:
     let on_scope = policy.on_scope();
     let story = if on_scope == OnScope::Off && policy.git_state == OnGitState::Off { None } else { story.get() };
     let scope = story.filter(|_| on_scope != OnScope::Off).and_then(|story| story.scope(on_scope == OnScope::Enforced));
-    // In a workspace, the agent's repository is discarded later and its files are not at this path, so only files named by the tool call
-    // count.
+    // In a workspace, the agent's repository is discarded later and its files are not at
+    // this path, so only files named by the tool call count.
     let dirs = if looks && home.tree.is_none() { GitDirs::of(&home.top) } else { None };
     let git = dirs.as_ref().filter(|_| policy.git_state != OnGitState::Off).map(|dirs| git_state(&dirs.own));
     let changed = dirs.filter(|_| scope.is_some()).and_then(|dirs| changed(&home.top, dirs));

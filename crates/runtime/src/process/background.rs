@@ -1,5 +1,5 @@
-//! A background process that is not waited for. Like any other, it has its own process group and bounded output. It ends together with the
-//! process that started it.
+//! A background process that is not waited for. Like any other, it has its own process
+//! group and bounded output. It ends together with the process that started it.
 
 use std::fmt;
 use std::io::{self, PipeReader, Read as _};

@@ -187,8 +187,8 @@ impl Companion {
         self.strangers = tree::below(std::process::id(), &all, &Spared { alone: Vec::new(), families: own });
     }
 
-    /// Records everything that runs below the companion now as its own, such as servers from its configuration. Call this before it starts
-    /// anything for a turn.
+    /// Records everything that runs below the companion now as its own, such as servers
+    /// from its configuration. Call this before it starts anything for a turn.
     pub fn settle(&mut self) {
         let all = tree::all();
         let alone = self.own(&all);
@@ -215,8 +215,8 @@ impl Companion {
     /// Lets it exit by itself, then sends TERM, then KILL. Returns its exit status and how many processes it left behind.
     pub fn end(mut self, grace: Duration, signals: &Signals) -> (Option<ExitStatus>, u32) {
         self.to = None;
-        // While it is alive, whatever is not below it does not belong to it. Afterwards we adopt its orphans, and only processes from
-        // before can be told apart.
+        // While it is alive, whatever is not below it does not belong to it. Afterwards
+        // we adopt its orphans, and only processes from before can be told apart.
         if !self.killed && !self.exited && self.exit_words() == ALIVE {
             self.begin_turn();
         }

@@ -39,8 +39,8 @@ pub fn redactor_from_environment(added: &[(String, String)]) -> Redactor {
     Redactor::new(std::env::vars_os().map(lossy).chain(added.iter().cloned()))
 }
 
-/// Variables of an outer Claude Code session are removed. These stay: they say who pays, where the login is, and that no other service may
-/// be called.
+/// Variables of an outer Claude Code session are removed, except these: they say who
+/// pays, where the login is, and that nonessential traffic is disabled.
 const KEPT: [&str; 6] = [
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",

@@ -42,8 +42,8 @@ impl Flow {
         self.last.push_back((stream, place));
     }
 
-    /// Adds room for the time that has passed, and reports how many lines were left out. Also shows the last lines here, because nothing
-    /// may come after them.
+    /// Adds room for the time that has passed, and reports how many lines were left out.
+    /// Also shows the last lines here, because nothing may come after them.
     pub(crate) fn fill(&mut self, now: Duration, on: &mut dyn FnMut(Stream, &str)) {
         let millis = now.saturating_sub(self.filled).as_millis() as i64;
         self.filled = now;

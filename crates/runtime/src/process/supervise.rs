@@ -45,8 +45,8 @@ pub fn run_beside(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Momen
     watch(spawn, signals, on, &after)
 }
 
-/// Like [`run_beside`], but immediately ends leftovers that still have this environment variable. Leftovers that removed it are found by
-/// the next full sweep.
+/// Like [`run_beside`], but immediately ends leftovers that still have this environment
+/// variable. Leftovers that removed it are found by the next full sweep.
 pub fn run_beside_others(spawn: &Spawn<'_>, mark: (&str, &str), signals: &Signals) -> Result<Ended, SpawnError> {
     tree::adopt_orphans();
     let after = if ends_by_itself(spawn) { After::Namespace } else { After::Marked(mark) };

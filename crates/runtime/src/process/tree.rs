@@ -278,8 +278,8 @@ mod linux {
         parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name in parentheses may contain anything, including parentheses, blanks and invalid UTF-8, so fields are counted from the last
-    /// one.
+    /// The name in parentheses may contain anything, including parentheses, blanks and
+    /// invalid UTF-8, so fields are counted from the last one.
     fn parse(pid: u32, text: &[u8]) -> Option<Process> {
         let end = text.iter().rposition(|&b| b == b')')?;
         let mut fields = std::str::from_utf8(&text[end + 1..]).ok()?.split_ascii_whitespace();

@@ -1,5 +1,5 @@
-//! The branch of a run: a new one at the user's HEAD, the requested one, or that of an earlier run of the same plan that has not landed
-//! yet.
+//! The branch of a run: a new one at the user's HEAD, the requested one, or that of an
+//! earlier run of the same plan that has not landed yet.
 
 use verdone_core::event::Event;
 use verdone_core::id::{Oid, RunId};

@@ -426,7 +426,7 @@ impl Reapplying<'_> {
         Ok((made, all))
     }
 
-    /// Runs the checks that proved the story, including gates from the command line, and the current gates. Also returns their build cache.
+    /// Runs the checks that proved the story, including gates from the command line, and the current gates.
     fn verify(
         &self,
         spaces: &mut Workspaces,

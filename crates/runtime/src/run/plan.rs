@@ -201,8 +201,8 @@ impl DerefMut for RunPlan {
 }
 
 impl CommittedFile {
-    /// A file that equals our copy or the last commit was landed, not edited. The two can differ, because progress is written after the
-    /// commit.
+    /// A file that equals our copy or the last commit was landed, not edited. The two can
+    /// differ, because progress is written after the commit.
     fn was_edited(&mut self) -> bool {
         let now = read_linked(&self.original, LARGEST_PLAN).ok();
         let seen = now.as_deref().map(digest);

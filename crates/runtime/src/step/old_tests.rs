@@ -17,8 +17,8 @@ use super::verify::scripts;
 use crate::site::{Site, seen_from};
 use crate::verify::{BenchPlace, Trees, TreesRequest, Verification, may_weaken_checks};
 
-/// Reports a verification. Work is `verified` only if the story's own checks also pass with the old tests and configuration. Otherwise an
-/// agent wrote what proves it.
+/// Reports a verification. Work is `verified` only if the story's own checks also pass
+/// with the old tests and configuration. Otherwise an agent wrote what proves it.
 pub(super) fn report(
     site: &mut Site,
     verification: &mut Verification,
@@ -41,8 +41,8 @@ pub(super) fn report(
     Ok(verification.report())
 }
 
-/// If stories changed tests or configuration, the gates must pass on the final files with the tests and configuration from before the first
-/// of those changes.
+/// If stories changed tests or configuration, the gates must pass on the final files with
+/// the tests and configuration from before the first of those changes.
 pub(super) fn run_gates(
     site: &mut Site,
     state: &State,

@@ -1,8 +1,8 @@
 //! Completes a story that is done: marks it in the plan and, if the settings ask for it, commits exactly what was verified, without the
 //! user's changes from before the loop.
 //!
-//! If those changes cannot be separated, or the repository is in the middle of an operation, there is no commit. The story is still marked,
-//! and the reason is reported.
+//! If those changes cannot be separated, or the repository is in the middle of an
+//! operation, there is no commit. The story is still marked, and the reason is reported.
 
 use verdone_core::event::Checkpoint;
 use verdone_core::evidence::Evidence;

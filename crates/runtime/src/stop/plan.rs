@@ -1,6 +1,6 @@
-//! The plan of a loop: the user's file, which the agent can write. A mark set by someone else is a claim and is reverted. A story added
-//! later is accepted, but its commands run only after the user approves the plan that contains it. Without a plan, the task is the only
-//! story.
+//! The plan of a loop: the user's file, which the agent can write. A mark set by someone else
+//! is a claim and is reverted. A story added later is accepted, but its commands run only after
+//! the user approves the plan that contains it. Without a plan, the task is the only story.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -81,8 +81,8 @@ impl LoopPlan {
         self.file.as_mut().map_or(Ok(false), PlanFile::refresh).map(drop)
     }
 
-    /// Takes in stories that were not open when the loop started, and returns notes about them. Whoever wrote them, only the user may allow
-    /// their commands as checks.
+    /// Takes in stories that were not open when the loop started, and returns notes about
+    /// them. Whoever wrote them, only the user may allow their commands as checks.
     pub(super) fn admit(
         &self,
         held: &HeldLoop,

@@ -1,5 +1,5 @@
-//! Before a loop is complete: work done after its last story must pass as well, and the checks that proved its stories run again on the
-//! current files.
+//! Before a loop is complete: work done after its last story must pass as well, and the
+//! checks that proved its stories run again on the current files.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Identifies the tree to judge: everything that a check can see, from one `git status` and the times of all files. Cheaper than writing a
-//! tree, and a better key.
+//! Identifies the tree to judge: everything that a check can see, from one `git status`
+//! and the times of all files. Cheaper than writing a tree, and a better key.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The end of a turn in a session held by a loop: decides on the worker's finding and updates the gate's counters. Writes neither to git
-//! nor to the journal.
+//! The end of a turn in a session held by a loop: decides on the worker's finding and
+//! updates the gate's counters. Writes neither to git nor to the journal.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The process that verifies for the gate. It outlives the hook that asked, is the only one that writes the loop's journal and to git, and
-//! leaves a finding.
+//! The process that verifies for the gate. It outlives the hook that asked, is the only
+//! one that writes the loop's journal and to git, and leaves a finding.
 
 use std::ffi::OsString;
 use std::fs;

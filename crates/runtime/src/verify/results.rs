@@ -45,8 +45,8 @@ impl Results {
         }
     }
 
-    /// The results known before an attempt is verified. On the attempt's own tree only passed gates count: failed checks and the story's
-    /// own checks run again.
+    /// The results known before an attempt is verified. On the attempt's own tree only
+    /// passed gates count: failed checks and the story's own checks run again.
     pub fn before(&self, attempt: &Oid) -> BTreeMap<ResultId, CheckResult> {
         let counts = |(id, result): &(&ResultId, &CheckResult)| {
             let is_green = CheckState::of(&result.run) == CheckState::Green && result.run.origin != CheckOrigin::Story;

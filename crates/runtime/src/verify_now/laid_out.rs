@@ -1,5 +1,5 @@
-//! The settings and plans of a commit, written to a temporary folder: read like those of a checkout, but never from the work that is
-//! judged.
+//! The settings and plans of a commit, written to a temporary folder: read like those of
+//! a checkout, but never from the work that is judged.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Checks, without contacting a service, whether the client is usable: installed, recent enough, permitted by the settings and with some
-//! way to log in.
+//! Checks, without contacting a service, whether the client is usable: installed, recent
+//! enough, permitted by the settings and with some way to log in.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

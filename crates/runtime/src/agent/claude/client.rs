@@ -308,8 +308,8 @@ impl Client {
                 self.unguarded = true;
                 self.companion.kill();
             }
-            // Calls judged by hook processes are not visible in time, and a turn may have no calls. A turn can also start again within
-            // itself.
+            // Calls judged by hook processes are not visible in time, and a turn may have
+            // no calls. A turn can also start again within itself.
             if !self.settled && !self.begun {
                 self.companion.settle();
             }

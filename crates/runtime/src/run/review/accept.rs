@@ -62,7 +62,7 @@ pub fn accept(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn
     accepting.accept(reporter)
 }
 
-/// The run's branch and its tip. If it has landed completely, the tip of the user's branch.
+/// The run's branch and its tip. If it has landed completely or is gone, it is first moved to the tip of the user's branch.
 fn branch_tip(git: &Git, review: &Review) -> Result<(String, Oid), ReviewError> {
     let target = Target::find(git, review.target.as_deref())?.ok_or(ReviewError::Unborn)?;
     let branch = review.branch.clone().unwrap_or_else(|| format!("verdone/{}", review.run));
