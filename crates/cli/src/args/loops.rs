@@ -25,7 +25,7 @@ pub(crate) enum LoopCommand {
 ///
 /// Inside an agent's session, this command applies to that session. In a terminal, it applies to the next session that starts in this
 /// project. With a plan, each story is verified by its own checks and the gates. With only a TASK, the gates decide. Without either, the
-/// project's plan is used. The stories and checks are fixed when the loop starts: later edits of the plan do not reopen anything, and the
+/// project's plan is used. The stories and checks are fixed when the loop starts: later edits of the plan cannot weaken them, and the
 /// commands of stories added later do not run until you accept them with `verdone plan approve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
