@@ -1,7 +1,7 @@
 //! Links the release binary at a fixed address.
 //!
-//! A hook is started for every tool call. At a changing address the loader would write some 17,000 pointers into 80 pages each time,
-//! which costs more than everything that the hook does. Stack, heap and libraries stay at random addresses.
+//! Every tool call starts a hook. With a position-independent binary, the loader would relocate about 17,000 pointers in 80 pages each
+//! time, which costs more than the hook's own work. Stack, heap and libraries still get random addresses.
 
 fn main() {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);

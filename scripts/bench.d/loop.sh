@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A loop as people write it by hand, for comparison: find the first open box, run the agent, commit everything, tick the box.
-# It verifies nothing and keeps no checkpoint worth the name. That is what the benchmark sets Verdone's price against.
+# A typical hand-written loop, for comparison: find the first open box, run the agent, commit everything, tick the box.
+# It verifies nothing and keeps no real checkpoint. The benchmark compares Verdone's cost with it.
 #
 #   loop.sh PLAN AGENT ITERATIONS
 set -euo pipefail

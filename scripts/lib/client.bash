@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# The Claude Code that the tests run, at the version that they pin. Sourced after tools.bash, never run.
+# The Claude Code client for the tests, at the pinned version. Sourced after tools.bash, never run.
 
 client_manifest=$PWD/crates/cli/tests/claude/client
 
-# Outside of the checkout: every work tree shares it, and it is there after `cargo clean`. The tests look into the same folder.
+# Outside of the checkout: all worktrees share it, and it survives `cargo clean`. The tests use the same folder.
 client_folder() {
   printf '%s/verdone/claude-code-%s\n' "${XDG_CACHE_HOME:-$HOME/.cache}" "$(client_version)"
 }
@@ -12,7 +12,7 @@ client_version() {
   sed -n 's|.*"@anthropic-ai/claude-code": "\([0-9.]*\)".*|\1|p' "$client_manifest/package.json" | head -n 1
 }
 
-# client_binary FOLDER: the program of this machine's kind in an installed folder.
+# client_binary FOLDER: the program for this machine's platform in an installed folder.
 client_binary() {
   local found
   for found in "$1"/node_modules/@anthropic-ai/claude-code-*/claude; do
@@ -21,7 +21,7 @@ client_binary() {
   return 1
 }
 
-# Installs the client unless it is there. Where that fails, the reason is on standard output. A subshell, for the trap's sake.
+# Installs the client if it is missing. On failure, prints the reason on standard output. A subshell, because of the trap.
 install_client() (
   folder=$(client_folder)
   ! client_binary "$folder" >/dev/null || return 0
@@ -29,7 +29,7 @@ install_client() (
     (need_debian npm=npm) >&2 || { printf 'npm is missing and could not be installed\n'; return 1; }
   fi
   mkdir -p "${folder%/*}" || { printf '%s cannot be made\n' "${folder%/*}"; return 1; }
-  # Beside its place, so that a half of it is never taken for the client.
+  # In a folder next to it, so that a partial installation is never used.
   draft=$(mktemp -d "$folder.XXXXXX") || { printf 'no folder can be made beside %s\n' "$folder"; return 1; }
   trap 'rm -rf "$draft"' EXIT
   cp "$client_manifest/package.json" "$client_manifest/package-lock.json" "$draft"
@@ -45,6 +45,6 @@ install_client() (
     printf 'npm got Claude Code, but nothing that starts on this machine\n'
     return 1
   fi
-  # Somebody else may have been faster.
+  # Another process may have been faster.
   mv -T "$draft" "$folder" 2>/dev/null || client_binary "$folder" >/dev/null || { printf '%s is in the way\n' "$folder"; return 1; }
 )

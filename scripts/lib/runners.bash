@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# The test runners and linters that the lie suite judges with, at the versions that it pins. Sourced after tools.bash, never run.
+# The test runners and linters of the lie suite, at the pinned versions. Sourced after tools.bash, never run.
 
 runners_manifest=$PWD/crates/cli/tests/lies/runners
 runners_pins=(package.json package-lock.json requirements.txt)
 
-# Outside of the checkout: every work tree shares it, and it is there after `cargo clean`. The tests look into the same folder.
+# Outside of the checkout: all worktrees share it, and it survives `cargo clean`. The tests use the same folder.
 runners_folder() {
   printf '%s/verdone/runners-%s\n' "${XDG_CACHE_HOME:-$HOME/.cache}" "$(runners_version)"
 }
@@ -13,7 +13,7 @@ runners_version() {
   sed -n 's|.*"version": "\([0-9.]*\)".*|\1|p' "$runners_manifest/package.json" | head -n 1
 }
 
-# has_runners FOLDER: the pins are copied last, so a folder without them, or with others, is not complete.
+# has_runners FOLDER: the pins are copied last, so a folder without them, or with different ones, is incomplete.
 has_runners() {
   local pin
   for pin in "${runners_pins[@]}"; do
@@ -21,18 +21,18 @@ has_runners() {
   done
 }
 
-# Installs the runners unless they are there. Where that fails, the reason is on standard output. A subshell, for the lock's sake.
+# Installs the runners if they are missing. On failure, prints the reason on standard output. A subshell, because of the lock.
 install_runners() (
   folder=$(runners_folder)
   ! has_runners "$folder" || return 0
   for program in npm=npm make=make prove=perl cc=gcc python3=python3; do
     have "${program%%=*}" || (need_debian "$program") >&2 || { printf '%s is missing and could not be installed\n' "${program%%=*}"; return 1; }
   done
-  # The module without its bundled pip is there where the package is not.
+  # Without the package, the venv module exists but lacks the bundled pip.
   python3 -m ensurepip --version >/dev/null 2>&1 || (need_debian /no/venv=python3-venv) >&2 ||
     { printf 'python3-venv is missing and could not be installed\n'; return 1; }
   mkdir -p "$folder" || { printf '%s cannot be made\n' "$folder"; return 1; }
-  # A virtual environment cannot be moved: it is made in its place, by one process at a time.
+  # A virtual environment cannot be moved, so it is created in its final place, by one process at a time.
   exec 9>"$folder.lock"
   flock 9
   ! has_runners "$folder" || return 0
@@ -63,7 +63,7 @@ install_python_runners() {
 install_node_runners() {
   local options=(--ignore-scripts --no-audit --no-fund --fetch-retries=1) runner
   mkdir "$1/npm" && cp "$runners_manifest/package.json" "$1/npm" || return 1
-  # The lock file has the native parts for this kind of machine only, which is also why `npm ci` refuses it.
+  # The lock file has the native packages of one platform only, which is also why `npm ci` rejects it.
   if [[ $(uname -sm) == 'Linux x86_64' ]]; then
     cp "$runners_manifest/package-lock.json" "$1/npm" || return 1
   fi

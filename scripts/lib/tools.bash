@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Installs what the scripts need and the machine lacks. Sourced, never run.
+# Installs missing tools that the scripts need. Sourced, never run.
 
-# Tools from crates that `cargo install` put there are found even if the shell's profile does not say so.
-# Those that make and mount file systems are found by people other than root, too.
+# Tools installed by `cargo install` are found even if the shell's profile does not add their folder.
+# Tools that create and mount file systems are found by other users than root, too.
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH:/usr/sbin:/sbin"
 
 have() {
@@ -14,7 +14,7 @@ die() {
   exit 1
 }
 
-# need_debian PROGRAM=PACKAGE...: installs the packages of those programs that are missing.
+# need_debian PROGRAM=PACKAGE...: installs the packages of missing programs.
 need_debian() {
   local pair missing=() sudo=()
   for pair in "$@"; do
@@ -45,8 +45,8 @@ need_component() {
   rustup component add "$component" || die "rustup could not add $component"
 }
 
-# need_crate PROGRAM CRATE VERSION: a tool from the crate registry. Any version that is there already will do.
-# Built without optimisation: a tool that runs for a second is not worth minutes of compiling.
+# need_crate PROGRAM CRATE VERSION: a tool from the crate registry. Any installed version will do.
+# Built without optimisation: for a tool that runs for a second, minutes of compiling are not worth it.
 need_crate() {
   local program=$1 crate=$2 version=$3
   if have "$program"; then

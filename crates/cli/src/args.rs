@@ -1,4 +1,4 @@
-//! Every argument of every command. The help text is the documentation: `docs/cli.md` is made from it.
+//! All command-line arguments. The help text is the reference: `docs/cli.md` is generated from it.
 
 mod audit;
 mod control;
@@ -50,17 +50,17 @@ Exit codes: 0 complete, 1 error, 2 usage or config, 3 a limit was reached,
 4 a human is needed, 130/143/129 stopped by SIGINT/SIGTERM/SIGHUP."
 )]
 pub(crate) struct Cli {
-    /// Work as if started in DIR.
+    /// Run as if started in DIR.
     #[arg(short = 'C', value_name = "DIR", global = true, value_hint = ValueHint::DirPath, help_heading = "Global options")]
     pub directory: Option<PathBuf>,
 
     /// When to use colour.
     ///
-    /// `auto` uses it on a terminal, unless `NO_COLOR` is set.
+    /// `auto` uses colour on a terminal, unless `NO_COLOR` is set.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto, global = true, help_heading = "Global options")]
     pub color: ColorWhen,
 
-    /// The same as `--color never`.
+    /// Same as `--color never`.
     #[arg(long, global = true, conflicts_with = "color", help_heading = "Global options")]
     pub no_color: bool,
 
@@ -125,9 +125,9 @@ pub(crate) enum Command {
 
 /// Find this project's checks and write `.verdone/config.toml`.
 ///
-/// Looks for Cargo, npm, pnpm, yarn, bun, pytest, tox, go, make, just, gradle, maven, rspec and bats, proposes a gate for each
-/// check that exists, and names the plan that it finds. On a terminal it asks before it adds a gate; elsewhere it asks nothing.
-/// An existing config is never overwritten without --force, and then a copy of it is kept.
+/// Looks for Cargo, npm, pnpm, yarn, bun, pytest, tox, go, make, just, gradle, maven, rspec and bats, proposes a gate for each check it
+/// finds, and configures the plan. On a terminal it asks before adding a gate; otherwise it adds them without asking. It overwrites an
+/// existing config only with --force, and keeps a copy.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -135,7 +135,7 @@ Examples:
   verdone init --force      overwrite it; the old one becomes config.toml.bak
   verdone init --json       print as JSON what was written")]
 pub(crate) struct InitArgs {
-    /// Overwrite an existing config, keeping a copy.
+    /// Overwrite an existing config, and keep a copy of it.
     #[arg(long)]
     pub force: bool,
     /// Print what was written as JSON.
@@ -145,10 +145,10 @@ pub(crate) struct InitArgs {
 
 /// Run the plan, story by story.
 ///
-/// For each story: a private workspace, the story's own checks (they should fail), a turn of the agent, and all checks again, on
-/// exactly the files that would be committed. What passes is committed on the run's branch. Failures go back to the agent; an
-/// attempt that never passes is kept aside as a separate commit. Nothing that the agent says makes a story done; only the checks
-/// do. Your checkout is not touched: `verdone land` brings the commits to your branch.
+/// For each story, Verdone creates a private workspace, runs the story's own checks (they should fail), gives the agent a turn, and runs
+/// all checks again on exactly the files that would be committed. Work that passes is committed on the run's branch. Failures are sent back
+/// to the agent; an attempt that never passes is kept as a separate commit. Only the checks decide whether a story is done, never the
+/// agent. Your checkout is not touched: `verdone land` brings the commits to your branch.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -163,36 +163,36 @@ Examples:
 The exit code says how it ended: 0 complete, 3 a limit was reached, 4 a human
 is needed. `verdone report` says more.")]
 pub(crate) struct RunArgs {
-    /// The plan: a file, or a folder that has one. Without it, the plan in the config.
+    /// The plan: a file, or a folder that contains one. Default: the plan in the config.
     #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
     pub plan: Option<String>,
-    /// Show the next story, its prompt, the checks and the limits; change nothing.
+    /// Show the next story, its prompt, the checks and the limits, without changing anything.
     #[arg(long)]
     pub dry_run: bool,
     /// Stop after N iterations; 0 means no limit.
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<u32>,
-    /// Stop when the agent has cost this many USD, as far as it reports its cost; 0 means no limit.
+    /// Stop when the agent's reported cost reaches this amount in USD; 0 means no limit.
     #[arg(long, value_name = "USD")]
     pub max_cost: Option<f64>,
-    /// Stop at a usage limit instead of waiting for its reset.
+    /// Stop at a usage limit instead of waiting until it resets.
     #[arg(long)]
     pub no_wait: bool,
-    /// Work on this story only.
+    /// Run only this story.
     #[arg(long, value_name = "ID")]
     pub story: Option<String>,
-    /// Use the plan of `.ralph/PRD-N/`.
+    /// Use the plan in `.ralph/PRD-N/`.
     #[arg(long, value_name = "N", conflicts_with = "plan")]
     pub prd: Option<u32>,
-    /// `building` runs the plan; `planning` lets the agent write a plan from a request (PLAN, or the prd.md of --prd).
+    /// `building` runs the plan; `planning` has the agent write a plan from a request (PLAN, or the prd.md of --prd).
     #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Building)]
     pub mode: Mode,
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// Commit on this branch: created at HEAD, or continued if it exists. Without it, the plan's `branchName`, or `verdone/RUN-ID`.
+    /// Commit on this branch; it is created at HEAD if it does not exist. Default: the plan's `branchName`, or `verdone/RUN-ID`.
     #[arg(long, value_name = "NAME")]
     pub branch: Option<String>,
-    /// Start over from HEAD, even if an earlier run of this plan has commits that are not landed.
+    /// Start over from HEAD, even if an earlier run of this plan has unlanded commits.
     #[arg(long)]
     pub fresh: bool,
     /// Removed: a run never works in your checkout.
@@ -201,19 +201,19 @@ pub(crate) struct RunArgs {
     /// Removed: uncommitted changes never block a run.
     #[arg(long, hide = true)]
     pub allow_dirty: bool,
-    /// A command that every story has to pass, run with `sh -c`; can be given several times.
+    /// A command that every story must pass, run with `sh -c`; can be given several times.
     #[arg(long = "check", value_name = "CMD")]
     pub checks: Vec<String>,
-    /// Run without any check: stories are marked as done, but never called verified.
+    /// Run without any checks: stories are marked done, but never verified.
     #[arg(long)]
     pub unchecked: bool,
-    /// Removed: it is called --unchecked now.
+    /// Removed: use --unchecked.
     #[arg(long, hide = true)]
     pub unverified: bool,
     /// Start even if gates already fail; their failures go into the prompt.
     #[arg(long)]
     pub red_baseline: bool,
-    /// Print one JSON event a line instead of text.
+    /// Print one JSON event per line instead of text.
     #[arg(long)]
     pub json: bool,
     /// Print only the summary and errors.
@@ -222,7 +222,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The arguments that are settings.
+    /// The flags that override settings.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             plan: self.plan.clone(),
@@ -237,13 +237,13 @@ impl RunArgs {
     }
 }
 
-/// Which agent works.
+/// Selects the agent.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AgentArgs {
-    /// The agent: `claude`, `command` or `scripted`.
+    /// The agent to use: `claude`, `command` or `scripted`.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Use this command as the agent, run with `sh -c`; the prompt is on its standard input.
+    /// Use this command as the agent, run with `sh -c`; it gets the prompt on standard input.
     #[arg(long, value_name = "CMD")]
     pub agent_command: Option<String>,
 }
@@ -254,9 +254,9 @@ pub(crate) enum Mode {
     Building,
 }
 
-/// Show where the last run stands.
+/// Show the state of the last run.
 ///
-/// Every story with its verdict, the story at work, the limits used, and how the run ended if it did.
+/// Lists every story with its outcome, the current story, the limits used so far and, if the run has ended, how it ended.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -268,10 +268,10 @@ pub(crate) struct StatusArgs {
     pub json: bool,
 }
 
-/// Print what happened in the last run, event by event.
+/// Print the events of the last run.
 ///
-/// With --follow it waits for more until the run ends. With --stops it shows instead what the Stop gate decided in your own sessions,
-/// with the reasons, and how long each verdict took.
+/// With --follow, waits for more events until the run ends. With --stops, shows instead what the Stop gate decided in your own sessions,
+/// with the reasons, and how long each decision took.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -280,21 +280,21 @@ Examples:
   verdone log --json
   verdone log --stops          what the Stop gate decided, and why")]
 pub(crate) struct LogArgs {
-    /// Wait for more until the run ends.
+    /// Wait for more events until the run ends.
     #[arg(long, short)]
     pub follow: bool,
-    /// Show the decisions of the Stop gate instead, and a summary.
+    /// Show the Stop gate's decisions and a summary instead.
     #[arg(long, conflicts_with = "follow")]
     pub stops: bool,
-    /// Print one JSON event a line; with --stops, one object.
+    /// Print one JSON event per line; with --stops, a single object.
     #[arg(long)]
     pub json: bool,
 }
 
-/// Show one story: its attempts, evidence, refs and cost; or what hooks recorded of a session.
+/// Show one story (attempts, evidence, refs and cost), or what hooks recorded in a session.
 ///
-/// Shows what each check printed, the story's commit, and the ref that keeps a rejected attempt. For a session: how often and how
-/// long each tool ran, which rule denied what, the files, the tests and the cost, as far as hooks saw them.
+/// For a story: the output of each check, the story's commit, and the ref that keeps a rejected attempt. For a session: how often and how
+/// long each tool ran, which rules denied what, and the files, tests and cost that hooks saw.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -309,10 +309,10 @@ pub(crate) struct ShowArgs {
     /// The story's id.
     #[arg(value_name = "STORY", required_unless_present_any = ["sessions", "session"], conflicts_with_all = ["sessions", "session"])]
     pub story: Option<String>,
-    /// List the sessions of the last run, and your own sessions in which Verdone's hooks ran.
+    /// List the sessions of the last run, and your own sessions that ran Verdone's hooks.
     #[arg(long, conflicts_with = "session")]
     pub sessions: bool,
-    /// Show one session by its id.
+    /// Show the session with this id.
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// Print JSON.
@@ -320,17 +320,17 @@ pub(crate) struct ShowArgs {
     pub json: bool,
 }
 
-/// Take back the last story commit.
+/// Undo the last story commit.
 ///
-/// A commit that is not landed yet is removed from the run's branch; one that is landed is reverted by a new commit on your branch.
-/// Either way the story is open again. Repeat it to take back the commit before that, also one of an earlier run.
+/// An unlanded commit is removed from the run's branch; a landed one is reverted by a new commit on your branch. Either way the story is
+/// open again. Repeat the command to undo earlier commits, including those of earlier runs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   verdone undo")]
 pub(crate) struct UndoArgs {}
 
-/// Removed: `verdone show STORY` names the kept attempts.
+/// Removed: `verdone show STORY` lists the kept attempts.
 #[derive(Debug, Args)]
 #[command(hide = true)]
 pub(crate) struct CheckpointsArgs {
@@ -338,28 +338,28 @@ pub(crate) struct CheckpointsArgs {
     pub rest: Vec<std::ffi::OsString>,
 }
 
-/// Delete what old runs and sessions left: prompts, outputs, rejected attempts, landed branches and hook records.
+/// Delete leftovers of old runs and sessions: prompts, outputs, rejected attempts, landed branches and hook records.
 ///
-/// Keeps the newest runs, unfinished runs and all journals, and with the journals the evidence of every story. Keeps the newest
-/// of your own sessions too, and every session of the last day. Also deletes loops of this project whose session was silent for two
-/// weeks, and loops of projects that no longer exist.
+/// Keeps the newest runs, unfinished runs, all journals and the evidence of every story. Also keeps the newest of your own sessions and
+/// every session from the last day. Deletes loops of this project whose session has been silent for two weeks, and loops of projects that
+/// no longer exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone prune --keep 5 --dry-run
   verdone prune --keep 5")]
 pub(crate) struct PruneArgs {
-    /// How many of the newest runs to keep, and of your own newest sessions.
+    /// How many of the newest runs, and of your own newest sessions, to keep.
     #[arg(long, value_name = "N")]
     pub keep: usize,
-    /// Show what would be deleted; delete nothing.
+    /// Show what would be deleted without deleting it.
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// Write the report of the last run, in Markdown.
+/// Write a Markdown report of the last run.
 ///
-/// For the morning after: what is done, what is untested, what was rejected and where it is kept, time, cost, and what to review.
+/// Covers what is done, what is untested, what was rejected and where it is kept, the time and cost, and what to review.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -367,11 +367,11 @@ Examples:
   verdone report > report.md")]
 pub(crate) struct ReportArgs {}
 
-/// Check that a run could start here.
+/// Check that a run can start in this project.
 ///
-/// Looks at git, the identity for commits, the config, the plan, the agent, the programs of the checks and disk space, tries out how
-/// agents can be confined on this machine, and starts the hooks that `verdone install` put into settings files. Every problem comes
-/// with a hint how to fix it.
+/// Checks git, the commit identity, the config, the plan, the agent, the programs that checks need and the disk space. Tests how well
+/// agents can be confined on this machine, and starts the hooks that `verdone install` added to settings files. Every problem comes with a
+/// hint on how to fix it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -385,11 +385,11 @@ pub(crate) struct DoctorArgs {
 
 /// Watch a run in a temporary repository: no agent, no account, no network.
 ///
-/// A small real project with real checks and a scripted agent: one story passes, one is repaired after feedback, one agent lies
-/// and is caught, one never passes and its attempt is kept aside.
+/// Uses a small real project with real checks and a scripted agent. One story passes, one is fixed after feedback, one agent lies and is
+/// caught, and one story never passes, so its attempt is kept aside.
 ///
-/// With --agent claude your own Claude Code works on the same plan, on your account: this costs money, so it asks first. It exits with
-/// 0 if every story is verified, else as `verdone run` would.
+/// With --agent claude, your own Claude Code works on the same plan, on your account. This costs money, so Verdone asks first. The exit
+/// code is 0 if every story is verified, otherwise that of `verdone run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -397,16 +397,16 @@ Examples:
   verdone demo --keep /tmp/demo     keep the repository, to look around in it
   verdone demo --agent claude       with your own Claude Code, for 1 USD at most")]
 pub(crate) struct DemoArgs {
-    /// The agent.
+    /// The agent to use.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = DemoAgent::Scripted)]
     pub agent: DemoAgent,
-    /// With --agent claude: stop when it has cost this many USD; 0 means no limit.
+    /// With --agent claude: stop when it has cost this much in USD; 0 means no limit.
     #[arg(long, value_name = "USD", default_value_t = 1.0)]
     pub max_cost: f64,
     /// With --agent claude: start without asking.
     #[arg(long)]
     pub yes: bool,
-    /// Use this new or empty folder, and keep it.
+    /// Create the demo in this new or empty folder, and keep it.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub keep: Option<PathBuf>,
 }
@@ -417,7 +417,7 @@ pub(crate) enum DemoAgent {
     Claude,
 }
 
-/// Show the settings in force, or their schema.
+/// Show the current settings, or their schema.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -428,10 +428,10 @@ pub(crate) enum ConfigCommand {
     Schema(ConfigSchemaArgs),
 }
 
-/// Show every setting: its value, and where it came from.
+/// Show every setting with its value and where it comes from.
 ///
-/// Settings come from, weakest first: the defaults; the variables `MAX_ITERATIONS`, `TIMEOUT_AGENT`, `PLAN_PATH`,
-/// `PROGRESS_PATH`, `PRD_NUMBER` and `RALPH_ROOT`, where a `.ralph/` folder exists; `.verdone/config.toml`; flags.
+/// Later sources override earlier ones: the defaults; the variables `MAX_ITERATIONS`, `TIMEOUT_AGENT`, `PLAN_PATH`, `PROGRESS_PATH`,
+/// `PRD_NUMBER` and `RALPH_ROOT`, if there is a `.ralph/` folder; `.verdone/config.toml`; flags.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -445,7 +445,7 @@ pub(crate) struct ConfigShowArgs {
 
 /// Print the JSON Schema of `.verdone/config.toml`.
 ///
-/// Editors that know JSON Schema for TOML complete and check the file with it.
+/// Editors that support JSON Schema for TOML can use it to complete and check the file.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -454,7 +454,7 @@ pub(crate) struct ConfigSchemaArgs {}
 
 /// Print a completion script for a shell.
 ///
-/// Put its output where your shell looks for completions.
+/// Save the output where your shell looks for completions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -469,7 +469,7 @@ pub(crate) struct CompletionsArgs {
 
 /// Print the man page, or write one for every command.
 ///
-/// Without --dir the page of `verdone` itself goes to standard output.
+/// Without --dir, prints the page of `verdone` itself to standard output.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! One file a command, and the way from arguments to the right one.
+//! One file per command, and the dispatch from arguments to commands.
 
 mod ask;
 mod asked;
@@ -53,10 +53,10 @@ use crate::args::{CheckpointsArgs, Cli, ColorWhen, Command, HookArgs};
 use crate::error::{CliError, Kind};
 use crate::terminal::{Terminal, say};
 
-/// What every command gets.
+/// Context shared by all commands.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// Where the user stands: the working directory, or `-C DIR`.
+    /// The starting directory: the working directory, or `-C DIR`.
     pub start: PathBuf,
     pub environment: Environment,
     pub terminal: Terminal,
@@ -66,19 +66,19 @@ pub(crate) struct Context {
 pub(crate) type Outcome = Result<u8, CliError>;
 
 impl Context {
-    /// The project around the user; outside of a repository an error.
+    /// The project at the starting directory; an error outside of a repository.
     pub(crate) fn project(&self) -> Result<Project, CliError> {
         Ok(Project::find(&self.start, &find_git_top(&self.start)?)?)
     }
 
-    /// The same for who asks about loops: they hold their sessions although somebody deleted `.verdone/`.
+    /// The same for commands about loops: a loop stays active even if `.verdone/` was deleted.
     pub(crate) fn project_of_loops(&self) -> Result<Project, CliError> {
         let project = self.project()?;
         let root = gate::armed_root(&project).unwrap_or_else(|| project.root.clone());
         Ok(Project { root, ..project })
     }
 
-    /// Where to look for the plan: `plan` as named on the command line, else as the settings say.
+    /// Where to look for the plan: `plan` from the command line, otherwise the settings.
     pub(crate) fn plan_request(&self, project: &Project, settings: &Settings, plan: Option<&str>) -> PlanRequest {
         let path = |name: &str| self.environment.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         PlanRequest {
@@ -92,7 +92,7 @@ impl Context {
         }
     }
 
-    /// The settings in force.
+    /// The effective settings.
     pub(crate) fn settings(&self, project: &Project, flags: &Flags) -> Result<Settings, CliError> {
         if let (Some(_), Some(agent)) = (&flags.agent_command, flags.agent.as_ref().filter(|name| *name != "command")) {
             let text = format!("--agent-command is for the agent \"command\", not for {agent:?}");
@@ -104,11 +104,11 @@ impl Context {
 
 /// Runs the command that the arguments name.
 pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
-    // Namespaces can only be changed while there is one thread.
+    // Namespaces can be changed only while the process has a single thread.
     if arguments.get(1).is_some_and(|name| name == launcher::ARGUMENT) {
         return launcher::main(&arguments[2..]);
     }
-    // What other programs start is looked for before clap is built, so that it begins in the time of starting a process.
+    // Entry points for other programs are handled before clap is built, so that they start as fast as a bare process.
     if arguments.get(1).is_some_and(|name| name == scripted::ARGUMENT) {
         return scripted::main(&arguments[2..]);
     }
@@ -126,7 +126,7 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors; everything else is a usage error and ends with 2.
+            // Help and version are not errors; everything else is a usage error with exit code 2.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -192,7 +192,7 @@ fn removed_checkpoints() -> CliError {
     error.hint("verdone show STORY names the attempts that were kept")
 }
 
-/// With global options in front, the way leads through clap.
+/// `verdone hook` with global options before it, which only clap can parse.
 fn hook(args: &HookArgs, context: &Context) -> Outcome {
     let refused = |error| CliError::error(format!("{} cannot be entered: {error}", context.start.display()));
     std::env::set_current_dir(&context.start).map_err(refused)?;

@@ -1,4 +1,4 @@
-//! The generated references. `VERDONE_BLESS=1 cargo test -p verdone` rewrites them; without it a stale one fails.
+//! The generated references. `VERDONE_BLESS=1 cargo test -p verdone` rewrites them; otherwise a stale one fails the test.
 
 use std::fmt::Write as _;
 use std::fs;

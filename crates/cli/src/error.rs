@@ -1,4 +1,4 @@
-//! The one error of the command line: its kind gives the exit code, its hints the next command to type.
+//! The error type of the command line: its kind determines the exit code, its hints name the next command to type.
 
 mod runtime;
 
@@ -14,16 +14,16 @@ use verdone_runtime::project::init::InitError;
 
 use crate::terminal::{Paint, Style, printable, printable_line};
 
-/// What kind of failure it is.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Something went wrong that the arguments and settings are not to blame for.
+    /// A failure that the arguments and settings did not cause.
     Error,
-    /// Arguments, settings, plan or repository cannot be used as they are.
+    /// The arguments, settings, plan or repository cannot be used.
     Usage,
-    /// A human has to look.
+    /// A person has to look at it.
     Human,
-    /// Money or an allowance is used up.
+    /// A cost or usage limit is reached.
     Limit,
     /// A signal stopped the command.
     Stopped(StopSignal),
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// A place in a file that is shown with its line.
+/// A position in a file, shown with its line.
 #[derive(Debug)]
 struct Place {
     line: u32,
@@ -56,7 +56,7 @@ pub(crate) struct CliError {
     place: Option<Place>,
     source: Option<Box<dyn StdError + Send + Sync>>,
     hints: Vec<String>,
-    /// The reader of our output went away: nothing to say, and nobody to say it to.
+    /// The reader of our output went away, so print nothing.
     silent: bool,
 }
 
@@ -74,10 +74,10 @@ impl CliError {
         Self::new(Kind::Error, message)
     }
 
-    /// An error with the chain of what caused it.
+    /// An error with its chain of causes.
     pub(crate) fn caused(kind: Kind, error: impl StdError + Send + Sync + 'static) -> Self {
         let message = error.to_string();
-        // The top of the chain is the message; what is below explains it.
+        // The top of the chain is the message; the errors below explain it.
         Self { source: Some(Box::new(error)), ..Self::new(kind, message) }
     }
 
@@ -87,7 +87,7 @@ impl CliError {
         self
     }
 
-    /// What to do about trouble of the machine.
+    /// Adds hints about problems with the machine.
     #[must_use]
     fn advice(self, source: &io::Error) -> Self {
         match source.kind() {
@@ -105,7 +105,7 @@ impl CliError {
         if self.silent { 0 } else { self.kind.exit_code() }
     }
 
-    /// The message with what caused it, and the hints: for a list of findings.
+    /// The message with its causes, and the hints, for a list of findings.
     pub(crate) fn into_words(self) -> (String, Vec<String>) {
         let mut message = self.message;
         let mut cause = self.source.as_deref().and_then(|error| error.source());
@@ -116,7 +116,7 @@ impl CliError {
         (message, self.hints)
     }
 
-    /// What goes to standard error.
+    /// The text for standard error.
     pub(crate) fn render(&self, paint: Paint) -> String {
         let mut out = String::new();
         if self.silent {
@@ -141,7 +141,7 @@ impl CliError {
     }
 }
 
-/// The part of a line around a column that fits a narrow terminal, and how far in the column is.
+/// The part of a line around a column that fits a narrow terminal, and the column's offset in it.
 fn excerpt(line: &str, column: u32) -> (String, usize) {
     const WIDTH: usize = 70;
     let at = (column as usize).saturating_sub(1);
@@ -194,7 +194,7 @@ impl From<InitError> for CliError {
     }
 }
 
-/// Failures of writing to standard output.
+/// Errors while writing to standard output.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         let silent = error.kind() == io::ErrorKind::BrokenPipe;

@@ -1,4 +1,4 @@
-//! The command line: reads arguments, calls the other crates, prints. Decides nothing about stories.
+//! The command line: reads arguments, calls the other crates, prints. It makes no decisions about stories.
 
 mod args;
 mod command;

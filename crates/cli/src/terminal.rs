@@ -1,4 +1,4 @@
-//! What the terminal can show: colour, width, and which text is safe to print.
+//! What the terminal supports: colour, width, and which text is safe to print.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -11,10 +11,10 @@ use verdone_runtime::project::config_file::Environment;
 
 use crate::args::ColorWhen;
 
-/// Width where there is no terminal to ask.
+/// Used if there is no terminal to ask.
 const DEFAULT_WIDTH: usize = 80;
 
-/// Roles of text. Colour only repeats what the words say.
+/// Roles of text. Colour only repeats what the text says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Error,
@@ -23,7 +23,7 @@ pub(crate) enum Style {
     Heading,
 }
 
-/// Whether one stream gets colour.
+/// Whether a stream gets colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
     pub colour: bool,
@@ -41,12 +41,12 @@ impl Paint {
     }
 }
 
-/// What is known about the two output streams and the input.
+/// Properties of the two output streams and the input.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal {
     pub out: Paint,
     pub err: Paint,
-    /// Whether somebody watches standard output, so that a live line makes sense.
+    /// Whether standard output is watched, so that a live line makes sense.
     pub live: bool,
     /// Whether a question can be asked and answered.
     pub can_ask: bool,
@@ -71,14 +71,14 @@ impl Terminal {
 }
 
 impl Terminal {
-    /// The same for the pages and reporters of the report crate.
+    /// The equivalent style for the report crate.
     pub(crate) fn report_style(&self) -> verdone_report::Style {
         verdone_report::Style { color: self.out.colour, width: self.width, unicode: self.unicode }
     }
 }
 
-/// Standard output of a run. A terminal with `stty tostop` would stop a background job that writes to it, and leave its agent
-/// without anybody who watches it: there the output is left out, and `verdone log` has it.
+/// Standard output of a run. With `stty tostop`, the terminal would suspend a background job that writes to it and leave its agent
+/// unsupervised. In that case, this drops the output; `verdone log` has it.
 #[derive(Debug)]
 pub(crate) struct Shown(io::Stdout);
 
@@ -98,7 +98,7 @@ impl Write for Shown {
     }
 }
 
-/// Whether another group of processes has the terminal: the shell's, after `verdone run &`.
+/// Whether another process group owns the terminal, such as the shell's after `verdone run &`.
 fn in_background(stream: &impl AsFd) -> bool {
     tcgetpgrp(stream).is_ok_and(|foreground| foreground != getpgrp())
 }
@@ -107,34 +107,34 @@ fn would_stop_us(stream: &impl AsFd) -> bool {
     in_background(stream) && tcgetattr(stream).is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP))
 }
 
-/// Writes to standard output; a reader that went away is the caller's silent end.
+/// Writes to standard output. If the reader went away, the error makes the caller end silently.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
 }
 
-/// Writes to standard error; there is nobody to tell if that fails.
+/// Writes to standard error. A failure is ignored, because there is nowhere to report it.
 pub(crate) fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Foreign text made safe to print.
+/// Makes foreign text safe to print.
 pub(crate) fn printable(text: &str) -> String {
     sanitise(text).into_owned()
 }
 
-/// The same for what has to stay on one line, such as an id or a hint.
+/// The same for text that must stay on one line, such as an id or a hint.
 pub(crate) fn printable_line(text: &str) -> String {
     sanitise_line(text).into_owned()
 }
 
-/// A JSON value for programs that is also safe to look at.
+/// Prints a JSON value in a form that is also safe to display.
 pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
     print(&format!("{}\n", escape_json(&format!("{value:#}"))))
 }
 
-/// Columns of standard output now: a terminal can be resized.
+/// The current width of standard output: a terminal can be resized.
 pub(crate) fn stdout_width() -> usize {
     width(&io::stdout(), &Environment::new())
 }
@@ -148,12 +148,12 @@ fn use_colour(when: ColorWhen, is_terminal: bool, environment: &Environment) -> 
     }
 }
 
-/// A terminal that cannot move its cursor.
+/// Whether the terminal cannot move its cursor.
 fn is_dumb(environment: &Environment) -> bool {
     environment.get("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// By the locale, first of the variables that count; without any, yes.
+/// Decided by the first locale variable that is set; true if none is.
 fn speaks_unicode(environment: &Environment) -> bool {
     let set = |name: &str| environment.get(name).filter(|value| !value.is_empty());
     let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));

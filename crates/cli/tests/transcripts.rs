@@ -1,4 +1,4 @@
-//! The built binary, as a user or a script meets it: what goes to which stream, and with which exit code.
+//! The built binary as a user or a script sees it: the output on each stream, and the exit code.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
@@ -22,7 +22,7 @@ struct Seen {
 }
 
 impl Place {
-    /// A folder that is no repository.
+    /// A folder that is not a repository.
     fn bare() -> Self {
         let temp = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(temp.path()).unwrap();
@@ -70,7 +70,7 @@ impl Place {
         self.see(command)
     }
 
-    /// Paths of this test become `HOME` and `PROJECT`, so that transcripts read the same everywhere.
+    /// Replaces this test's paths with `HOME` and `PROJECT`, so that transcripts are the same everywhere.
     fn see(&self, mut command: Command) -> Seen {
         let output = command.output().unwrap();
         let tidy = |bytes: Vec<u8>| {

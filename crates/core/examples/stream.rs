@@ -1,6 +1,6 @@
-//! How fast the lines of a client are read: 100 MB of them, made of real ones, beside a pass that only looks for line ends.
+//! How fast client output is parsed: 100 MB built from real lines, compared with a pass that only searches for line ends.
 //!
-//! `scripts/bench stream` builds and runs it. The bytes are made as they are read, so the memory that is printed is the reader's.
+//! `scripts/bench stream` builds and runs it. The bytes are generated while they are read, so the printed memory is that of the reader.
 
 #![expect(
     clippy::disallowed_methods,
@@ -21,7 +21,7 @@ use verdone_core::agent::claude::{Session, Uuid, parse};
 const BYTES: usize = 100_000_000;
 const ROUNDS: usize = 5;
 
-/// The same bytes over and over.
+/// Repeats the same bytes.
 struct Again<'a> {
     bytes: &'a [u8],
     at: usize,

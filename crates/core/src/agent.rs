@@ -1,4 +1,4 @@
-//! Agents as data: how to start one and how a turn of it can end. Supervision is the runtime's, and the same for all.
+//! Agents as data: how to start one and how its turns can end. The runtime supervises all agents in the same way.
 
 pub mod claude;
 mod settings;
@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a turn ended. Never a statement about the story: only checks make those.
+/// How a turn ended. This says nothing about the story: only checks do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
-    /// The agent stopped by itself.
+    /// The agent stopped on its own.
     Ended,
-    /// Non-zero exit or a signal that we did not send.
+    /// A non-zero exit code, or a signal that Verdone did not send.
     Crashed { reason: String },
     /// `limits.turn_time` was reached.
     TimedOut { after_ms: u64 },
@@ -25,16 +25,16 @@ pub enum TurnOutcome {
     Interrupted,
     /// The agent could not be started at all (exit 126 or 127, not found).
     NotRunnable { reason: String },
-    /// The model's API failed, and went on failing when the agent asked it again.
+    /// The model's API failed, and retries failed too.
     ApiError {
         reason: String,
-        /// Of HTTP; absent where no answer came.
+        /// The HTTP status; absent if there was no response.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
         /// Whether the same request may succeed later.
         retryable: bool,
     },
-    /// The user's allowance is used up until a time that the agent may have told.
+    /// The user's allowance is used up. The agent may have said until when.
     UsageLimit {
         reason: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,18 +43,18 @@ pub enum TurnOutcome {
     },
     /// The agent is not logged in, or its key was refused.
     Auth { reason: String },
-    /// The agent's own limit of model calls in one turn was reached.
+    /// The agent's own limit on model calls per turn was reached.
     MaxTurns { reason: String },
-    /// The agent's own limit of cost was reached.
+    /// The agent's own cost limit was reached.
     Budget { reason: String },
     /// The model refused to answer.
     Refused { reason: String },
-    /// Tool calls ran that no guard of ours saw.
+    /// Tool calls ran that Verdone's guard did not see.
     GuardDead { reason: String },
 }
 
 impl TurnOutcome {
-    /// The same with another reason, where there is one.
+    /// Changes the reason, if there is one.
     #[must_use]
     pub fn with_reason(self, change: impl FnOnce(&str) -> String) -> Self {
         match self {
@@ -92,7 +92,7 @@ impl TurnOutcome {
     }
 }
 
-/// What a turn used, where the agent says so.
+/// A turn's usage, as far as the agent reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Both together; what only one of them says is all that is known.
+    /// The sum of both. If only one has a value, that value is used.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let cost_usd = self.cost_usd.into_iter().chain(other.cost_usd).reduce(|one, more| one + more);
@@ -111,30 +111,30 @@ impl Usage {
     }
 }
 
-/// Which session a turn went into, for agents that have them.
+/// The session of a turn, for agents that have sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionUse {
     pub id: String,
-    /// Why a fresh one was begun, if it was.
+    /// Why a fresh session was started, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fresh: Option<String>,
-    /// Tokens of its context after the turn.
+    /// The size of its context after the turn, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// The model's window.
+    /// The size of the model's context window, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// How often the client replaced the conversation by a summary during the turn.
+    /// How often the client replaced the conversation with a summary during the turn.
     #[serde(default)]
     pub compactions: u32,
 }
 
-/// How much of the user's allowance is used up, as the agent said last.
+/// How much of the user's allowance is used, according to the agent's last report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllowanceUse {
-    /// The fullest window, as the agent names it: `five_hour`, `seven_day`, ...
+    /// The fullest window, under the agent's name for it: `five_hour`, `seven_day`, ...
     pub window: String,
-    /// Whole percents.
+    /// In whole percent.
     pub percent: u32,
     #[schemars(with = "String")]
     pub resets_at: Timestamp,
@@ -147,8 +147,8 @@ pub enum PromptVia {
     /// On standard input.
     #[default]
     Stdin,
-    /// As the last argument (for `sh -c` commands: `$1`). Prompts over 128 KB go through a file instead.
+    /// As the last argument (`$1` for `sh -c` commands). Prompts over 128 KB go through a file instead.
     Argument,
-    /// As the path of a file, as the last argument and in `VERDONE_PROMPT_FILE`.
+    /// In a file, whose path is the last argument and in `VERDONE_PROMPT_FILE`.
     File,
 }

@@ -17,7 +17,7 @@ pub use key::{ResultKey, counts_for_results};
 pub use order::{due, stages, stages_by};
 pub use stage::Stage;
 
-/// A command as config or a plan gives it: text goes to `sh -c`, a list is executed as it is.
+/// A command from the config or a plan: a string is passed to `sh -c`, a list is executed directly.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a command: a string for `sh -c`, or a list of strings to execute as they are")]
 pub enum CommandSpec {
@@ -26,7 +26,7 @@ pub enum CommandSpec {
 }
 
 impl CommandSpec {
-    /// One line for people: never to be executed.
+    /// One line for display. Never execute it.
     pub fn display(&self) -> String {
         match self {
             Self::Shell(text) => text.clone(),
@@ -42,26 +42,26 @@ impl CommandSpec {
     }
 }
 
-/// Who asked for a check.
+/// Where a check comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOrigin {
-    /// The story's own check: the one that has to be red before and green after.
+    /// The story's own check: it has to fail before the work and pass after it.
     Story,
     /// A gate, from the config or from `--check`.
     Gate(Stage),
-    /// Tests that the attempt added or changed, on the tree from before it and on its own.
+    /// Tests that the attempt added or changed, run on the tree without its work and on its own tree.
     AgentTest,
 }
 
-/// A check ready to be run.
+/// A check, ready to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     pub name: String,
     pub origin: CheckOrigin,
     pub command: CommandSpec,
     pub timeout: Span,
-    /// What the config says about how it is run and judged; a story's own checks have no such terms.
+    /// How the config says to run and judge it. A story's own checks use the defaults.
     #[serde(default, skip_serializing_if = "Terms::are_plain")]
     pub terms: Terms,
 }
@@ -78,7 +78,7 @@ impl Check {
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     Passed,
-    /// Exit code other than 126 and 127; 0 where a test report says that tests failed all the same.
+    /// The exit code is not 126 or 127. It is 0 if a test report lists failures anyway.
     Failed {
         code: i32,
     },
@@ -88,11 +88,11 @@ pub enum CheckOutcome {
     TimedOut {
         after_ms: u64,
     },
-    /// It proved nothing either way: not found, not executable, no tests.
+    /// No evidence either way: command not found, not executable, or no tests ran.
     Unknown {
         reason: String,
     },
-    /// The run was being stopped.
+    /// The run was stopped.
     Interrupted,
 }
 
@@ -101,7 +101,7 @@ impl CheckOutcome {
         matches!(self, Self::Passed)
     }
 
-    /// A few words for people.
+    /// A short description for people.
     pub fn words(&self) -> String {
         match self {
             Self::Passed => "passed".to_owned(),
@@ -115,7 +115,7 @@ impl CheckOutcome {
     }
 }
 
-/// Evidence of one check: what Verdone itself saw.
+/// Evidence of one check, as observed by Verdone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRun {
     pub name: String,
@@ -123,7 +123,7 @@ pub struct CheckRun {
     pub command: CommandSpec,
     pub outcome: CheckOutcome,
     pub duration_ms: u64,
-    /// SHA-256 of the whole output as it was, before redaction and cutting.
+    /// SHA-256 of the complete raw output, before redaction and truncation.
     pub output_digest: String,
     /// Where the redacted output is kept, relative to the run's directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,25 +131,25 @@ pub struct CheckRun {
     /// The redacted end of the output, for feedback and reports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tail: String,
-    /// Answered by an earlier run of the same command on the same tree.
+    /// The result comes from an earlier run of the same command on the same tree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// It failed and passed on the same tree.
+    /// It both failed and passed on the same tree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
-    /// Shown and kept, but no story fails by it.
+    /// Shown and recorded, but does not fail a story.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub advisory: bool,
-    /// How many tests it ran, where it says so.
+    /// How many tests it ran, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCount>,
-    /// An agent may see its name and whether it passed, nothing else.
+    /// The agent may see only its name and whether it passed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
 }
 
 impl CheckRun {
-    /// A run of which nothing is known yet but what was asked for.
+    /// A result with only the check's own data filled in.
     pub fn of(check: &Check) -> Self {
         Self {
             name: check.name.clone(),
@@ -168,7 +168,7 @@ impl CheckRun {
         }
     }
 
-    /// As an agent may see it: of a hidden check, its name and whether it passed.
+    /// The version that an agent may see: for a hidden check, only its name and whether it passed.
     #[must_use]
     pub fn for_agent(&self) -> Self {
         if !self.hidden {
@@ -194,18 +194,18 @@ impl CheckRun {
         }
     }
 
-    /// Whether a story cannot pass because of it.
+    /// Whether it keeps a story from passing.
     pub fn blocks(&self) -> bool {
         !self.advisory && !self.outcome.passed()
     }
 }
 
-/// Whether everything that has to pass did, and something had to.
+/// Whether all blocking checks passed, and there was at least one.
 pub fn all_green(runs: &[CheckRun]) -> bool {
     runs.iter().any(|run| !run.advisory) && !runs.iter().any(CheckRun::blocks)
 }
 
-/// Which of these runs fail, for people: hidden checks are named like others.
+/// Which of these runs fail, for people: hidden checks are named like any others.
 pub fn failing_sentence(runs: &[CheckRun]) -> String {
     let failed: Vec<&CheckRun> = runs.iter().filter(|run| run.blocks()).collect();
     match failed.as_slice() {

@@ -1,4 +1,4 @@
-//! Settings: one struct with its defaults, layers that override it, and where each value came from.
+//! Settings: one struct with its defaults, the layers that override it, and the origin of each value.
 
 mod after_tool;
 mod claude;
@@ -50,14 +50,14 @@ pub use shape::{Choice, Field, Shape};
 pub use template::template;
 pub use workspace::{FolderMode, HomeMode, WorkspacePath, WorkspaceSettings};
 
-/// Everything that can be set in `.verdone/config.toml`.
+/// The settings in `.verdone/config.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The plan to run when none is named: a file, or a folder that holds one.
+    /// The plan to run if none is given on the command line: a file, or a folder that contains one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
-    /// What to do with a story whose own checks are green before any work.
+    /// What to do with a story whose own checks already pass before any work.
     pub red_check: RedPolicy,
     pub agent: Agents,
     pub run: RunSettings,
@@ -70,58 +70,58 @@ pub struct Config {
     pub hooks: Hooks,
     pub policy: PolicyConfig,
     pub stop: StopSettings,
-    /// Commands of your own that run after a tool of the agent, a formatter say.
+    /// Your own commands that run after an agent's tool call, for example a formatter.
     pub after_tool: Vec<AfterTool>,
     pub gates: GateSettings,
     pub regression: Regression,
-    /// Checks that every story has to pass.
+    /// Checks that every story must pass.
     pub gate: Vec<Gate>,
     pub done: DoneSettings,
 }
 
-/// When to stop. The defaults suit a run over night; 0 means no limit.
+/// When to stop. The defaults suit an overnight run; 0 means no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Iterations (attempts) in the whole run.
+    /// The maximum number of iterations (attempts) in the whole run.
     pub max_iterations: u32,
-    /// Attempts at one story, each from a clean workspace.
+    /// The maximum number of attempts at one story, each from a clean workspace.
     pub attempts: u32,
-    /// Turns in one attempt: the first prompt and the feedback after each failed verification.
+    /// The maximum number of turns in one attempt: the first prompt, and feedback after each failed verification.
     pub turns: u32,
-    /// Wall time of one turn.
+    /// The time limit of one turn.
     pub turn_time: Span,
-    /// Silence after which a turn is ended; off by default because many agents say nothing until they are done.
+    /// How long an agent may print nothing before its turn is ended. Off by default, because many agents print nothing until they are done.
     pub idle_time: Span,
-    /// Wall time of the whole run.
+    /// The time limit of the whole run.
     pub total_time: Span,
-    /// Wall time of one check.
+    /// The time limit of one check.
     pub check_time: Span,
-    /// Failed attempts in a row, over all stories, before the run is called stalled.
+    /// The number of failed attempts in a row, over all stories, after which the run counts as stalled.
     pub consecutive_failures: u32,
-    /// Iterations in a row that change no file before the run is given up.
+    /// The number of iterations in a row without a changed file after which the run gives up.
     pub no_changes: u32,
-    /// Verifications in a row with the same tree and the same failure before an attempt is given up.
+    /// The number of verifications in a row with the same files and the same failure after which an attempt is given up.
     pub no_progress: u32,
-    /// Crashed turns in a row before the run ends with an error.
+    /// The number of crashed turns in a row after which the run ends with an error.
     pub crashes: u32,
-    /// What the agents of a run may cost together, in US dollars, for agents that say what they cost. The answer that passes it is
-    /// still paid.
+    /// The maximum total cost of a run's agents in US dollars, for agents that report their cost. The answer that exceeds it is still paid
+    /// for.
     pub cost_usd: Usd,
-    /// Errors of the agent's service in a row that are waited out, each longer than the one before.
+    /// The number of errors in a row from the agent's service that the run waits out, each time longer than before.
     pub api_errors: u32,
-    /// Whether a usage limit is waited for; without it the run ends there.
+    /// Whether to wait until a usage limit resets. If false, the run ends.
     pub wait_for_usage: bool,
-    /// Time between asking a process to end and killing it.
+    /// The time between asking a process to end and killing it.
     pub grace: Span,
-    /// Bytes of one output that are kept; the beginning and the end survive.
+    /// The maximum number of bytes kept of one output. The start and the end are kept.
     pub output_bytes: u64,
-    /// The largest file, in bytes, that is committed; 0 means no limit.
+    /// The largest file to commit, in bytes; 0 means no limit.
     pub snapshot_file_bytes: u64,
 }
 
 impl Limits {
-    /// The largest file that may be committed, in bytes.
+    /// The largest file to commit, in bytes.
     pub fn largest_file(&self) -> u64 {
         if self.snapshot_file_bytes == 0 { u64::MAX } else { self.snapshot_file_bytes }
     }
@@ -151,13 +151,13 @@ impl Default for Limits {
     }
 }
 
-/// How story commits look.
+/// The format of story commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Commit {
-    /// The subject line; `{id}` and `{title}` are filled in.
+    /// The subject line; `{id}` and `{title}` are replaced.
     pub subject: String,
-    /// How long git and the user's git hooks may take.
+    /// How long git and your git hooks may take.
     pub timeout: Span,
 }
 
@@ -167,11 +167,11 @@ impl Default for Commit {
     }
 }
 
-/// What goes into prompts.
+/// The content of prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prompt {
-    /// Bytes of the last failure that are quoted; its end is kept.
+    /// The maximum number of bytes quoted from the last failure. The end is kept.
     pub failure_bytes: u64,
 }
 

@@ -1,8 +1,8 @@
 //! When work is done: named conditions, each with a prover, judged from facts.
 //!
-//! Pure: what was seen (git, gates, plan, claims, other tools' files) comes in as data, and a report of ordered outcomes goes out.
-//! Nothing that an agent wrote proves what a gate, git, the plan or CI has to prove; what cannot be told is *unknown*, and that
-//! never counts as held.
+//! Pure: the facts (git, gates, plan, claims, other tools' files) come in as data, and a report of ordered outcomes goes out.
+//! Nothing that an agent writes can stand in for proof by a gate, git, the plan or CI. If something cannot be determined, it is
+//! *unknown*, which never counts as met.
 
 mod answer;
 mod condition;
@@ -28,9 +28,9 @@ pub use settings::{CiSettings, DoneSettings, JudgeAgent, JudgeSettings, OwnCondi
 pub use who::Judge;
 
 pub const UNKNOWN_COMPLEXITY: u8 = 7;
-/// The condition that every task of the agent's own list is finished.
+/// The condition that every task on the agent's own list is finished.
 pub const TASKS_CLOSED: &str = "tasks_closed";
-/// From here on a task needs somebody who tries to refute it.
+/// From this complexity on, a task needs an adversarial review.
 pub const ADVERSARIAL_FROM: u8 = 7;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What proves a story: kept in the journal, as a git note on the story's commit, and by digest in the commit's trailers.
+//! The proof of a story: kept in the journal, as a git note on the story's commit, and by digest in the commit's trailers.
 //!
-//! Each piece names the digest of the one before it, so that one that is edited, removed or reordered shows. Made from the state
-//! alone: a run that died makes the same bytes again from its journal.
+//! Each piece names the digest of its predecessor, so edited, removed or reordered evidence can be detected. It is derived from the
+//! state alone: a run that crashed produces the same bytes again from its journal.
 
 pub mod audit;
 mod noted;
@@ -20,10 +20,10 @@ use crate::verify::{CountChange, Outcome, Proof, ProtectedChange, ProvenCriterio
 
 pub use noted::{Acceptance, NotedCheck};
 
-/// As much of an agent's last words as a note keeps.
+/// How much of the agent's final message a note keeps.
 const LONGEST_CLAIM: usize = 500;
 
-/// The evidence of one story. Digests instead of output: a note travels further than a log should.
+/// The evidence of one story. It contains digests instead of output, because notes are shared more widely than logs should be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     pub v: u32,
@@ -33,12 +33,12 @@ pub struct Evidence {
     /// How well it is proven.
     #[serde(alias = "verdict")]
     pub proof: Proof,
-    /// `needs-review` where later stories were built on it before a person had looked at it.
+    /// `needs-review` if later stories were built on it before a person reviewed it.
     #[serde(default = "done", skip_serializing_if = "is_done")]
     pub outcome: Outcome,
-    /// The tree that was checked, which is the tree of the commit.
+    /// The checked tree, which is also the tree of the commit.
     pub tree: Oid,
-    /// Where the branch stood before: the evidence covers base..commit.
+    /// The previous tip of the branch: the evidence covers base..commit.
     pub base: Option<Oid>,
     pub attempt: u32,
     pub turns: u32,
@@ -47,10 +47,10 @@ pub struct Evidence {
     pub before: Vec<NotedCheck>,
     /// Every check on the committed tree.
     pub after: Vec<NotedCheck>,
-    /// The agent's last words, redacted and cut. They prove nothing.
+    /// The agent's final message, redacted and truncated. It proves nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// What the attempt cost, where the agent says so.
+    /// The cost of the attempt, if the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The agent's sessions that worked on it.
@@ -59,49 +59,49 @@ pub struct Evidence {
     /// The trees that were judged. Absent in notes of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trees: Option<TreeIds>,
-    /// The checks with the protected files from before the work, where the attempt changed some.
+    /// The checks with the protected files from before the work, if the attempt changed some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pristine: Vec<NotedCheck>,
-    /// The checks with the attempt's tests and without its work.
+    /// The checks with the attempt's tests but without its work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_work: Vec<NotedCheck>,
-    /// How many tests ran before and after, by check.
+    /// Test counts before and after, by check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<CountChange>,
     /// Changed tests, test data and configuration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protected: Vec<ProtectedChange>,
-    /// Why it is proven as it is, a sentence each.
+    /// The reasons for the proof, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// Who took it, where a person had to.
+    /// Who accepted it, if a person had to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Acceptance>,
-    /// What a second agent said that was asked to refute it, where one was.
+    /// The answer of a second agent that was asked to refute it, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
     /// The acceptance criteria, each with what proved it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<ProvenCriterion>,
-    /// Digest of the gates as they were defined. Absent in notes from before there was a chain.
+    /// Digest of the gate definitions. Absent in notes from before the chain existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<String>,
-    /// Digest of the evidence before this one; absent at the beginning of a chain.
+    /// Digest of the previous evidence; absent at the beginning of a chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
     /// How the agent and the checks were confined. Absent in notes of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
-    /// The session of the user's own whose loop saw it; absent for runs. `run` is the id of the loop then.
+    /// The user's own session whose loop produced it; absent for runs. In that case `run` is the id of the loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The evidence that the commit's trailer names, where a git hook rewrote the tree that it is about. Everything around it was
-    /// seen on the new tree.
+    /// The evidence that the commit's trailer names, if a git hook rewrote its tree. Everything outside this field was observed on the
+    /// new tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amends: Option<Box<Evidence>>,
 }
 
-/// Why a note is no evidence.
+/// Why a note is not evidence.
 #[derive(Debug, thiserror::Error)]
 pub enum NoteError {
     #[error("it is no evidence: {0}")]
@@ -111,19 +111,19 @@ pub enum NoteError {
 }
 
 impl Evidence {
-    /// What the story came to.
+    /// The story's result.
     pub fn result(&self) -> StoryResult {
         StoryResult { outcome: self.outcome, proof: Some(self.proof) }
     }
 
-    /// What was seen on the tree that a git hook made, in place of `first`, which the commit's trailer names.
+    /// Replaces `first`, which the commit's trailer names, after a git hook made a new tree.
     #[must_use]
     pub fn in_place_of(self, first: &Self) -> Self {
         Self { amends: Some(Box::new(first.clone())), ..self }
     }
 
-    /// The evidence that it stands in place of, where it differs from that in nothing but what a git hook or re-applying the commit
-    /// elsewhere can change: the tree, its base with the evidence there, and how the same checks ran on it.
+    /// The evidence that this one replaces, if they differ only in what a git hook or re-applying the commit can change: the tree, its
+    /// base and that base's evidence, and how the same checks ran on the tree.
     pub fn amended(&self) -> Option<&Self> {
         let first = self.amends.as_deref()?;
         let same_check = |(one, other): (&NotedCheck, &NotedCheck)| {
@@ -147,7 +147,7 @@ impl Evidence {
             reasons: seen_there.reasons,
             criteria: seen_there.criteria,
             before: seen_there.before,
-            // A person may take it later.
+            // A person may accept it later.
             accepted: seen_there.accepted,
             outcome: if self.accepted.is_some() { Outcome::Accepted } else { first.outcome },
             ..first.clone().without_amends()
@@ -155,7 +155,7 @@ impl Evidence {
         (same_checks && moved == now).then_some(first)
     }
 
-    /// Everything that it stands in place of, the latest first.
+    /// Everything that it replaces, latest first.
     pub fn amendments(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(self.amended(), |later| later.amended())
     }
@@ -169,7 +169,7 @@ impl Evidence {
         Self { amends: None, ..self }
     }
 
-    /// Reads a note. Fields of later versions of the same format are passed over.
+    /// Reads a note. Ignores unknown fields from later versions of the same format.
     pub fn from_note(note: &[u8]) -> Result<Self, NoteError> {
         let evidence: Self = serde_json::from_slice(note)?;
         if evidence.v > SCHEMA_VERSION { Err(NoteError::Newer(evidence.v)) } else { Ok(evidence) }
@@ -187,7 +187,7 @@ impl Evidence {
         note_digest(self.to_note().as_bytes())
     }
 
-    /// Why its own checks do not carry its proof, where they do not.
+    /// Why its own checks do not support its proof; `None` if they do.
     pub fn overclaim(&self) -> Option<String> {
         if let Some(failed) = required(&self.after).find(|check| !check.outcome.passed()) {
             return Some(format!("{} {}", failed.name, failed.outcome.words()));
@@ -203,7 +203,7 @@ impl Evidence {
     }
 
     fn is_not_shown_by_its_check(&self) -> Option<&'static str> {
-        // Older versions counted tests that the attempt brought along as its own check.
+        // Older versions counted tests from the attempt as the story's own check.
         let is_own = |check: &&NotedCheck| matches!(check.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
         let was_red = |own: &NotedCheck| self.before.iter().any(|before| before.name == own.name && !before.outcome.passed());
         let mut own = required(&self.after).filter(is_own).peekable();
@@ -218,13 +218,13 @@ impl Evidence {
         (!required(&self.after).any(fails)).then_some("no check failed with its tests and without its work")
     }
 
-    /// Whether the result depends on changed tests or configuration, though nobody took it.
+    /// Whether the result depends on changed tests or configuration although no person accepted it.
     fn depends_on_changes(&self) -> Option<&'static str> {
         if self.outcome != Outcome::Done {
             return None;
         }
         let is_red = |check: &NotedCheck| matches!(check.outcome, CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. });
-        // A check that came with the attempt cannot pass without its files. Then the story is agent-tested at best.
+        // A check that the attempt added cannot pass without the attempt's files. The story is agent-tested at best then.
         let is_new = |check: &NotedCheck| {
             check.origin == CheckOrigin::Story
                 && !self.before.iter().any(|before| before.name == check.name && before.outcome.passed())
@@ -236,13 +236,13 @@ impl Evidence {
         self.counts.iter().any(fell).then_some("fewer tests pass than before the work")
     }
 
-    /// The subject line from its template.
+    /// The subject line, from the template.
     pub fn subject(&self, template: &str) -> String {
         let subject = template.replace("{id}", &one_line(self.story.as_str())).replace("{title}", &one_line(&self.title));
         if subject.trim().is_empty() { self.story.to_string() } else { subject.trim().to_owned() }
     }
 
-    /// The commit's message: the subject from the template, then trailers.
+    /// The commit message: the subject from the template, then trailers.
     pub fn commit_message(&self, subject: &str) -> String {
         let outcome = if is_done(&self.outcome) { String::new() } else { format!("Verdone-Outcome: {}\n", self.outcome) };
         let session = self.session.as_ref().map(|id| format!("Verdone-Session: {}\n", one_line(id))).unwrap_or_default();
@@ -257,7 +257,7 @@ impl Evidence {
     }
 }
 
-/// The checks that decide.
+/// The checks that are not advisory.
 fn required(checks: &[NotedCheck]) -> impl Iterator<Item = &NotedCheck> {
     checks.iter().filter(|check| !check.advisory)
 }
@@ -271,14 +271,14 @@ fn is_done(outcome: &Outcome) -> bool {
     *outcome == Outcome::Done
 }
 
-/// A message that a git hook edited, with our trailers as we wrote them: a hook may run code of the attempt's.
+/// Restores Verdone's trailers in a message that a git hook edited: a hook may run code from the attempt.
 pub fn with_own_trailers(edited: &str, written: &str) -> String {
     let is_ours = |line: &&str| line.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("verdone-"));
     let is_trailer = |line: &str| {
         let key = line.split_once(':').map_or("", |(key, _)| key);
         !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
     };
-    // Git reads trailers in the last paragraph alone.
+    // Git only reads trailers in the last paragraph.
     let last_is_trailers = |text: &str| {
         let last = text.trim_end().rsplit_once("\n\n");
         last.is_some_and(|(_, last)| last.lines().all(is_trailer))
@@ -297,12 +297,12 @@ pub fn with_own_trailers(edited: &str, written: &str) -> String {
     format!("{kept}{between}{}\n", ours(written).join("\n"))
 }
 
-/// The digest of a note as trailers and other notes spell it.
+/// The digest of a note, as written in trailers and other notes.
 pub fn note_digest(note: &[u8]) -> String {
     format!("sha256:{}", digest(note))
 }
 
-/// The end of what an agent said, which is redacted already: what it claims. Nothing where it said nothing.
+/// The end of the agent's (already redacted) message, which is its claim. `None` if it said nothing.
 pub fn claim_of(said: &str) -> Option<String> {
     let said = sanitise(said);
     let said = said.trim();
@@ -312,12 +312,12 @@ pub fn claim_of(said: &str) -> Option<String> {
     (!cut.is_empty()).then_some(cut)
 }
 
-/// A sum that was read back from a journal may differ in its last digits, and the note is made again from that.
+/// A sum that was read back from a journal may differ in its last digits, and the note has to come out the same.
 pub(crate) fn to_the_millionth(cost: f64) -> f64 {
     (cost * 1e6).round() / 1e6
 }
 
-/// Plan text on one line of a commit message: a title must not be able to write trailers of its own.
+/// Plan text as one line of a commit message, so that a title cannot inject trailers.
 pub(crate) fn one_line(text: &str) -> String {
     let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     flat.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect()

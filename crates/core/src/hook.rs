@@ -1,8 +1,8 @@
-//! The agent's hook protocol, as Claude Code speaks it: what comes in is read tolerantly, what goes out is strict.
+//! Claude Code's hook protocol. Input is parsed leniently, output is strict.
 //!
-//! An answer that the client cannot validate opens the gate, so answers are built only here, from types that have no invalid
-//! value. What a call may do is decided by policy; [`respond`] puts its verdict, the session's memory and what tests showed into one
-//! answer, the same behind a process that the client starts and behind a callback of a run.
+//! If the client cannot validate an answer, it lets the call through. Answers are therefore built only here, from types that have no
+//! invalid value. Policy decides what a call may do. [`respond`] combines its verdict, the session's memory and the test outcomes
+//! into one answer. Hook processes started by the client and the callbacks of a run share it.
 
 mod after;
 mod after_tool;

@@ -1,7 +1,7 @@
-//! What Verdone decides: plans, checks, verdicts, the loop's machine, events and views of them.
+//! Verdone's decisions: plans, checks, verdicts, the state machine of the loop, events and views of them.
 //!
-//! Nothing here reads a file, a clock or the environment, and nothing starts a process: such things arrive as arguments and
-//! leave as data. `clippy.toml` beside this crate's manifest holds it to that.
+//! This crate never reads a file, a clock or the environment, and never starts a process: such things come in as arguments and
+//! go out as data. `clippy.toml` next to this crate's manifest enforces that.
 
 pub mod agent;
 pub mod base;

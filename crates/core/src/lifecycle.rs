@@ -1,5 +1,5 @@
-//! Lifecycle scripts: the user's own executables at the moments of a run. Which moments there are, what a script is told, and what
-//! its exit code means. Running one is the runtime's.
+//! Lifecycle scripts: the user's executables that run at certain moments of a run. Defines the moments, the variables a script gets,
+//! and the meaning of its exit code. The runtime runs the scripts.
 
 mod settings;
 mod templates;
@@ -14,7 +14,7 @@ pub use settings::{FailBehavior, Hooks, ScriptSettings};
 pub use templates::{TEMPLATES, Template};
 pub use variables::{EndedIteration, Facts, PREFIXES, VARIABLES, Variable, variables};
 
-/// The moments, named as the files are.
+/// The moments, named like the script files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Script {
@@ -22,7 +22,7 @@ pub enum Script {
     Started,
     /// Before each iteration.
     NextIteration,
-    /// After each iteration, before it is decided whether another one follows.
+    /// After each iteration, before deciding whether another one follows.
     PostIteration,
     /// Once, when the run ends, however it ends.
     Finished,
@@ -74,13 +74,13 @@ pub enum ScriptExit {
     TimedOut {
         after_ms: u64,
     },
-    /// It is there and cannot be run.
+    /// It exists but cannot be run.
     NotRunnable {
         reason: String,
     },
-    /// The run was being stopped.
+    /// The run was stopped.
     Interrupted,
-    /// It runs on by itself; nobody waits for it.
+    /// It runs in the background without being waited for.
     Background,
 }
 
@@ -98,23 +98,23 @@ impl ScriptExit {
     }
 }
 
-/// What a script's end means for the run. Ordered: the worst counts.
+/// What a script's exit means for the run. Ordered: the worst one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Meaning {
     GoOn,
-    /// Told, and the run goes on.
+    /// Reported as a warning; the run continues.
     Warning,
-    /// Told as an error, and the run goes on.
+    /// Reported as an error; the run continues.
     Error,
-    /// This iteration is left out.
+    /// This iteration is skipped.
     Skip,
-    /// The run ends, `finished` still runs.
+    /// The run ends; `finished` still runs.
     Abort,
 }
 
 impl Meaning {
-    /// In a sentence, for the docs.
+    /// As a phrase for the docs.
     pub fn words(self) -> &'static str {
         match self {
             Self::GoOn => "nothing",
@@ -126,7 +126,7 @@ impl Meaning {
     }
 }
 
-/// The exit codes: 0 goes on, 1 warns (and skips, for `next_iteration`), 2 aborts, anything else is an error that config judges.
+/// Exit code 0 continues, 1 warns (and skips, for `next_iteration`), 2 aborts; the config decides about any other code.
 pub fn meaning(script: Script, exit: &ScriptExit, behavior: FailBehavior) -> Meaning {
     let failed = match behavior {
         FailBehavior::Continue => Meaning::Error,
@@ -139,6 +139,6 @@ pub fn meaning(script: Script, exit: &ScriptExit, behavior: FailBehavior) -> Mea
         ScriptExit::Code(2) => Meaning::Abort,
         ScriptExit::Code(_) | ScriptExit::Signal(_) | ScriptExit::TimedOut { .. } => failed,
     };
-    // The run is over already: there is nothing left to abort.
+    // The run is already over, so there is nothing left to abort.
     if script == Script::Finished { meaning.min(Meaning::Error) } else { meaning }
 }

@@ -1,7 +1,7 @@
-//! Plans: one model for every format, and edits that change nothing but the marker they mean to change.
+//! Plans: one model for every format, and edits that change only the marker they are meant to change.
 //!
-//! A plan is run in place in the format that it is in. Parsing finds the stories and, for each, the bytes that say whether it is
-//! done; marking rewrites those bytes alone. Ambiguity is an error with a position, never a guess: an unreadable plan is
+//! Verdone uses a plan in place, in its own format. Parsing finds the stories and, for each, the bytes that record whether it is
+//! done; marking rewrites only those bytes. Ambiguity is an error with a position, never a guess: an unreadable plan is
 //! *unknown*, not *complete*.
 
 mod checklist;
@@ -34,7 +34,7 @@ pub use document::{Document, MarkError, Undo};
 pub use few::Few;
 pub use select::{Progress, Selection, Waiting, select};
 
-/// The formats that are understood.
+/// The supported formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -44,7 +44,7 @@ pub enum Format {
     PrdMd,
     /// `## Priority N` sections of task boxes with `Dependencies:` and `Complexity:`.
     ImplementationPlan,
-    /// A markdown checklist without ids.
+    /// A Markdown checklist without ids.
     Checklist,
     /// `userStories` with `passes`.
     PrdJson,
@@ -66,7 +66,7 @@ impl Format {
     }
 }
 
-/// Where a story stands according to its plan. A ticked box is a claim, not a verdict.
+/// The status of a story according to its plan. A ticked box is a claim, not a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -79,7 +79,7 @@ pub enum Status {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Criterion {
     pub text: String,
-    /// Its own box, where it has one.
+    /// Whether its own box is ticked, if it has one.
     pub ticked: Option<bool>,
 }
 
@@ -88,32 +88,32 @@ pub struct Criterion {
 pub struct Story {
     pub id: StoryId,
     pub title: String,
-    /// The story's own text, as the plan has it: goes into the prompt.
+    /// The story's own text from the plan. Goes into the prompt.
     pub body: String,
     pub status: Status,
     pub criteria: Few<Criterion>,
-    /// Ids that have to be done first.
+    /// Ids of stories that have to be done first.
     pub depends_on: Few<StoryId>,
-    /// 1 is first; stories without one come after those with.
+    /// 1 comes first. Stories without a priority come last.
     pub priority: Option<u32>,
     /// The story's own checks, in order.
     pub checks: Few<CommandSpec>,
-    /// Plain lines under Verification that read like a simple command: checks only if their program exists, which the core cannot
-    /// know.
+    /// Plain lines under Verification that look like a simple command. They are checks only if their program exists, which the core
+    /// cannot know.
     #[serde(default)]
     pub maybe_checks: Few<String>,
-    /// Paths that the story names as its own, relative to the project; empty means that it names none.
+    /// Paths that belong to the story, relative to the project. Empty if the story names none.
     #[serde(default)]
     pub scope: Few<String>,
-    /// From 1 to 10, where the plan says it; a word counts as a number.
+    /// From 1 to 10, if stated in the plan. Words are converted to numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<u8>,
-    /// The weakest proof that makes it done (`Proof:`), in place of the project's `[done] minimum`.
+    /// The weakest proof that makes it done (`Proof:`), instead of the project's `[done] minimum`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
-    /// Where it begins, from 1.
+    /// The line on which it begins, from 1.
     pub line: u32,
-    /// Whether the plan names the id; else it was made from the position.
+    /// Whether the plan gives the id; otherwise it was derived from the position.
     pub explicit_id: bool,
 }
 
@@ -124,12 +124,12 @@ pub struct Plan {
     pub title: Option<String>,
     /// The branch that the plan asks for (`branchName`).
     pub branch: Option<String>,
-    /// Text of the plan that belongs to no story (summary, context): goes into the prompt.
+    /// Text that belongs to no story (summary, context). Goes into the prompt.
     pub context: String,
     pub stories: Vec<Story>,
-    /// What is odd but does not stop anything.
+    /// Oddities that do not prevent anything.
     pub warnings: Vec<Problem>,
-    /// The stories' indexes in the order of their ids, filled by the parser; a plan built otherwise may leave it empty.
+    /// Indexes of the stories, ordered by id. Filled by the parser; may be empty in a plan built otherwise.
     #[serde(skip)]
     pub by_id: Vec<u32>,
 }
@@ -148,7 +148,7 @@ impl Plan {
         self.place(id).map(|index| &self.stories[index])
     }
 
-    /// The story that a person means by an id.
+    /// The story that a person means by this id.
     pub fn story_meant(&self, id: &StoryId) -> Option<&Story> {
         self.story(id).or_else(|| self.story(id.meant_among(self.stories.iter().map(|story| &story.id))?))
     }
@@ -159,7 +159,7 @@ impl Plan {
     }
 }
 
-/// A plan that cannot be used: every reason, with its place.
+/// A plan that cannot be used, with all reasons and their positions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct PlanError {
     /// The file's name, as given.

@@ -1,8 +1,8 @@
 //! Rules over tool calls: what an agent may do, and what to do instead.
 //!
-//! A call is taken apart into what it does (commands, writes, reads), and every rule looks at each of those. The gravest verdict
-//! counts. Nothing here looks at the disk: the caller asks which paths to resolve, resolves them, and hands the answers in. Policy
-//! prevents accidents; it is no sandbox, because code that an agent writes and then runs can do anything that the user can.
+//! A call is split into its actions (commands, writes, reads), and every rule checks each of them. The most severe verdict wins. This
+//! module does not access the disk: the caller asks which paths to resolve, resolves them, and passes in the result. Policy prevents
+//! accidents. It is not a sandbox, because code that an agent writes and then runs can do anything that the user can.
 
 mod act;
 mod arguments;
@@ -46,7 +46,7 @@ pub use tool::{ToolKind, kind_of};
 pub struct Rule {
     pub name: Cow<'static, str>,
     pub family: Family,
-    /// Patterns of tool names; empty means every tool that the matcher can look at.
+    /// Patterns of tool names; empty means every tool that the matcher supports.
     pub tools: Vec<Cow<'static, str>>,
     pub matcher: Matcher,
     pub verdict: PolicyVerdict,
@@ -63,7 +63,7 @@ pub struct Examples {
     pub not_matches: Texts,
 }
 
-/// Texts of a table, or of a config file.
+/// Texts from a built-in table or from a config file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Texts {
     BuiltIn(&'static [&'static str]),
@@ -86,7 +86,7 @@ impl Default for Texts {
     }
 }
 
-/// What a rule is about. Unknown words count against the first of them only, unless config says otherwise.
+/// The subject of a rule. By default, unknown words count only against the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     GitRemote,
@@ -96,20 +96,20 @@ pub enum Family {
     Processes,
     Network,
     Tools,
-    /// Verdone's own commands and other agents: what an unattended agent must not start, and a user's session may.
+    /// Verdone's own commands and other agents: forbidden for an unattended agent, allowed in a user's session.
     Itself,
-    /// Written by the user.
+    /// Defined by the user.
     Own,
 }
 
-/// Where a rule was written.
+/// Where a rule is defined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     BuiltIn,
     File { path: String, line: usize },
 }
 
-/// A call as an agent's client announces it.
+/// A call as announced by the agent's client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     pub tool: String,
@@ -126,65 +126,65 @@ impl ToolCall {
     }
 }
 
-/// What the caller knows about the place where a call would happen. Paths are absolute and real (no links in them).
+/// The circumstances of a call. Paths are absolute and contain no symlinks.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyContext {
     pub mode: Mode,
-    /// A loop holds the session: its agent may not take the gate away.
+    /// A loop controls the session, so its agent must not disable the gate.
     pub held: bool,
-    /// Top of the work tree.
+    /// The top of the work tree.
     pub root: String,
     pub cwd: String,
     pub home: Option<String>,
-    /// Directories outside the tree that may be written.
+    /// Writable directories outside the tree.
     pub temp: Vec<String>,
     pub plans: Vec<PlanFile>,
     pub scope: Option<Scope>,
-    /// Real paths of what `paths_to_resolve` asked for; what is missing is taken as it is written.
+    /// The real paths of those that `paths_to_resolve` returned; others are used as written.
     pub resolved: BTreeMap<String, String>,
-    /// Files named `.env*` that exist.
+    /// Existing files named `.env*`.
     pub env_files: BTreeSet<String>,
-    /// The file system does not tell upper from lower case.
+    /// The file system is case-insensitive.
     pub ignore_case: bool,
     pub on_unknown: OnUnknown,
     /// The user's own verdicts on tools, by pattern.
     pub tools: BTreeMap<String, PolicyVerdict>,
-    /// Filled by the first question about a command.
+    /// A cache, filled when a command is first parsed.
     pub read: ReadCommand,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Nobody watches: the policy is the permission system, and what needs a human is denied.
+    /// Unattended: the policy is the permission system, and it denies what needs a person.
     #[default]
     Run,
     /// The user's own session: only denials matter.
     Interactive,
 }
 
-/// The paths that a story names as its own, relative to the tree, as patterns.
+/// The scope of a story, as patterns relative to the tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
     pub paths: Vec<String>,
     pub enforced: bool,
-    /// Files that never count: the plan and what belongs to it, relative to the tree.
+    /// Files that are always allowed: the plan and its related files, relative to the tree.
     pub exempt: Vec<String>,
 }
 
 impl Scope {
-    /// Tells whether a path below the tree is outside of the scope. Without a path, a scope limits nothing.
+    /// Returns a test for paths below the tree that are outside of the scope. A scope without paths limits nothing.
     pub fn outside(&self, ignore_case: bool) -> impl Fn(&str) -> bool {
         let covered = Covered::new(&self.paths, ignore_case);
         move |path| {
             let ours = path.is_empty()
                 || path.split('/').any(|part| part == ".verdone")
                 || self.exempt.iter().any(|exempt| path::fold(exempt, ignore_case) == path::fold(path, ignore_case));
-            // Plans with a scope that cannot be read are faulty; such a scope covers nothing.
+            // A plan whose scope is invalid is faulty; such a scope covers nothing.
             !self.paths.is_empty() && !ours && !covered.as_ref().is_ok_and(|covered| covered.has(path))
         }
     }
 
-    /// For people.
+    /// The text for people.
     pub fn words(&self) -> String {
         let shown: Vec<String> = self.paths.iter().take(8).map(|path| format!("`{path}`")).collect();
         let more = self.paths.len().saturating_sub(shown.len());
@@ -193,36 +193,36 @@ impl Scope {
     }
 }
 
-/// What it means when a rule may match but words are computed.
+/// What happens if a rule may match, but some words are only computed when the command runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUnknown {
-    /// Deny where the words that are known fit a rule about pushing and merging; else allow.
+    /// Deny if the known words match a rule about pushing and merging; otherwise allow.
     #[default]
     Remote,
-    /// Only what is known for sure counts.
+    /// Only what is certain counts.
     Allow,
-    /// What cannot be known needs a human.
+    /// What is unknown needs a person's permission.
     Ask,
-    /// What cannot be known is denied.
+    /// What is unknown is denied.
     Deny,
 }
 
-/// The answer, with everything that is needed to explain it.
+/// The decision, with everything needed to explain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     pub verdict: PolicyVerdict,
-    /// Name and place of the rule that decided.
+    /// The name and source of the rule that decided.
     pub rule: Option<(String, Source)>,
-    /// The simple command that the rule is about.
+    /// The simple command that the rule matched.
     pub command: Option<Found>,
-    /// The path that the rule is about, as the rule saw it.
+    /// The path that the rule matched, as the rule saw it.
     pub path: Option<String>,
     pub reason: String,
     pub alternative: String,
-    /// What could not be known, whether or not it mattered.
+    /// What is unknown about the call, whether or not it mattered.
     pub unknown: Option<String>,
-    /// Denied only because nobody is there to be asked.
+    /// Denied only because no person is available to ask.
     pub needs_human: bool,
 }
 

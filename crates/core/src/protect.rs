@@ -1,11 +1,11 @@
-//! Which files judge the work, and which trees show it.
+//! Decides which files judge the work, and plans the trees to check.
 //!
 //! *Protected* files judge the work: tests, test data, and the configuration of tests, linters, builds and CI. Everything else is
 //! *work*. Manifests and Rust files can be both: a manifest is split by key, a Rust file into its test items and the rest. From the
 //! changes of an attempt, [`plan_trees`] plans the pristine tree (base with only the attempt's work) and the proof tree (base with only
 //! the attempt's protected files).
 //!
-//! Nothing here guesses intent. A changed test is neither good nor bad; the checks are run without it, and that decides.
+//! Nothing here guesses intent. A changed test is neither good nor bad: running the checks without it decides.
 
 mod check_scripts;
 mod ecosystem;

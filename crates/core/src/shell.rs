@@ -1,9 +1,9 @@
-//! What a shell command line would run: every simple command in it, wherever it hides.
+//! Finds every simple command that a shell command line would run, wherever it hides.
 //!
 //! The line is parsed, never matched as text, and never run. Lists, pipes, substitutions, functions, wrappers (`env`, `sudo`,
 //! `xargs`, `find -exec`, ...) and scripts given as text (`bash -c`, `eval`, here-documents) are followed as far as their words are
-//! known. What is not known stays a wildcard in its word, so that a rule can say *maybe*. What could not be read at all is listed
-//! beside the commands: the caller decides what an unknown means.
+//! known. Unknown text becomes a wildcard in its word, so that a rule can answer *maybe*. Parts that could not be parsed are listed
+//! beside the commands; the caller decides how to treat them.
 
 mod ansi;
 mod bit;
@@ -33,35 +33,35 @@ pub use carried::is_command_setting;
 pub use git::{GitCall, git_call};
 pub use word::{Origin, Piece, Word};
 
-/// Longest command line that is read. Linux refuses a longer argument, so a client cannot pass one to `bash -c` either.
+/// The longest command line that is parsed. Linux rejects a longer argument, so a client cannot pass one to `bash -c` either.
 pub const MAX_SOURCE: usize = 128 * 1024;
 
-/// Values of variables that are known before the line runs, such as `HOME` and `PWD`.
+/// Variables whose values are known before the line runs, such as `HOME` and `PWD`.
 pub type Variables = BTreeMap<String, String>;
 
-/// Everything that a command line would run.
+/// All commands of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
     pub commands: Vec<Simple>,
     pub unknown: Vec<Unknown>,
 }
 
-/// One simple command: a program and its arguments. A wrapper and what it wraps are two.
+/// One simple command: a program and its arguments. A wrapper and the wrapped command are two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Simple {
-    /// The program first. Quotes and escapes are gone; empty for a bare redirection or assignment.
+    /// The program first. Quotes and escapes are removed; empty for a bare redirection or assignment.
     pub words: Vec<Word>,
-    /// Variables set for this command alone, or by it.
+    /// Variables set only for this command, or by it.
     pub assignments: Vec<Assignment>,
     pub redirects: Vec<Redirect>,
-    /// Where it stands in the line; for a command inside a script given as text, where that script is started.
+    /// The position in the line. For a command inside a script given as text, the position where that script is started.
     pub range: Range<usize>,
-    /// As written, shortened.
+    /// The source text, shortened.
     pub text: String,
     pub directory: Directory,
-    /// False where the reading is a guess: a computed word left out, or a part with a syntax error.
+    /// False if this is a guess: an unknown word was left out, or the part has a syntax error.
     pub certain: bool,
-    /// What a shell, `eval` or `source` was given to run.
+    /// The kind of text that a shell, `eval` or `source` runs.
     pub runs: Runs,
 }
 
@@ -85,28 +85,28 @@ pub enum RedirectKind {
     ReadWrite,
 }
 
-/// Where a command would run, as far as the `cd`s before it are known.
+/// The directory of a command, as far as the preceding `cd`s are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Directory {
-    /// Relative to where the line starts, or absolute; not normalised. Empty is the start itself.
+    /// Relative to the starting directory, or absolute; not normalised. Empty for the starting directory itself.
     Known(String),
     Unknown,
 }
 
-/// What a command that runs other text was given.
+/// The kind of text that a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runs {
     /// It runs no text.
     Nothing,
-    /// Text that was read; its commands are in the script too.
+    /// Text that was parsed; its commands are in the script too.
     Known,
-    /// Text with parts that are computed when the line runs.
+    /// Text with parts that are only computed when the line runs.
     Computed,
     /// Text that comes from the network.
     Downloaded,
 }
 
-/// A part of the line that could not be read.
+/// A part of the line that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     pub range: Range<usize>,
@@ -115,9 +115,9 @@ pub struct Unknown {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The command word is computed.
+    /// The command word is only computed when the line runs.
     Program,
-    /// A shell or `eval` gets computed text.
+    /// The text given to a shell or `eval` is only computed when the line runs.
     Text,
     Syntax,
     TooLong,
@@ -137,7 +137,7 @@ impl Why {
         }
     }
 
-    /// Whether whole parts of the line were left out, so that nothing can be said about them.
+    /// Whether whole parts of the line were skipped, so that nothing is known about them.
     pub fn is_unread(self) -> bool {
         match self {
             Self::TooLong | Self::TooDeep | Self::TooMany => true,
@@ -146,7 +146,7 @@ impl Why {
     }
 }
 
-/// Reads a command line. Never fails: what cannot be read is in `unknown`.
+/// Parses a command line. Never fails: unparsable parts are in `unknown`.
 pub fn parse(source: &str, variables: &Variables) -> Script {
     walk::script(source, variables)
 }

@@ -1,8 +1,8 @@
-//! What a run of tests showed: whether the command was a test run at all, how it ended, in which framework, which tests failed.
+//! The outcome of a test run: whether the command ran tests at all, how they ended, in which framework, and which tests failed.
 //!
-//! The exit code is believed first. The output names the failures, and it is believed against the exit code only where the
-//! exit code is not that of the test command (`pytest | tail`, `npm test || true`). A framework's own last summary decides then,
-//! never a word: tests print "FAILED" all the time.
+//! The exit code decides first. The output names the failures, and it overrides the exit code only if that is not the exit code of
+//! the test command (`pytest | tail`, `npm test || true`). In that case the framework's last summary decides, never a single word:
+//! tests print "FAILED" all the time.
 
 mod absent;
 mod choose;
@@ -29,19 +29,19 @@ pub use summary::summary;
 pub use tally::{SomeRan, Tally, tally};
 pub use unsaid::{Unsaid, is_seen_whole, unsaid};
 
-/// What a test run showed.
+/// The outcome of a test run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestOutcome {
-    /// Unknown when a script ran the tests and the output fits no framework.
+    /// Unknown if a script ran the tests and the output matches no framework.
     pub framework: Option<Framework>,
     pub state: TestState,
     pub counts: TestCounts,
-    /// What failed, in the order of the output; the first ones, when there are very many.
+    /// The failures in output order. If there are very many, only the first ones.
     pub failures: Vec<TestFailure>,
-    /// Why a run failed in which no test is to blame: a threshold, a missing module, a command that was not found.
+    /// Why the run failed if no test is to blame: a threshold, a missing module, a command that was not found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The output says failed though the exit code is 0: a pipe or `|| true` hid it.
+    /// The output reports a failure although the exit code is 0: a pipe or `|| true` hid it.
     pub hidden: bool,
 }
 
@@ -50,14 +50,14 @@ pub struct TestOutcome {
 #[serde(rename_all = "snake_case")]
 pub enum TestState {
     Passed,
-    /// No test ran to an end: nothing was found, or everything was skipped.
+    /// No test was completed: none was found, or all were skipped.
     NothingRan,
     Failed,
-    /// It broke before or outside the tests: it does not compile, load or start.
+    /// The run broke before or outside the tests: it does not compile, load or start.
     Broken,
 }
 
-/// How many tests, where the output says so.
+/// The number of tests, as far as the output reports it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestCounts {
     pub passed: Option<u64>,
@@ -87,12 +87,12 @@ pub struct TestFailure {
     pub file: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The first line of what the framework says about it, cut.
+    /// The first line of the framework's message, truncated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// The frameworks whose output is understood.
+/// The frameworks whose output can be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Framework {
@@ -115,12 +115,12 @@ pub enum Framework {
     Surefire,
     Gradle,
     Dotnet,
-    /// A report as `JUnit` XML, from no framework that is known.
+    /// A `JUnit` XML report from an unknown framework.
     JunitXml,
 }
 
 impl Framework {
-    /// The name as people write it.
+    /// The display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jest => "Jest",
@@ -147,9 +147,9 @@ impl Framework {
     }
 }
 
-/// Reads what a finished command showed about tests; nothing if it ran none as far as can be told.
+/// Determines the test outcome of a finished command; `None` if it ran no tests, as far as can be determined.
 ///
-/// `commands` are the simple commands of what was run, in order, each a list of words (`pytest -q | tail -3` is two).
+/// `commands` are the simple commands that ran, in order, each a list of words (`pytest -q | tail -3` is two).
 pub fn read<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
     choose::outcome(&command::Ran::of(&borrowed(commands))?, exit_code, output)
 }
@@ -158,23 +158,23 @@ fn borrowed<'c, C: AsRef<[W]>, W: AsRef<str> + 'c>(commands: &'c [C]) -> Vec<Vec
     commands.iter().map(|command| command.as_ref().iter().map(AsRef::as_ref).collect()).collect()
 }
 
-/// As [`read`], for a command line of a shell.
+/// Like [`read`], for a shell command line.
 pub fn read_line(line: &str, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
     read(&simple_commands(line), exit_code, output)
 }
 
-/// The simple commands of a command line of a shell, each a list of words.
+/// The simple commands of a shell command line, each a list of words.
 pub fn simple_commands(line: &str) -> Vec<Vec<String>> {
     let script = shell::parse(line, &Variables::new());
     let words = |simple: &Simple| -> Vec<String> {
         simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect()
     };
-    // What a shell was given as text is listed after it.
+    // The parser lists commands passed to a shell as text (`sh -c`) separately, after the shell itself.
     let read_in = |simple: &&Simple| simple.runs != Runs::Known && !simple.words.is_empty();
     script.commands.iter().filter(read_in).map(words).collect()
 }
 
-/// Whether one simple command runs tests, as far as its words tell.
+/// Whether one simple command runs tests, judging by its words.
 pub fn runs_tests<W: AsRef<str>>(words: &[W]) -> bool {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     command::classify(&words).is_some_and(|kind| kind != command::Kind::Loose)

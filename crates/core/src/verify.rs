@@ -1,11 +1,11 @@
-//! The one judge of work: which trees are checked, how well a story is proven, and what becomes of it.
+//! The only judge of work: decides which trees are checked, how well a story is proven, and its outcome.
 //!
-//! A [`VerifyJob`] says what is to be judged. [`next_step`] says what has to be run next, [`Observed`] collects what was seen, and
+//! A [`VerifyJob`] describes what to judge. [`next_step`] says what to run next, [`Observed`] collects the results, and
 //! [`judge`] turns both into a [`VerifyReport`]. Nothing here runs a command: every surface (runs, session loops, `verdone verify`,
-//! `audit --rerun`, `accept`) executes the same steps and asks the same function.
+//! `audit --rerun`, `accept`) executes the same steps and calls the same function.
 //!
-//! Mechanism, not patterns: the work has to pass with the tests and configuration from before it, and tests that it brought along
-//! have to fail without it. What cannot be determined is *unknown*, never *done*.
+//! It relies on mechanism, not on patterns: the work has to pass with the tests and configuration from before it, and tests that it
+//! adds have to fail without it. What cannot be determined is *unknown*, never *done*.
 
 mod counts;
 mod criteria;

@@ -1,8 +1,9 @@
-//! What checks showed of their tests, from real commands, exit codes and outputs.
+//! What checks show about their tests, from real commands, exit codes and outputs.
 //!
-//! The fixtures of `check_results` are one file each: `$ command`, `exit code`, then the output. `expected.txt` beside them has a line for
-//! each of them and for each of `test_outcomes`: what it proves (green, red or nothing), tests (passed/failed/skipped), names where all
-//! are known, and the words for what is not there. Run with `VERDONE_BLESS=1` to rewrite it, and read the difference against the outputs.
+//! Each fixture in `check_results` is one file: `$ command`, `exit code`, then the output. `expected.txt` next to them has one line for
+//! each of them and for each fixture of `test_outcomes`: what it proves (green, red or nothing), tests (passed/failed/skipped), the names
+//! if all are known, and the text for what is missing. Run with `VERDONE_BLESS=1` to rewrite it, and compare the difference with the
+//! outputs.
 
 #![expect(clippy::disallowed_methods, reason = "fixtures are files")]
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be read is a failed test")]
@@ -33,7 +34,7 @@ fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// The names of the files of a folder with this ending, without it.
+/// The names of the files in a folder with this ending, without the ending.
 fn names(of: &str, ending: &str) -> Vec<String> {
     let files = fs::read_dir(folder(of)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = files.filter_map(|name| name.strip_suffix(ending).map(str::to_owned)).collect();
@@ -69,7 +70,7 @@ fn older() -> Vec<Fixture> {
 
 fn is_red(seen: &TestsSeen, exit: i32) -> bool {
     let failed = seen.count.is_some_and(|count| count.failed > 0);
-    // A command that cannot be started proves nothing, whatever was printed.
+    // A command that cannot be started proves nothing, whatever it printed.
     failed || !matches!(exit, 0 | 126 | 127) && !seen.nothing_ran && seen.absent.is_none()
 }
 
@@ -105,7 +106,7 @@ fn every_check_shows_what_was_checked_by_eye() {
     assert_eq!(found.lines().count(), expected.lines().count());
 }
 
-/// The names of fixtures tell what happened: `_fail` failed, hidden or not, and `_pass` passed.
+/// The names of fixtures say what happened: `_fail` failed, hidden or not, and `_pass` passed.
 #[test]
 fn no_failed_run_is_green_and_only_a_printed_summary_turns_a_good_one_red() {
     let printed = [
@@ -164,7 +165,7 @@ fn two_runs_one_after_another_count_together() {
     assert!(all > 500 && doubled * 100 >= all * 98, "{doubled} of {all}: {missed:#?}");
 }
 
-/// A script that goes on after a failure, and a process that prints a good summary when it ends.
+/// A script that continues after a failure, and a process that prints a good summary at its end.
 #[test]
 fn a_good_run_hides_no_bad_one_before_it() {
     let older = older();
@@ -233,7 +234,7 @@ fn tests_are_named_so_that_they_can_be_told_apart_on_another_tree() {
 
 #[test]
 fn an_output_of_ten_megabytes_is_counted_in_bounded_work() {
-    // No clock: a reader that is not linear would not come back within the time that a test has.
+    // No clock needed: a reader that is not linear would not finish within a test's time limit.
     for line in
         ["test a::b ... ok\n", "--- PASS: A/b/c (0.0s)\n", "1 tests, 1 failed\n", "    # Subtest: a\n", "a.py::b PASSED\n", "{\n"]
     {

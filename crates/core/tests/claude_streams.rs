@@ -1,7 +1,7 @@
-//! Real streams of the real client, replayed; and what becomes of them when they are cut, mixed up or not text at all.
+//! Replays real streams of the real client, also cut, mixed up or with invalid text.
 //!
-//! `expected.txt` says what each stream comes to: a line for each turn, and what was left at the end. Run with `VERDONE_BLESS=1` to
-//! rewrite it, and read the difference against the streams.
+//! `expected.txt` has the result of each stream: one line per turn, and the state at the end. Run with `VERDONE_BLESS=1` to rewrite it, and
+//! compare the difference with the streams.
 
 #![expect(clippy::disallowed_methods, reason = "fixtures are files")]
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be read is a failed test")]
@@ -44,7 +44,7 @@ fn uuid(n: u8) -> Uuid {
     Uuid::from_random([n; 16])
 }
 
-/// Feeds a stream; a prompt is sent at the start and after each turn, as a driver would.
+/// Feeds a stream; like a driver, it sends a prompt at the start and after each turn.
 fn replay(bytes: &[u8]) -> (Session, Vec<TurnEnd>) {
     let mut session = Session::fresh(&uuid(0));
     session.sent(&uuid(1));
@@ -188,7 +188,7 @@ fn lines_cut_at_any_byte_are_never_an_error() {
             if !seen.insert(kind) {
                 continue;
             }
-            // Every byte of a short line; of a long one, places that fall on every kind of byte over the streams.
+            // Every byte of a short line; for a long one, positions that together cover every kind of byte.
             let step = if line.len() <= 700 { 1 } else { line.len() / 97 };
             for end in (0..line.len()).step_by(step) {
                 match parse(&line[..end]) {

@@ -1,4 +1,4 @@
-//! Real inputs of every hook event, as the client sent them.
+//! Real inputs of every hook event, as sent by the client.
 
 #![expect(clippy::disallowed_methods, reason = "fifty files are read as a folder; the crate itself reads none")]
 

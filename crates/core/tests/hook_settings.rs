@@ -1,4 +1,4 @@
-//! Our hooks in settings files: what is put in, and that taking it out gives the file that was there before, byte for byte.
+//! Our hooks in settings files: what is added, and that removing it restores the original file, byte for byte.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
@@ -8,8 +8,8 @@ use verdone_core::hook::settings::{After, Before, install, installed, uninstall}
 
 const PROGRAM: &str = "/usr/bin/verdone";
 const CAP: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
-/// Events that nobody asked to be told of: to have a hook for one changes what the client does (it expects the path of a work tree, waits
-/// before it switches models, lets a hook answer for the user), or it comes with every few words.
+/// Events that we must not subscribe to: a hook for them changes what the client does (it expects the path of a worktree, waits before it
+/// switches models, lets a hook answer for the user), or they fire every few words.
 const NEVER: [&str; 14] = [
     "WorktreeCreate",
     "WorktreeRemove",
@@ -59,12 +59,12 @@ fn take_out(text: &str) -> String {
     }
 }
 
-/// As a client reads it.
+/// Parses the text as a client does.
 fn value(text: &str) -> Value {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// The handlers of ours for an event, with their matchers.
+/// Our handlers for an event, with their matchers.
 fn ours(settings: &Value, event: &str) -> Vec<(Value, Value)> {
     let groups = settings["hooks"][event].as_array().cloned().unwrap_or_default();
     let handlers = groups.iter().flat_map(|group| {
@@ -94,7 +94,7 @@ fn assert_has_all(text: &str, program: &str) {
     }
 }
 
-/// Whether `small` is what is left of `big` without some of its bytes.
+/// Whether `small` is `big` with some bytes removed.
 fn is_kept(small: &str, big: &str) -> bool {
     let mut bytes = big.bytes();
     small.bytes().all(|wanted| bytes.any(|byte| byte == wanted))
@@ -150,7 +150,7 @@ fn odd_files_come_back_as_they_were() {
             let with = put_in(text);
             assert_eq!((put_in(&with), take_out(&with)), (with.clone(), text.to_owned()));
         } else {
-            // The lone surrogate is no text for this crate's reader, so such a file is only compared as bytes.
+            // Our JSON reader rejects the lone surrogate, so such a file is only compared as bytes.
             if text.contains("\\ud800") {
                 assert_eq!(take_out(&put_in(text)), text);
             } else {
@@ -240,7 +240,7 @@ fn a_client_that_writes_the_file_anew_does_not_keep_us_in_it() {
         let with = put_in(text);
         let mut parsed = value(&with);
         assert_eq!(parsed["hooks"]["SessionStart"].as_array().map(Vec::len), Some(1));
-        // Not the order of our keys, nor the space: the values.
+        // Compares the values, not the order of our keys or the whitespace.
         let rewritten = pretty(&with);
         assert_eq!(value(&rewritten), parsed);
         assert_eq!(value(&take_out(&rewritten)), value(text), "{rewritten}");
@@ -250,7 +250,7 @@ fn a_client_that_writes_the_file_anew_does_not_keep_us_in_it() {
     }
 }
 
-/// With the order of keys, as clients write: every bracket and comma ends a line.
+/// Keeps the order of keys, like clients: every bracket and comma ends a line.
 fn pretty(text: &str) -> String {
     let mut out = String::new();
     let (mut inside, mut escaped, mut depth) = (false, false, 0_usize);

@@ -1,4 +1,4 @@
-//! What each format's stories are, and what is wrong with plans that are refused.
+//! The stories of each format, and the errors for plans that are refused.
 
 use verdone_core::base::id::StoryId;
 use verdone_core::check::CommandSpec;
@@ -224,7 +224,7 @@ fn what_a_story_had_begun_is_there_again_when_a_mark_is_taken_back() {
         assert_eq!(ticked.plan().stories[0].status, Status::Done, "{after}");
         ticked.take_back(0, &marks).unwrap();
         assert_eq!(ticked.text(), before);
-        // Marks of another shape are no guide.
+        // Unknown marks are ignored.
         let mut other = Document::parse(name, after.as_bytes()).unwrap();
         other.take_back(0, &["?".to_owned()]).unwrap();
         assert_eq!(other.plan().stories[0].status, Status::Open);

@@ -1,9 +1,9 @@
-//! For every format: what is marked is exactly what is read back, and no byte is touched but the markers.
+//! For every format: exactly what was marked is read back, and no byte except the markers changes.
 
 use proptest::prelude::*;
 use verdone_core::plan::{Document, Status};
 
-/// A generated plan: text with a placeholder for every marker, so that the expected text is built without the parser.
+/// A generated plan: text with a placeholder for every marker, so that the expected text can be built without the parser.
 #[derive(Debug, Clone)]
 struct Generated {
     name: &'static str,
@@ -62,7 +62,7 @@ impl Builder {
     }
 }
 
-/// Words that are markdown, JSON or Unicode trouble but neither ids nor boxes.
+/// Words that are tricky in Markdown, JSON or Unicode, but are neither ids nor boxes.
 fn words() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         Just("plain"),
@@ -83,7 +83,7 @@ fn words() -> impl Strategy<Value = String> {
     prop::collection::vec(word, 1..4).prop_map(|words| format!("t {}", words.join(" ")))
 }
 
-/// Blocks that hold no story.
+/// Blocks without a story.
 fn noise() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -283,7 +283,7 @@ proptest! {
     ) {
         let before = plan.text(&start);
         let honest = read(&plan, &before);
-        // As an agent leaves it: written by somebody else, read anew.
+        // As an agent leaves it: edited by another program, and parsed again.
         let mut ticked = start.clone();
         for index in marks {
             ticked[index % plan.stories] = true;

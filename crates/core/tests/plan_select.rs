@@ -19,7 +19,7 @@ fn waiting(stories: &[(&str, Waiting)], failed: &[&str]) -> Progress {
     Progress { review: stories.iter().map(|(id, how)| (StoryId::from(*id), *how)).collect(), ..progress(&[], failed) }
 }
 
-/// A plan, what was tried, the one story asked for, and the answer.
+/// A plan, the progress so far, the only wanted story, and the answer.
 type Row<'a> = (&'a str, Progress, Option<&'a str>, Result<&'a str, &'a str>);
 
 #[test]

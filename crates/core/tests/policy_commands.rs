@@ -1,4 +1,4 @@
-//! A table of commands: what is denied and by which rule, what is fine, what cannot be known.
+//! A table of commands: what is denied and by which rule, what is allowed, what cannot be determined.
 
 #[path = "policy/place.rs"]
 mod place;

@@ -1,4 +1,4 @@
-//! What holds for every command: data is never denied, wrapping never helps, and nothing breaks the reader.
+//! Properties of every command: data is never denied, wrapping never helps, and no input breaks the parser.
 
 #[path = "policy/place.rs"]
 mod place;
@@ -52,7 +52,7 @@ const AS_DATA: &[&str] = &[
     "git commit -m \"$(cat <<'VERDONE_END'\n%\nVERDONE_END\n)\"",
 ];
 
-/// `@` is the command as one quoted word, `%` the command as it is, `%%` a percent sign.
+/// `@` stands for the command as one quoted word, `%` for the unchanged command, `%%` for a percent sign.
 fn fill(template: &str, command: &str) -> String {
     let mut out = String::new();
     let mut rest = template.chars().peekable();
@@ -71,7 +71,7 @@ fn fill(template: &str, command: &str) -> String {
 fn quoting_a_denied_command_as_data_never_denies() {
     let rules = rules();
     for (index, (_, command)) in DENIED.iter().enumerate() {
-        // Every template meets every kind of disguise; not each of eight thousand pairs is worth its time.
+        // Every template meets every kind of disguise; testing all eight thousand pairs would take too long.
         for template in AS_DATA.iter().skip(index % 3).step_by(3) {
             let line = fill(template, command);
             let (verdict, rule) = verdict(&line, &rules);
@@ -306,7 +306,7 @@ fn every_wrapper_alone_and_in_pairs_keeps_a_push_denied() {
     for outer in BEFORE {
         for inner in BEFORE {
             let line = format!("{outer} {inner} git push");
-            // A variable in front of a command is no program that another one could start.
+            // A variable assignment before a command is not a program that another one could start.
             if !inner.starts_with("A=") {
                 assert_eq!(verdict(&line, &rules).0, PolicyVerdict::Deny, "{line}");
             }

@@ -1,4 +1,4 @@
-//! Property tests in the suite start from a fixed seed: a fresh one belongs to `scripts/test explore`.
+//! Property tests in the suite use a fixed seed; `scripts/test explore` uses a new one.
 
 use proptest::test_runner::{Config, RngSeed};
 

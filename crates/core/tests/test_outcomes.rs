@@ -1,7 +1,7 @@
 //! Test outcomes from the real output of real frameworks: each fixture is a command, its output and its exit code.
 //!
-//! `expected.txt` says what each fixture shows, a line each: name, framework, state, counts (passed/failed/skipped), hidden, then the
-//! failures with their places. Run with `VERDONE_BLESS=1` to rewrite it, and read the difference against the outputs.
+//! `expected.txt` has one line per fixture: name, framework, state, counts (passed/failed/skipped), hidden, then the failures with their
+//! locations. Run with `VERDONE_BLESS=1` to rewrite it, and compare the difference with the outputs.
 
 #![expect(clippy::disallowed_methods, reason = "fixtures are files")]
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be read is a failed test")]
@@ -41,7 +41,7 @@ fn fixtures() -> Vec<Fixture> {
         .collect()
 }
 
-/// The commands of the fixtures are plain enough for this: quotes, lists and pipes, nothing nested.
+/// The fixtures' commands are simple enough for this: quotes, lists and pipes, nothing nested.
 fn simple_commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
@@ -64,7 +64,7 @@ fn simple_commands(line: &str) -> Vec<Vec<String>> {
     }
     commands.last_mut().unwrap().extend(word);
     for command in &mut commands {
-        // Redirections: `2>&1` falls apart at the `&`, so what is left of it goes.
+        // Redirections: `2>&1` was split at the `&`, so the rest is dropped.
         command.retain(|word| !word.contains('>') && word != "1");
     }
     commands.retain(|command| !command.is_empty());
@@ -134,7 +134,7 @@ fn failing_runs_are_recognised_and_named_and_passing_ones_never_alarm() {
             continue;
         }
         let state = outcome.as_ref().map(|outcome| outcome.state);
-        // No test is to blame: none was found, a threshold, an option that does not exist.
+        // No test is to blame: no test was found, a threshold was missed, or an option does not exist.
         let reason = outcome.as_ref().and_then(|outcome| outcome.reason.as_ref());
         let nameless = outcome.as_ref().is_none_or(|outcome| outcome.failures.is_empty());
         if state == Some(TestState::NothingRan) || reason.is_some() && nameless {
@@ -198,7 +198,7 @@ fn failures_are_seen_when_the_middle_of_the_output_is_cut() {
     assert!(all > 50 && seen * 100 >= all * 98, "{seen} of {all}");
 }
 
-/// Runners of several packages, and logs with times, put something before each line.
+/// Runners of several packages, and logs with timestamps, add a prefix to each line.
 #[test]
 fn failures_are_seen_behind_the_prefixes_of_other_tools() {
     for prefix in
@@ -237,7 +237,7 @@ fn output_of_commands_that_test_nothing_never_alarms_whatever_it_says() {
     }
 }
 
-/// The output of a passing run with the failing report of another framework printed by one of its tests.
+/// The output of a passing run, in which one test printed the failure report of another framework.
 #[test]
 fn a_framework_that_answers_zero_itself_is_believed() {
     let printed: String =
@@ -250,7 +250,7 @@ fn a_framework_that_answers_zero_itself_is_believed() {
     }
 }
 
-/// The exit code is that of another command, so only the output can tell: a green summary is believed.
+/// The exit code is that of another command, so only the output counts: a green summary is believed.
 #[test]
 fn passing_runs_never_alarm_behind_a_pipe_or_before_another_command() {
     for fixture in fixtures().iter().filter(|fixture| fixture.name.contains("_pass") && !fixture.name.starts_with("nontest_")) {
@@ -265,7 +265,7 @@ fn passing_runs_never_alarm_behind_a_pipe_or_before_another_command() {
     }
 }
 
-/// What hides an exit code hides no failure: the same output with exit code 0.
+/// Hiding the exit code does not hide a failure: the same output with exit code 0.
 #[test]
 fn failing_runs_are_seen_behind_a_pipe() {
     let (mut all, mut seen) = (0, 0);
@@ -274,7 +274,7 @@ fn failing_runs_are_seen_behind_a_pipe() {
         let mut commands = fixture.commands.clone();
         commands.push(vec!["cat".to_owned()]);
         let found = test_outcome::read(&commands, Some(0), &fixture.output);
-        // Only counts say that all tests passed where the failure is another: coverage, a stray error.
+        // If the failure is not a test (coverage, a stray error), the counts alone say that all tests passed.
         if open.counts.failed == Some(0) {
             continue;
         }
@@ -305,7 +305,7 @@ fn failing_runs_are_recognised_by_their_output_alone() {
 
 #[test]
 fn an_output_of_ten_megabytes_is_read_in_bounded_work() {
-    // No clock: a reader that is not linear would not come back within the time that a test has.
+    // No clock needed: a reader that is not linear would not finish within a test's time limit.
     for line in [
         "not ok 1 - x\n",
         "FAIL a.test.js\n",

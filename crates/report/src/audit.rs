@@ -1,4 +1,4 @@
-//! What an audit found, for `verdone audit`: on a terminal, and as Markdown for a pull request.
+//! Audit results for `verdone audit`: on a terminal, and as Markdown for a pull request.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, wrap};
 use crate::words::{cost, duration, last_words, plural, short_digest};
 
-/// What brings notes over from where they were pushed to.
+/// Fetches the notes from the remote.
 const FETCH: &str = "git fetch origin refs/notes/verdone:refs/notes/verdone";
 
-/// One story after the other, then how many hold.
+/// Lists each story, then how many of them hold up.
 pub fn audit(found: &Audit, style: &Style) -> String {
     let mut out = String::new();
     let mut put = |indent: usize, mark: Option<Mark>, tone: Tone, text: &str| {
@@ -68,7 +68,7 @@ pub fn audit(found: &Audit, style: &Style) -> String {
     out
 }
 
-/// The same as Markdown: a table of the stories, then what does not hold.
+/// The same as Markdown: a table of the stories, then the problems.
 pub fn audit_markdown(found: &Audit) -> String {
     let mut out = String::from("# Verdone audit\n\n");
     for (at, line) in summary(found).iter().enumerate() {
@@ -189,7 +189,7 @@ fn summary(found: &Audit) -> Vec<String> {
         let (commits, are) = (plural(found.others, "commit", "commits"), if found.others == 1 { "is" } else { "are" });
         lines.push(format!("{commits} in between {are} not Verdone's."));
     }
-    // A session has no journal; a run has one where it ran.
+    // Sessions have no journal. A run's journal exists only where the run took place.
     let without = found.stories.iter().filter(|story| !story.journal && story.session.is_none()).count();
     if without > 0 {
         let of = if without == all { "their runs".to_owned() } else { format!("{without} of them") };
@@ -201,7 +201,7 @@ fn summary(found: &Audit) -> Vec<String> {
     lines
 }
 
-/// Stories by what they came to, the best first.
+/// Counts stories by result, best first.
 fn results(found: &Audit) -> Option<String> {
     let of = |kind: &StoryResult| found.stories.iter().filter_map(result).filter(|result| result.name() == kind.name()).count();
     let counted = StoryResult::KINDS.iter().map(|kind| (of(kind), *kind)).filter(|(number, _)| *number > 0);
@@ -222,7 +222,7 @@ fn does(number: usize) -> String {
     if number == 1 { "1 does".to_owned() } else { format!("{number} do") }
 }
 
-/// Whether a story holds, or nobody can say yet.
+/// Whether a story's evidence holds up, or is still unknown.
 enum Standing {
     Holds,
     Open,
@@ -300,7 +300,7 @@ fn sentence(finding: &Finding) -> String {
     capitalise(&clean(&finding.text))
 }
 
-/// Code in a table: there, a bar ends the cell even inside of code.
+/// Formats code for a table cell. In a table, a bar ends the cell even inside a code span.
 fn cell(foreign: &str) -> String {
     code(foreign).replace('|', "\\|")
 }

@@ -1,4 +1,4 @@
-//! Two versions of a text as a unified diff. For files of the size of settings: it compares every line with every other.
+//! Unified diff of two texts. Meant for small files such as settings: it compares every line with every other.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use verdone_core::base::sanitise::sanitise_line;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
-/// Comparisons beyond which the changed middle is shown as removed and added as a whole.
+/// Above this many comparisons, the changed middle is shown as removed and added in full.
 const MOST: usize = 4_000_000;
 
-/// The lines that differ, with some around them; a side without a text does not exist. Empty where nothing differs.
+/// Returns the changed lines with some context, or an empty string if nothing differs. `None` means that the file does not exist.
 pub fn diff(name: &str, old: Option<&str>, new: Option<&str>) -> String {
     let lines = |text: Option<&'_ str>| text.unwrap_or_default().split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
     let changes = changes(&lines(old), &lines(new));
@@ -59,7 +59,7 @@ fn changes(old: &[String], new: &[String]) -> Vec<Change> {
     out
 }
 
-/// By the longest common subsequence.
+/// Diffs by the longest common subsequence.
 fn middle(old: &[String], new: &[String]) -> Vec<Change> {
     let mut longest = vec![vec![0_u32; new.len() + 1]; old.len() + 1];
     for a in (0..old.len()).rev() {
@@ -83,7 +83,7 @@ fn middle(old: &[String], new: &[String]) -> Vec<Change> {
     out
 }
 
-/// Changes that are near each other, with what is around them.
+/// Groups nearby changes together with their context.
 fn hunks(changes: &[Change]) -> Vec<std::ops::Range<usize>> {
     let mut out: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, _) in changes.iter().enumerate().filter(|(_, change)| change.sign != ' ') {

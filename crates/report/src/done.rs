@@ -1,4 +1,4 @@
-//! How a session stands: a line for each condition, and below it what to do.
+//! How a session stands: one line per condition, each followed by what to do about it.
 
 use verdone_core::done::{DoneReport, Judged, Outcome, Standing};
 

@@ -1,4 +1,4 @@
-//! One event as the lines that people read while a run goes on: the same on a terminal and in a log file.
+//! Turns an event into the lines that people read while a run is active: the same on a terminal and in a log file.
 
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::base::finish::StopSignal;
@@ -22,16 +22,16 @@ use crate::words::{
     because, check_mark, checks, compacted, context, duration, ended, facts, given_up, plural, red, usage, wait_cause,
 };
 
-/// Lines of a failed check that are shown; the rest is in its file.
+/// How many lines of a failed check are shown. Its output file has the rest.
 const TAIL_LINES: usize = 5;
-/// A sentence longer than this many rows is cut.
+/// Sentences that need more rows than this are cut.
 const MOST_ROWS: usize = 4;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A finding, with its sign.
+    /// A finding, with its mark.
     Finding { mark: Mark, indent: usize, text: String },
-    /// Somebody else's words.
+    /// Text written by someone else.
     Quote { indent: usize, text: String },
 }
 
@@ -44,17 +44,17 @@ impl Line {
         Self::Finding { mark, indent: 2, text: text.into() }
     }
 
-    /// One line of what an agent says.
+    /// One line of agent output.
     pub(crate) fn quote(text: &str) -> Self {
         Self::Quote { indent: 2, text: clean_line(text) }
     }
 
-    /// One line of what a lifecycle script says: at the edge, where no line of an agent can stand.
+    /// One line of output from a lifecycle script. It starts in the first column, where agent output never starts.
     pub(crate) fn script(name: &str, text: &str) -> Self {
         Self::Quote { indent: 0, text: format!("{name}: {}", clean_line(text)) }
     }
 
-    /// What is left when only problems are wanted.
+    /// Whether `--quiet` still shows this line.
     pub(crate) fn is_problem(&self) -> bool {
         match self {
             Self::Finding { mark: Mark::Bad | Mark::Warn | Mark::Back | Mark::Unproven, .. } | Self::Quote { .. } => true,
@@ -89,7 +89,7 @@ impl Line {
     }
 }
 
-/// What to say about an event. `view` already contains it.
+/// The lines for an event. `view` already contains it.
 pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
     let dot = style.dot();
     match event {
@@ -111,7 +111,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         Event::WaitStarted { reason, until, ahead: true, .. } => {
             vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", clean(reason)))]
         }
-        // The line before it says what happened.
+        // The preceding line says what happened.
         Event::WaitStarted { why, until, ahead: false, .. } => {
             vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", wait_cause(*why)))]
         }
@@ -184,15 +184,15 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         | Event::Retired
         | Event::CommitStarted { .. }
         | Event::RegressionStarted { .. }
-        // The line before it says what is broken.
+        // The preceding line says what is broken.
         | Event::Reopened { .. }
-        // What it had to say was shown already; the log has it.
+        // Its output was shown already and is in the log.
         | Event::ScriptRan { .. }
         | Event::RunStopped { .. } => Vec::new(),
     }
 }
 
-/// Says nothing where nothing had to be run.
+/// Returns no lines if no check had to run.
 fn regression(held: u32, runs: &[CheckRun], not_checked: &[StoryId], dot: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     if !runs.is_empty() {
@@ -218,7 +218,7 @@ fn regressed(story: &StoryId, runs: &[CheckRun], again: bool) -> Vec<Line> {
     lines
 }
 
-/// What to look at, why, and what to type then.
+/// What to review, why, and which command to type next.
 fn review_needed(story: &StoryId, work: &Oid, reasons: &[String]) -> Vec<Line> {
     let why = because(&format!("Needs review: {}", clean(story.as_str())), &first_of(reasons));
     let id = argument(story);
@@ -226,7 +226,7 @@ fn review_needed(story: &StoryId, work: &Oid, reasons: &[String]) -> Vec<Line> {
     vec![Line::top(Mark::Warn, why), Line::under(Mark::Info, next)]
 }
 
-/// Who was asked to refute the work, and the answer. The reason of the verification has the findings.
+/// Who was asked to refute the work, and the answer. The findings are in the verification's reason.
 pub(crate) fn judged(judge: &JudgeRecord, dot: &str) -> (Mark, String) {
     let (mark, what) = match &judge.said {
         JudgeFact::Holds => (Mark::Good, "found no problem"),
@@ -239,7 +239,7 @@ pub(crate) fn judged(judge: &JudgeRecord, dot: &str) -> (Mark, String) {
     (mark, [Some(said), took, used].into_iter().flatten().collect::<Vec<_>>().join(dot))
 }
 
-/// Where rejected work is.
+/// Where to find rejected work.
 pub(crate) fn kept(commit: &Oid, files: u32) -> String {
     let changed = if files == 0 { "no files changed".to_owned() } else { plural(files as usize, "file", "files") };
     format!("Kept the attempt: git show {} ({changed})", clean(commit.short()))
@@ -312,7 +312,7 @@ fn selected(place: &Place, title: &str, number: usize, of: usize, dot: &str) -> 
     Line::top(Mark::Story, format!("Story {number} of {of}{dot}{name}{again}"))
 }
 
-/// Id and title, which are the same in plans without ids.
+/// Id and title. They are the same in plans without ids.
 pub(crate) fn name(id: &str, title: &str) -> String {
     let (id, title) = (clean(id), clean(title));
     if title.is_empty() || title == id { id } else { format!("{id} {title}") }
@@ -344,7 +344,7 @@ fn turn_ended(outcome: &TurnOutcome, duration_ms: u64, usage: Option<String>, do
     Line::under(mark, usage.map_or_else(|| text.clone(), |used| format!("{text}{dot}{used}")))
 }
 
-/// What is not as in the turn before: a fresh session, unless it is the first of all, or a shorter conversation.
+/// What changed since the previous turn: a fresh session (unless it is the first one), or a compacted conversation.
 fn session_told(view: &RunView, session: &SessionUse) -> Vec<Line> {
     let turns = || view.touched.iter().flat_map(|story| &story.attempts).flat_map(|attempt| &attempt.turns);
     let first = || turns().filter_map(|turn| turn.session.as_ref()).all(|other| other.id == session.id);
@@ -389,7 +389,7 @@ fn judgement(report: &VerifyReport, claimed: bool) -> Vec<Line> {
             let why = report.reasons.first().map(ToString::to_string).unwrap_or_default();
             vec![Line::under(result_mark(StoryResult::done(proof)), because(&capitalise(proof.name()), &why))]
         }
-        // The commit, or the line about the review, says the rest.
+        // The commit, or the line about the review, tells the rest.
         (Outcome::Done | Outcome::Accepted, None) | (Outcome::NeedsReview, _) => Vec::new(),
         (Outcome::Failed, _) if report.was_interrupted() => vec![Line::under(Mark::Warn, "Checks were interrupted")],
         (Outcome::Failed, _) if report.is_doubted() => doubted(report),
@@ -397,7 +397,7 @@ fn judgement(report: &VerifyReport, claimed: bool) -> Vec<Line> {
     }
 }
 
-/// All checks pass, but the agent gets a turn to do something about what is in doubt.
+/// All checks pass, but the agent gets another turn to resolve the doubts.
 fn doubted(report: &VerifyReport) -> Vec<Line> {
     let mut lines = vec![Line::under(Mark::Warn, because("Not done yet", &first_of(&report.problems())))];
     lines.extend(report.runs_on(Tree::Pristine).iter().filter(|run| run.blocks()).flat_map(tail));
@@ -412,7 +412,7 @@ fn failed(report: &VerifyReport, claimed: bool) -> Vec<Line> {
         })
     };
     let nothing_changed = failures().any(|failure| *failure == Failure::NothingChanged);
-    // Checks that fail have a line already.
+    // Failed checks already have a line.
     let is_shown = |failure: &&Failure| {
         matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. } | Failure::NothingChanged)
     };

@@ -1,4 +1,4 @@
-//! Faults of our own hooks, in words: the same in lines, pages, summary and report.
+//! Failures of Verdone's own hooks, worded the same in lines, pages, summary and report.
 
 use jiff::tz::TimeZone;
 use verdone_core::base::sentence::capitalise;
@@ -7,13 +7,13 @@ use verdone_core::journal::view::{GuardView, RunView};
 use crate::width::clean;
 use crate::words::{because, moment, plural};
 
-/// What our own hooks could not judge; to stand inside a sentence.
+/// How often Verdone's hooks could not judge a call, as part of a sentence.
 pub(crate) fn guard_failed(failures: u64, denied: u64, cause: &str) -> String {
     let times = plural(usize::try_from(failures).unwrap_or(usize::MAX), "time", "times");
     because(&format!("the guard failed {times} ({denied} denied)"), cause)
 }
 
-/// The same for a whole run or attempt, with when it was last and where each time is.
+/// The same for a whole run or attempt, with the last time and the file that lists every case.
 pub(crate) fn guard_told(view: &RunView, guard: &GuardView) -> String {
     let said = guard_failed(u64::from(guard.failures), u64::from(guard.denied), &guard.cause);
     let file = guard_file(view, &guard.file).map_or_else(String::new, |path| format!(", see {path}"));

@@ -26,7 +26,7 @@ impl<W: Write, C: FnMut() -> Timestamp> Json<W, C> {
         Self { sink: Sink::new(out), clock }
     }
 
-    /// Whether the reader is gone. The run goes on.
+    /// Whether the reader is gone. The run continues.
     pub fn broken(&self) -> bool {
         self.sink.broken()
     }
@@ -63,8 +63,8 @@ impl<W: Write, C: FnMut() -> Timestamp> fmt::Debug for Json<W, C> {
     }
 }
 
-/// JSON leaves C1 controls and direction marks as they are; somebody may still look at it on a terminal. Such characters
-/// only occur inside strings, where the escape means the same.
+/// Escapes C1 controls and direction marks, which JSON leaves unescaped: somebody may view it on a terminal. Such characters only occur
+/// inside strings, where the escape means the same.
 pub fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + 1);
     for c in json.chars() {

@@ -1,4 +1,4 @@
-//! What a story came to and why, in words: the same in live lines, pages, log and report.
+//! A story's result and its reasons, worded the same in live lines, pages, log and report.
 
 use verdone_core::base::id::StoryId;
 use verdone_core::journal::view::RunView;
@@ -8,7 +8,7 @@ use crate::style::Mark;
 use crate::width::clean;
 use crate::words::plural;
 
-/// The word in tables and counts.
+/// The word used in tables and counts.
 pub(crate) fn result_words(result: StoryResult) -> &'static str {
     match result.outcome {
         Outcome::NeedsReview => "needs review",
@@ -34,7 +34,7 @@ pub(crate) fn both(result: StoryResult) -> String {
     result.proof.map_or_else(|| outcome.to_owned(), |proof| format!("{outcome}, {proof}"))
 }
 
-/// How a commit is called: by its proof, and by what a person still has to do or did.
+/// The label of a commit: its proof, plus the person's decision or the one still needed.
 pub(crate) fn committed_as(result: StoryResult) -> String {
     match (result.outcome, result.proof) {
         (Outcome::Done, Some(proof)) => proof.to_string(),
@@ -43,7 +43,7 @@ pub(crate) fn committed_as(result: StoryResult) -> String {
     }
 }
 
-/// Stories by what they came to, the best first: `2 verified, 1 untested`. Empty if there are none.
+/// Counts stories by result, best first: `2 verified, 1 untested`. Empty if there are none.
 pub fn results(view: &RunView) -> String {
     let count = |kind: &StoryResult| view.with_result(Some(kind.name())).count();
     let counted = StoryResult::KINDS.iter().map(|kind| (count(kind), *kind)).filter(|(number, _)| *number > 0);
@@ -57,13 +57,13 @@ fn counted_words(number: usize, kind: StoryResult) -> &'static str {
     }
 }
 
-/// Result of a verification in two or three words.
+/// The result of a verification in two or three words.
 pub(crate) fn report_words(report: &VerifyReport) -> String {
     match report.outcome {
         Outcome::Failed if report.was_interrupted() => "interrupted".to_owned(),
         Outcome::Failed if report.is_doubted() => "not done yet".to_owned(),
         Outcome::Failed => "failed".to_owned(),
-        // Older versions wrote the proof beside the commit.
+        // Older versions recorded the proof with the commit.
         Outcome::Done if report.proof.is_none() => "passed".to_owned(),
         outcome @ (Outcome::Done | Outcome::NeedsReview | Outcome::Accepted) => {
             both(StoryResult { outcome, proof: report.proof })
@@ -87,7 +87,7 @@ pub(crate) fn reason_mark(reason: &Reason) -> Mark {
     }
 }
 
-/// What was in the files on which checks ran.
+/// Describes the tree on which checks ran.
 pub(crate) fn tree_words(tree: Tree) -> &'static str {
     match tree {
         Tree::Base => "Before the work",
@@ -113,7 +113,7 @@ pub(crate) fn changed_label(protected: &[ProtectedChange]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("changed: {}", parts.join(", ")))
 }
 
-/// The first of several reasons, and how many more there are.
+/// The first reason, and how many more there are.
 pub(crate) fn first_of(reasons: &[String]) -> String {
     match reasons {
         [] => String::new(),
@@ -122,7 +122,7 @@ pub(crate) fn first_of(reasons: &[String]) -> String {
     }
 }
 
-/// A story's id as an argument of a command that people type.
+/// A story's id as a command-line argument.
 pub(crate) fn argument(id: &StoryId) -> String {
     let id = clean(id.as_str());
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '#');

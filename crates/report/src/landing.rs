@@ -1,4 +1,4 @@
-//! Where a run's commits are, how it ended and how it was sealed: the same words in lines, pages, summary and report.
+//! Where a run's commits are, how it ended and how it was sealed, worded the same in lines, pages, summary and report.
 
 use verdone_core::base::finish::Finish;
 use verdone_core::base::id::Oid;
@@ -14,7 +14,7 @@ use crate::summary::awaited;
 use crate::width::clean;
 use crate::words::{because, plural};
 
-/// One landing. The commits are counted where the run made all of them.
+/// Describes one landing. The commits are counted only if the run made all of them.
 pub(crate) fn landed(view: &RunView, branch: &str, from: &Oid, to: &Oid) -> String {
     let branch = clean(branch);
     match commits_between(view, from, to) {
@@ -40,7 +40,7 @@ pub(crate) fn commits(view: &RunView) -> Vec<(Tone, String)> {
             Some(target) => format!(", not landed on {target} yet"),
             None => ", not landed yet".to_owned(),
         };
-        // A running run still moves its branch.
+        // The branch of an active run can still move.
         let held_up = awaited(view).find(|story| story.is_on_branch());
         let command = match held_up {
             _ if !can_land(view) || view.ended.is_none() => String::new(),
@@ -71,7 +71,7 @@ pub(crate) fn next_step(view: &RunView) -> Option<String> {
 
 const LAND: &str = "verdone land, or verdone report to see the evidence first";
 
-/// What to type once every review is decided. `None`: something else stopped the run, too.
+/// What to type once every review is decided. `None` if something else stopped the run as well.
 fn after_reviews(view: &RunView) -> Option<String> {
     let decided: Vec<&StoryView> = decided(view).collect();
     let rejected: Vec<&StoryView> = decided.iter().copied().filter(|story| !is_accepted(story)).collect();
@@ -87,7 +87,7 @@ fn after_reviews(view: &RunView) -> Option<String> {
     })
 }
 
-/// How the run ended, and what a person decided since then.
+/// How the run ended, and what a person has decided since.
 pub(crate) fn finished(view: &RunView) -> Option<String> {
     let finish = view.finish?;
     let code = view.exit_code.map_or_else(String::new, |code| format!(" (exit code {code})"));
@@ -116,7 +116,7 @@ fn review_step(story: &str) -> String {
     format!("verdone show {story} to see why; then verdone accept {story}, or verdone reject {story}")
 }
 
-/// What this machine does not enforce. `None` behind a full seal, and in journals that do not say.
+/// The protections that this machine cannot enforce. `None` for a full seal and for journals that do not record it.
 pub(crate) fn weak_seal(seal: Option<&Seal>) -> Option<String> {
     let seal = seal.filter(|seal| seal.level < SealLevel::View || !seal.missing.is_empty())?;
     let level = match seal.level {
@@ -130,7 +130,7 @@ pub(crate) fn weak_seal(seal: Option<&Seal>) -> Option<String> {
     Some(format!("{what} (verdone doctor says why)"))
 }
 
-/// A run of the first edition worked on the user's branch itself.
+/// Runs of the first edition worked directly on the user's branch.
 fn can_land(view: &RunView) -> bool {
     view.target.is_some() || view.seal.is_some() || view.landing.is_some()
 }

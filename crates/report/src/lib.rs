@@ -1,7 +1,7 @@
-//! What Verdone shows: the live line, plain lines, JSON lines, summaries and reports.
+//! Everything Verdone shows: the live line, plain lines, JSON lines, summaries and reports.
 //!
-//! Surfaces only show. Nothing here decides, reads a journal or asks the terminal for its size: width, colour and clock are
-//! arguments, and every text that comes from a plan, an agent or a repository is sanitised before it is written.
+//! This crate only displays. It makes no decisions, reads no journal and does not query the terminal: width, colour and clock are
+//! arguments. All text from a plan, an agent or a repository is sanitised before it is written.
 
 mod audit;
 mod diff;

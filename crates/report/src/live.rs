@@ -1,4 +1,4 @@
-//! The line at the bottom that says what is going on now. Pure: the same view, clock and width give the same line.
+//! The live line at the bottom that shows current activity. Pure: the same view, clock and width give the same line.
 
 use jiff::Timestamp;
 use verdone_core::journal::active::millis_between;
@@ -8,8 +8,8 @@ use crate::style::{Style, Tone};
 use crate::width::{clean, columns, fit};
 use crate::words::{clock, cost, wait_cause};
 
-/// What is on the line, from wide to narrow. The room for the activity is fixed per level, so that the line does not jump
-/// when the agent says something shorter.
+/// What the line contains, from wide to narrow. Each level reserves a fixed width for the
+/// activity, so that the line does not jump when the agent's text gets shorter.
 struct Level {
     bar: usize,
     words: bool,
@@ -49,7 +49,7 @@ pub(crate) fn live_line(view: &RunView, activity: &Activity, now: u64, style: &S
     fit(activity.text(), limit, style.unicode)
 }
 
-/// What is being done now. The agent's own words stand behind a bar, as they do above the line, so that they cannot pass for ours.
+/// The current activity. Agent text is set off by a bar, as in the lines above, so that it cannot be mistaken for ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Activity {
     Ours(String),
@@ -63,7 +63,7 @@ impl Activity {
         }
     }
 
-    /// As wide as a dot.
+    /// As wide as the dot separator.
     fn lead(&self, style: &Style) -> &'static str {
         match self {
             Self::Ours(_) => style.dot(),
@@ -73,7 +73,7 @@ impl Activity {
     }
 }
 
-/// What is being done now, with the last thing that was heard.
+/// The current activity, with the last output.
 pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Timestamp>) -> Activity {
     let phase = view.phase.words();
     let checking = |heard: Option<&Heard>| match heard {
@@ -99,13 +99,13 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Times
     }
 }
 
-/// How long it still takes. The time comes first: on most screens the end of the line is cut.
+/// The remaining wait. The time comes first, because the end of the line is cut on most screens.
 pub(crate) fn waiting(view: &RunView, wall: Option<Timestamp>) -> String {
     let (Some(wait), Some(now)) = (&view.waiting, wall) else { return view.phase.words().to_owned() };
     format!("{} to wait: {}", clock(millis_between(now, wait.until)), wait_cause(wait.why).to_lowercase())
 }
 
-/// The last output of the phase.
+/// The last output in this phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Heard {
     Agent { line: String },
@@ -122,7 +122,7 @@ fn parts(view: &RunView, level: &Level, now: u64, style: &Style) -> Vec<Part> {
         None if level.words => format!("{} of {} done", view.done(), view.stories),
         None => format!("{}/{}", view.done(), view.stories),
     };
-    // Bar and position belong together: no dot between them.
+    // Bar and position belong together, so there is no dot between them.
     let bar = bar(view, level.bar, style);
     parts.push((Tone::Plain, if bar.is_empty() { position } else { format!("{bar} {position}") }));
     if let Some(current) = &view.current {

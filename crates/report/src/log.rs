@@ -1,4 +1,4 @@
-//! The journal for people: one event, one line.
+//! The journal for people: one line per event.
 
 use jiff::tz::TimeZone;
 use verdone_core::base::sentence::capitalise;
@@ -13,7 +13,7 @@ use crate::style::{Mark, Style};
 use crate::width::clean;
 use crate::words::{because, checks, duration, moment, plural, red, rejected, wait_cause};
 
-/// Never more than one line and never cut: it may be searched.
+/// Always exactly one line, never cut, so that the log can be searched.
 pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
     let (mark, text) = said(&recorded.event);
     let text = match place(&recorded.event) {

@@ -1,4 +1,4 @@
-//! The report for the morning after, in Markdown: what is done, what only looks done, what failed, what to review.
+//! The Markdown report for the morning after: what is done, what is only claimed, what failed, what to review.
 
 use std::fmt::Write as _;
 
@@ -24,10 +24,10 @@ macro_rules! put {
     }};
 }
 
-/// What the journal does not know.
+/// Information that is not in the journal.
 #[derive(Debug, Clone)]
 pub struct Extra {
-    /// Stories that the plan calls done and for which there is no evidence.
+    /// Stories that the plan marks as done but that have no evidence.
     pub claimed: Vec<ListedStory>,
     /// Stories that are still open.
     pub open: Vec<ListedStory>,
@@ -42,10 +42,10 @@ pub struct ListedStory {
     pub title: String,
 }
 
-/// More of a list than this is counted, not listed.
+/// Longer lists are cut, and the rest is counted.
 const LONGEST_LIST: usize = 200;
 
-/// Sections of what is done, the best proven first.
+/// The sections of finished stories, best proof first.
 const TAKEN: [(StoryResult, &str, &str); 5] = [
     (
         StoryResult::done(Proof::Verified),
@@ -140,7 +140,7 @@ fn listed(out: &mut String, title: &str, meaning: &str, stories: &[ListedStory])
     }
 }
 
-/// Bold keeps foreign text away from the start of the line, where Markdown has most of its signs.
+/// Bold keeps foreign text away from the start of the line, where most Markdown syntax is recognised.
 fn heading(id: &StoryId, title: &str) -> String {
     format!("**{}**", text(&name(id.as_str(), title)))
 }
@@ -175,7 +175,7 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
     if let Some(claim) = attempt.turns.last().and_then(|turn| turn.claim.as_ref()) {
         put!(out, "  - claimed: {}\n", text(&last_words(claim)));
     }
-    // Newer journals have it among the reasons.
+    // Newer journals list it among the reasons.
     if let Some(found) = attempt.red.filter(|_| attempt.verifications.last().is_none_or(|seen| seen.report.reasons.is_empty())) {
         put!(out, "  - {}\n", red(found));
     }
@@ -192,7 +192,7 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
     }
 }
 
-/// Why it is proven as it is, or why a person had to look at it; and which tests and configuration it changed.
+/// Why it has this proof, or why a person had to review it, and which tests and configuration it changed.
 fn reasons(out: &mut String, story: &StoryView, attempt: &AttemptView) {
     let report = attempt.verifications.last().map(|seen| &seen.report);
     let seen = || report.iter().flat_map(|report| &report.reasons).map(ToString::to_string).collect::<Vec<_>>();

@@ -14,12 +14,12 @@ use crate::style::{Mark, Style};
 use crate::summary::summary;
 use crate::width::clean;
 
-/// How much is said.
+/// How much to print.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Loudness {
     #[default]
     Normal,
-    /// Problems and the summary.
+    /// Only problems and the summary.
     Quiet,
 }
 
@@ -28,11 +28,11 @@ pub struct Plain<W: Write> {
     sink: Sink<W>,
     style: Style,
     loudness: Loudness,
-    /// With a zone, each line begins with its local time.
+    /// If set, each line starts with the local time.
     zone: Option<TimeZone>,
     view: RunView,
     now: Option<Timestamp>,
-    /// The story's heading, held back until there is a problem to put under it.
+    /// The story's heading, held back until there is a problem to show below it.
     heading: Option<Line>,
 }
 
@@ -51,7 +51,7 @@ impl<W: Write> Plain<W> {
         &self.view
     }
 
-    /// Whether the reader is gone. The run goes on.
+    /// Whether the reader is gone. The run continues.
     pub fn broken(&self) -> bool {
         self.sink.broken()
     }

@@ -1,4 +1,4 @@
-//! The reference page of the event stream, made from its schema so that the two cannot disagree.
+//! The reference page of the event stream, generated from its schema so that the two cannot disagree.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ pub fn events_reference() -> String {
     page.events("Events of the journal", &definitions, "Recorded");
     page.events("Lines that are not kept", &definitions, "TransientLine");
     page.out.push_str("\n## Types\n");
-    // An event whose fields are a separate type has them under its name already.
+    // Events whose fields are a separate type are already documented under the event's name.
     let shown: Vec<&str> = events(&definitions["Recorded"]).filter_map(referenced).chain(["Recorded", "TransientLine"]).collect();
     for (name, definition) in definitions.iter().filter(|(name, _)| !shown.contains(&name.as_str())) {
         page.definition(name, definition);
@@ -121,7 +121,7 @@ fn shape(schema: &Value) -> String {
     }
 }
 
-/// `{"failed": {"code": integer}}`, the way that a variant with data is written.
+/// `{"failed": {"code": integer}}`: how a variant with data is serialised.
 fn object(schema: &Value) -> String {
     if schema["additionalProperties"].is_object() {
         return format!("map to {}", shape(&schema["additionalProperties"]));

@@ -1,4 +1,4 @@
-//! What hooks recorded of sessions, for `verdone show`. Names of tools, rules and files are an agent's words, and cleaned.
+//! Sessions recorded by hooks, for `verdone show`. Names of tools, rules and files come from an agent, so they are sanitised.
 
 use jiff::tz::TimeZone;
 use schemars::{JsonSchema, schema_for};
@@ -13,36 +13,36 @@ use crate::style::{Style, Tone};
 use crate::width::{clean, fit, wrap};
 use crate::words::{duration, moment, plural, usage};
 
-/// More tools, rules or files than these are counted, not shown.
+/// Tools, rules and files beyond this number are counted, not shown.
 const SHOWN: usize = 20;
 
 /// What `verdone show --sessions --json` prints.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Sessions {
-    /// Newest first: those of the last run, then the user's own.
+    /// Newest first: sessions of the last run, then the user's own.
     pub sessions: Vec<SessionOf>,
-    /// Older ones that are not listed.
+    /// How many older sessions are not listed.
     pub older: usize,
-    /// What Verdone's own hooks could not judge.
+    /// Calls that Verdone's own hooks could not judge.
     pub faults: Vec<FaultsOf>,
 }
 
-/// A session, and whose it was.
+/// A session and its owner.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SessionOf {
-    /// The client's id, with `%XX` for what is no letter, digit, `-` or `_`; the name of the folder.
+    /// The client's session id, with `%XX` for every character other than a letter, digit, `-` or `_`. This is also the name of its folder.
     pub id: String,
-    /// The run that it belongs to; absent for the user's own.
+    /// The run that it belongs to. Absent for the user's own sessions.
     pub run: Option<RunId>,
     #[serde(flatten)]
     pub tally: SessionTally,
 }
 
-/// Faults of a run's hooks, or of those in the user's own sessions.
+/// Failures of hooks, either in a run or in the user's own sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FaultsOf {
     pub run: Option<RunId>,
-    /// Relative to the project.
+    /// The path relative to the project.
     pub file: String,
     #[serde(flatten)]
     pub tally: FaultTally,
@@ -57,7 +57,7 @@ pub fn sessions_schema() -> serde_json::Value {
     schema
 }
 
-/// A list, two lines a session.
+/// Lists sessions, two lines each.
 pub fn sessions(list: &Sessions, zone: &TimeZone, style: &Style) -> String {
     let mut out = String::new();
     if list.sessions.is_empty() {
@@ -90,7 +90,7 @@ pub fn session_lines(found: &SessionOf, zone: &TimeZone, style: &Style) -> Strin
     out
 }
 
-/// Everything about one session. Files below `root` are named from there.
+/// Everything about one session. Files below `root` are shown relative to it.
 pub fn session(found: &SessionOf, root: &str, zone: &TimeZone, style: &Style) -> String {
     let tally = &found.tally;
     let mut rows = vec![("Session", clean(&found.id)), ("Of", whose(found.run.as_ref()))];
@@ -133,7 +133,7 @@ pub fn session(found: &SessionOf, root: &str, zone: &TimeZone, style: &Style) ->
     facts(&rows, style)
 }
 
-/// Faults as one sentence, that may also stand inside another.
+/// Hook failures as one sentence, which can also be part of another.
 pub fn fault_line(found: &FaultsOf, zone: &TimeZone) -> String {
     let said = guard_failed(found.tally.failures, found.tally.denied, &found.tally.cause);
     let last = found.tally.last.map_or_else(String::new, |at| format!(", last at {}", moment(at, zone)));
@@ -194,7 +194,7 @@ fn cost(spent: Option<Spent>) -> String {
     if spent.at_least { format!("at least {used}") } else { used }
 }
 
-/// The first of some lines, each in a row of its own.
+/// Adds the first lines, one row each.
 fn list<'a>(rows: &mut Vec<(&'a str, String)>, name: &'a str, lines: impl ExactSizeIterator<Item = String>) {
     let more = lines.len().saturating_sub(SHOWN);
     rows.extend(lines.take(SHOWN).enumerate().map(|(at, line)| (if at == 0 { name } else { "" }, line)));

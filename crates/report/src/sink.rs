@@ -1,4 +1,4 @@
-//! A writer that a run cannot die of: after the first error it stays silent and remembers.
+//! A writer whose errors never stop a run: after the first error it discards all output and remembers the failure.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ impl<W: Write> Sink<W> {
         Self { out, broken: false }
     }
 
-    /// All of it in one write, so that a terminal never draws half a line.
+    /// Writes everything in one call, so that a terminal never draws half a line.
     pub(crate) fn put(&mut self, text: &str) {
         if self.broken || text.is_empty() {
             return;

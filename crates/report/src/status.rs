@@ -1,4 +1,4 @@
-//! Where a run stands, for `verdone status`.
+//! The state of a run, for `verdone status`.
 
 use jiff::Timestamp;
 use verdone_core::journal::view::RunView;

@@ -1,4 +1,4 @@
-//! Decisions of the Stop gate: a line each, and what they add up to.
+//! Decisions of the Stop gate: one line each, and a summary.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use verdone_core::engine::session::{CauseTally, StopRecord, StopTally};
 
 use crate::words::{duration, moment, plural};
 
-/// Enough to know a session by.
+/// Enough characters to recognise a session.
 const SESSION: usize = 8;
 const LONGEST_REASON: usize = 120;
 
@@ -23,10 +23,10 @@ pub struct Stops {
     pub summary: StopTally,
 }
 
-/// One decision of the Stop gate, and where it was made.
+/// One decision of the Stop gate and the session it was made in.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StopOf {
-    /// The client's id, with `%XX` for what is no letter, digit, `-` or `_`; the name of the folder.
+    /// The client's session id, with `%XX` for every character other than a letter, digit, `-` or `_`. This is also the name of its folder.
     pub session: String,
     #[schemars(with = "Option<String>")]
     pub at: Option<Timestamp>,
@@ -44,7 +44,7 @@ pub fn stops_schema() -> serde_json::Value {
     schema
 }
 
-/// One decision; what else was said on lines below it.
+/// One decision. Further messages follow on lines below it.
 pub fn stop_line(session: &str, at: Option<Timestamp>, event: &str, record: &StopRecord, zone: &TimeZone) -> String {
     let when = at.map_or_else(String::new, |at| moment(at, zone));
     let session: String = session.chars().take(SESSION).collect();
@@ -62,7 +62,7 @@ pub fn stop_line(session: &str, at: Option<Timestamp>, event: &str, record: &Sto
     )
 }
 
-/// All of them.
+/// The summary of all decisions.
 pub fn stop_summary(tally: &StopTally) -> String {
     let count = |table: &BTreeMap<String, CauseTally>| table.values().map(|cause| cause.count as usize).sum::<usize>();
     let (blocks, yields) = (count(&tally.blocks), count(&tally.yields));

@@ -20,7 +20,7 @@ use crate::words::{
     because, check_mark, compacted, context, duration, ended, facts, last_words, plural, red, rejected, short_digest, usage,
 };
 
-/// `None` when the run never touched it.
+/// `None` if the run never worked on it.
 pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
     let story = view.story(id)?;
     let now = view.active_ms();
@@ -72,7 +72,7 @@ impl Page<'_> {
         self.reasons(story);
     }
 
-    /// Why it failed, or why a person has or had to look at it.
+    /// Why it failed, or why it needs or needed review.
     fn reasons(&mut self, story: &StoryView) {
         let outcome = story.result.map(|result| result.outcome);
         match (&story.review, outcome) {
@@ -95,7 +95,7 @@ impl Page<'_> {
         }
     }
 
-    /// What to type about work that waits for a person.
+    /// The commands for work that waits for a review.
     fn review(&mut self, story: &StoryView) {
         let is_waiting = story.result.is_some_and(|result| result.outcome == Outcome::NeedsReview);
         let Some(review) = story.review.as_ref().filter(|_| is_waiting) else { return };
@@ -163,10 +163,10 @@ impl Page<'_> {
         self.note(4, &facts.into_iter().flatten().collect::<Vec<_>>().join(self.style.dot()));
     }
 
-    /// How to talk to the agent about it: in a copy, so that the run's session does not change.
+    /// How to talk to the agent about the story: in a fork, so that the run's session does not change.
     fn takeover(&mut self, story: &StoryView) {
         let turns = story.attempts.iter().flat_map(|attempt| &attempt.turns);
-        // The id is the client's word; nothing else than one may come out as part of a command.
+        // The client chose this id. Accept only plain ids, so that nothing else becomes part of a command.
         let plain =
             |id: &&str| !id.is_empty() && !id.starts_with('-') && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         let Some(id) = turns.filter_map(|turn| turn.session.as_ref()).next_back().map(|last| last.id.as_str()).filter(plain)
@@ -233,7 +233,7 @@ impl Page<'_> {
             let id = id.map_or_else(String::new, |id| format!(" (tree {})", clean(id.short())));
             let nothing = if runs.is_empty() { " no check ran" } else { "" };
             self.note(indent, &format!("{}{id}:{nothing}", tree_words(tree)));
-            // Without the work, checks are meant to fail.
+            // Without the work, checks are expected to fail.
             let mark = match tree {
                 Tree::Base | Tree::Proof => |_: &CheckRun| Mark::Info,
                 Tree::Attempt | Tree::Pristine => check_mark,
@@ -256,7 +256,7 @@ impl Page<'_> {
         }
     }
 
-    /// The names of the evidence, as notes and trailers have them.
+    /// The digests of the evidence, as in notes and trailers.
     fn evidence(&mut self, attempt: &AttemptView) {
         let named = [("evidence", &attempt.evidence), ("after", &attempt.previous), ("gates", &attempt.gates)];
         let named = named.iter().filter_map(|(what, digest)| Some(format!("{what} {}", short_digest(digest.as_ref()?))));
@@ -266,7 +266,7 @@ impl Page<'_> {
         }
     }
 
-    /// What proved each criterion, or that nothing did.
+    /// What proved each criterion, if anything did.
     fn criteria(&mut self, criteria: &[ProvenCriterion]) {
         for each in criteria {
             let (mark, prover) = match &each.prover {

@@ -1,4 +1,4 @@
-//! The wire types of `--json`: journal lines as they are, and lines that are shown but not kept.
+//! The wire types of `--json`: journal lines, unchanged, and transient lines that are shown but not stored.
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, schema_for};
@@ -55,7 +55,7 @@ pub enum SpeakerKind {
     Script,
 }
 
-/// Which of a child's streams it came from.
+/// Which stream of the process it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamName {
@@ -63,12 +63,12 @@ pub enum StreamName {
     Stderr,
 }
 
-/// The JSON Schema of every line that `--json` and the journal can hold.
+/// The JSON Schema of every line of `--json` and of the journal.
 pub fn stream_schema() -> serde_json::Value {
     titled(schema_for!(StreamLine).to_value(), "Verdone event stream: one line")
 }
 
-/// The JSON Schema of `verdone status --json`, which prints the view as it is.
+/// The JSON Schema of `verdone status --json`, which prints the view unchanged.
 pub fn status_schema() -> serde_json::Value {
     titled(schema_for!(RunView).to_value(), "Verdone status")
 }

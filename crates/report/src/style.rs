@@ -11,7 +11,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// `NO_COLOR` counts when it is set and not empty; an explicit flag outranks it.
+/// `NO_COLOR` applies if it is set and not empty. An explicit flag overrides it.
 pub fn decide_color(choice: ColorChoice, no_color: Option<&OsStr>, is_tty: bool) -> bool {
     match choice {
         ColorChoice::Always => true,
@@ -20,7 +20,7 @@ pub fn decide_color(choice: ColorChoice, no_color: Option<&OsStr>, is_tty: bool)
     }
 }
 
-/// How to write for one output.
+/// How to format text for one output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     pub color: bool,
@@ -36,7 +36,7 @@ impl Default for Style {
     }
 }
 
-/// What a piece of text is, so that colour has one table.
+/// The role of a piece of text, so that all colours are chosen in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     Plain,
@@ -47,7 +47,7 @@ pub enum Tone {
     Strong,
 }
 
-/// The sign in front of a line.
+/// The symbol at the start of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Good,
@@ -108,7 +108,7 @@ impl Style {
         self.paint(mark.tone(), mark.sign(self.unicode))
     }
 
-    /// What stands between two facts on one line.
+    /// The separator between two facts on one line.
     pub(crate) fn dot(&self) -> &'static str {
         if self.unicode { " · " } else { " - " }
     }

@@ -28,7 +28,7 @@ pub fn summary(view: &RunView, style: &Style) -> String {
     out
 }
 
-/// The same words in the summary, in `status` and in the report.
+/// The story's result, worded the same in the summary, in `status` and in the report.
 pub(crate) fn result_of(view: &RunView, story: &StoryView) -> &'static str {
     match story.result {
         Some(result) => result_words(result),
@@ -46,7 +46,7 @@ pub(crate) fn story_mark(story: &StoryView) -> Mark {
     }
 }
 
-/// Each result is counted by itself.
+/// Counts each kind of result separately.
 pub(crate) fn tally(view: &RunView) -> String {
     let done = format!("{} of {} done in the plan", view.done(), plural(view.stories, "story", "stories"));
     match results(view) {
@@ -74,13 +74,13 @@ pub(crate) fn work(view: &RunView, now: u64) -> String {
     format!("{} in {}", parts.join(", "), duration(view.elapsed_ms(now)))
 }
 
-/// Changed tests and configuration are normal where stories ask for tests; they are worth a look in any case.
+/// Changed tests and configuration. Normal if stories ask for tests, but always worth a look.
 pub(crate) fn protected(view: &RunView) -> Option<String> {
     let names: Vec<String> = view.protected.iter().cloned().collect();
     (!names.is_empty()).then(|| format!("Changed tests or configuration: {}", files(&names)))
 }
 
-/// A line for each story that waits for a person.
+/// One line per story that needs review.
 pub(crate) fn reviews(view: &RunView) -> Vec<String> {
     const MOST: usize = 5;
     let waiting: Vec<&StoryView> = awaited(view).collect();
@@ -95,12 +95,12 @@ pub(crate) fn reviews(view: &RunView) -> Vec<String> {
     lines
 }
 
-/// Stories that wait for a person.
+/// Stories that need review.
 pub(crate) fn awaited(view: &RunView) -> impl Iterator<Item = &StoryView> {
     view.with_result(Some(Outcome::NeedsReview.name()))
 }
 
-/// Failed stories are part of the price.
+/// Includes the cost of failed stories.
 pub(crate) fn cost_per_verified(view: &RunView) -> Option<String> {
     let all = view.cost_usd.filter(|_| view.counts.verified > 0)?;
     Some(format!("{} per verified story", cost(all / view.counts.verified as f64)))
@@ -145,13 +145,13 @@ struct Row {
 const COLUMNS: usize = 6;
 const HEADINGS: [&str; COLUMNS] = ["Story", "Title", "Result", "Attempts", "Time", "Commit"];
 const TITLE: usize = 1;
-/// Given up in this order when the screen is narrow; id and result stay.
+/// The order in which columns are dropped on a narrow screen. Id and result always stay.
 const LEAST_WANTED: [usize; 4] = [TITLE, 3, 5, 4];
 const LEAST_TITLE: usize = 8;
 const WIDEST_ID: usize = 20;
 
 fn table(view: &RunView, now: u64, style: &Style) -> String {
-    // The best first, each apart from what is worth less; undecided stories last.
+    // Best results first, each kind in its own group; undecided stories last.
     let names = StoryResult::KINDS.iter().map(|kind| Some(kind.name())).chain([None]);
     let groups: Vec<Vec<Row>> = names.map(|name| view.with_result(name).map(|story| row(view, story, now)).collect()).collect();
     let mut widths = HEADINGS.map(columns);
@@ -187,7 +187,7 @@ fn row(view: &RunView, story: &StoryView, now: u64) -> Row {
     Row { mark: story_mark(story), cells }
 }
 
-/// Which columns fit, and how wide the title may be.
+/// Chooses the columns that fit and the width of the title.
 fn choose(widths: &mut [usize; COLUMNS], room: usize) -> Vec<usize> {
     let mut shown: Vec<usize> = (0..COLUMNS).collect();
     let total = |shown: &[usize], widths: &[usize; COLUMNS]| 2 + shown.iter().map(|at| widths[*at] + 2).sum::<usize>() - 2;

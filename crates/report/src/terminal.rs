@@ -23,9 +23,9 @@ pub struct Terminal<W: Write, F: FnMut() -> usize> {
     style: Style,
     width: F,
     view: RunView,
-    /// Active time of the run, as far as it was told.
+    /// The active time of the run, as of the last tick.
     now: Option<u64>,
-    /// By the wall clock, for waits.
+    /// The wall clock, for waits.
     wall: Option<Timestamp>,
     heard: Option<Heard>,
     /// The live line on the screen; empty when there is none.
@@ -33,7 +33,7 @@ pub struct Terminal<W: Write, F: FnMut() -> usize> {
 }
 
 impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
-    /// `width` is asked before every drawing, so a resize needs no other signal.
+    /// `width` is called before every redraw, so a resize needs no signal.
     pub fn new(out: W, style: Style, width: F) -> Self {
         let (view, drawn) = (RunView::default(), String::new());
         Self { sink: Sink::new(out), style, width, view, now: None, wall: None, heard: None, drawn }
@@ -43,12 +43,12 @@ impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
         &self.view
     }
 
-    /// Whether the terminal is gone. The run goes on.
+    /// Whether the terminal is gone. The run continues.
     pub fn broken(&self) -> bool {
         self.sink.broken()
     }
 
-    /// Take the live line off the screen.
+    /// Removes the live line from the screen.
     pub fn clear(&mut self) {
         if !self.drawn.is_empty() {
             self.drawn.clear();
@@ -72,7 +72,7 @@ impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
         }
     }
 
-    /// What agents say scrolls by; what checks say is kept in their files and quoted when they fail.
+    /// Agent output scrolls by. Check output is stored in files and quoted when a check fails.
     fn output(&mut self, speaker: Speaker<'_>, line: &str) {
         match speaker {
             Speaker::Agent => {
@@ -88,7 +88,7 @@ impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
         }
     }
 
-    /// One write: new lines take the place of the live line, which follows below them.
+    /// Draws everything in one write: new lines replace the live line, which is redrawn below them.
     fn draw(&mut self, lines: &[Line]) {
         let width = (self.width)();
         let resized = width != self.style.width;
@@ -107,7 +107,7 @@ impl<W: Write, F: FnMut() -> usize> Terminal<W, F> {
             out.push_str("\r\x1b[J");
         }
         for row in lines.iter().flat_map(|line| line.rows(&self.style, Some(width))) {
-            // Erased before it is written: after a full row some terminals would erase its last column.
+            // Erase before writing: after a full row, some terminals would erase its last column.
             out.push_str("\r\x1b[K");
             out.push_str(&row);
             out.push('\n');

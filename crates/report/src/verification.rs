@@ -1,4 +1,4 @@
-//! What `verdone verify` found: outcome and proof first, then why, then every check on every tree.
+//! The result of `verdone verify`: outcome and proof first, then the reasons, then every check on every tree.
 
 mod github;
 mod junit;
@@ -60,7 +60,7 @@ pub fn verification(found: &Verified, style: &Style) -> String {
 struct Printed<'a> {
     #[serde(flatten)]
     found: &'a Verified,
-    /// 0 done, 1 failed, 4 needs a review; another one where a signal ended it.
+    /// 0 if done, 1 if failed, 4 if it needs review; a different code if a signal ended it.
     exit_code: u8,
 }
 
@@ -68,7 +68,7 @@ pub fn verification_json(found: &Verified, exit_code: u8) -> Value {
     serde_json::json!(Printed { found, exit_code })
 }
 
-/// The JSON Schema of it.
+/// The JSON Schema of `verdone verify --format json`.
 pub fn verification_schema() -> Value {
     let mut schema = schema_for!(Printed<'_>).to_value();
     if let Some(object) = schema.as_object_mut() {
@@ -91,7 +91,7 @@ fn under(mark: Mark, text: String) -> Line {
     Line::Finding { mark, indent: 2, text }
 }
 
-/// Without the work, checks are meant to fail.
+/// Without the work, checks are expected to fail.
 fn mark(tree: Tree, run: &CheckRun) -> Mark {
     match tree {
         Tree::Base | Tree::Proof => Mark::Info,
@@ -100,7 +100,7 @@ fn mark(tree: Tree, run: &CheckRun) -> Mark {
     }
 }
 
-/// Neither green nor red.
+/// Whether the check is neither green nor red.
 fn says_nothing(run: &CheckRun) -> bool {
     match run.outcome {
         CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted | CheckOutcome::TimedOut { .. } => !run.advisory,
@@ -131,7 +131,7 @@ pub(crate) mod tests {
         CheckRun { outcome, duration_ms: 1200, ..CheckRun::of(&check) }
     }
 
-    /// Work that passes only with the tests that it changed.
+    /// Work that passes only with its own changes to the tests.
     pub(crate) fn doubted() -> Verified {
         let oid = |digit: &str| Oid(digit.repeat(40));
         let mut report = VerifyReport::empty(

@@ -4,23 +4,23 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use verdone_core::base::sanitise::sanitise_line;
 
-/// More of one foreign line than this is never looked at: enough for any terminal, and a bound for hostile input.
+/// The most bytes of a foreign line that are processed: enough for any terminal, and a bound for hostile input.
 const LONGEST_LINE: usize = 16 * 1024;
-/// Marks that stack on one letter; more is an attack on the screen.
+/// How many combining marks one letter may have. More would flood the screen.
 const MOST_COMBINING: usize = 3;
 
-/// Columns that a text takes at most. Terminals disagree about joined emoji, so the larger answer counts.
+/// The most columns that a text can take. Terminals disagree about joined emoji, so the larger value is used.
 pub(crate) fn columns(text: &str) -> usize {
     let single: usize = text.chars().map(|c| c.width().unwrap_or(0)).sum();
     single.max(text.width())
 }
 
-/// Foreign text as one clean line, with no white space around it.
+/// Foreign text as one sanitised line without surrounding white space.
 pub(crate) fn clean(text: &str) -> String {
     clean_line(text).trim_start().to_owned()
 }
 
-/// Foreign text as one clean line that keeps its indent.
+/// Foreign text as one sanitised line that keeps its indentation.
 pub(crate) fn clean_line(text: &str) -> String {
     let end = if text.len() > LONGEST_LINE { text.floor_char_boundary(LONGEST_LINE) } else { text.len() };
     let mut stacked = 0;
@@ -31,7 +31,7 @@ pub(crate) fn clean_line(text: &str) -> String {
     sanitise_line(&text[..end]).trim_end().chars().filter(tame).collect()
 }
 
-/// Cut to `limit` columns; a cut is shown.
+/// Cuts to `limit` columns and marks the cut.
 pub(crate) fn fit(text: &str, limit: usize, unicode: bool) -> String {
     if columns(text) <= limit {
         return text.to_owned();
@@ -59,14 +59,14 @@ pub(crate) fn fit(text: &str, limit: usize, unicode: bool) -> String {
     out
 }
 
-/// Cut to `width` columns and filled up to them.
+/// Cuts or pads to `width` columns.
 pub(crate) fn pad(text: &str, width: usize, unicode: bool) -> String {
     let mut out = fit(text, width, unicode);
     out.push_str(&" ".repeat(width.saturating_sub(columns(&out))));
     out
 }
 
-/// Broken at spaces into at most `most` lines of at most `width` columns; what does not fit is cut.
+/// Wraps at spaces into at most `most` lines of at most `width` columns, and cuts the rest.
 pub(crate) fn wrap(text: &str, width: usize, most: usize, unicode: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut words = text.split(' ').filter(|word| !word.is_empty()).peekable();

@@ -1,4 +1,4 @@
-//! Numbers as words for people.
+//! Formats numbers, checks and results for people.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -42,7 +42,7 @@ pub(crate) fn moment(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Small amounts keep the digits that matter.
+/// Small amounts get more digits.
 pub fn cost(usd: f64) -> String {
     if usd > 0.0 && usd < 0.1 { format!("{usd:.4} USD") } else { format!("{usd:.2} USD") }
 }
@@ -60,14 +60,14 @@ pub(crate) fn thousands(n: u64) -> String {
     out
 }
 
-/// Cost and tokens, as far as they are known.
+/// Cost and tokens, if known.
 pub(crate) fn usage(cost_usd: Option<f64>, tokens: Option<u64>) -> Option<String> {
     let tokens = tokens.map(|n| format!("{} {}", thousands(n), if n == 1 { "token" } else { "tokens" }));
     let parts: Vec<String> = cost_usd.map(cost).into_iter().chain(tokens).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// `context 12,345 of 200,000 tokens (6%)`, as far as it is known.
+/// `context 12,345 of 200,000 tokens (6%)`, if known.
 pub(crate) fn context(session: &SessionUse) -> Option<String> {
     let tokens = session.tokens?;
     Some(match session.window.filter(|window| *window > 0) {
@@ -122,7 +122,7 @@ pub(crate) fn wait_cause(why: WaitCause) -> &'static str {
     }
 }
 
-/// `2 checks passed`, or the first that blocks; then advisory failures and flaky checks.
+/// `2 checks passed`, or the first check that blocks; then advisory failures and flaky checks.
 pub(crate) fn checks(runs: &[CheckRun]) -> String {
     let names = |wanted: fn(&&CheckRun) -> bool| runs.iter().filter(wanted).map(|run| clean(&run.name)).collect::<Vec<_>>();
     let mut text = match runs.iter().find(|run| run.blocks()) {
@@ -140,14 +140,14 @@ pub(crate) fn checks(runs: &[CheckRun]) -> String {
     text
 }
 
-/// How a check ended, without its name and its time: `passed`, `passed after a failure (flaky)`, `failed … (advisory)`.
+/// How a check ended, without its name and duration: `passed`, `passed after a failure (flaky)`, `failed … (advisory)`.
 pub(crate) fn ended(run: &CheckRun) -> String {
     let flaky = if run.flaky { " after a failure on the same tree (flaky)" } else { "" };
     let advisory = if run.advisory { " (advisory)" } else { "" };
     format!("{}{flaky}{advisory}", clean(&run.outcome.words()))
 }
 
-/// A check's test counts, and how long it took or that the result is cached.
+/// A check's test counts, and its duration or that the result is cached.
 pub(crate) fn facts(run: &CheckRun, dot: &str) -> String {
     let tests = run.tests.filter(|tests| *tests != TestCount::default()).map(|tests| {
         let count = |number: u64, word: &str| if number > 0 { format!(", {number} {word}") } else { String::new() };
@@ -158,7 +158,7 @@ pub(crate) fn facts(run: &CheckRun, dot: &str) -> String {
     format!("{}{dot}{time}", tests.unwrap_or_default())
 }
 
-/// The sign of a check.
+/// The mark for a check.
 pub(crate) fn check_mark(run: &CheckRun) -> Mark {
     match (run.outcome.passed(), run.advisory) {
         (true, _) if run.flaky => Mark::Warn,
@@ -174,10 +174,10 @@ pub(crate) fn because(short: &str, reason: &str) -> String {
     if reason.is_empty() || reason.eq_ignore_ascii_case(short) { short.to_owned() } else { format!("{short}: {reason}") }
 }
 
-/// How an attempt ended without a commit.
+/// The outcome of an attempt without a commit.
 pub(crate) fn rejected(kind: &Rejection, reason: &str) -> (Mark, String) {
     match kind {
-        // The reasons stand beside the review itself.
+        // The reasons are shown with the review itself.
         Rejection::NeedsReview => (Mark::Warn, "Set aside for review".to_owned()),
         Rejection::ChecksFailed
         | Rejection::NothingChanged
@@ -193,13 +193,13 @@ pub(crate) fn rejected(kind: &Rejection, reason: &str) -> (Mark, String) {
     }
 }
 
-/// Why an attempt was given up: the recorded reason, else its kind.
+/// Why an attempt was given up: the recorded reason, or else its kind.
 pub(crate) fn given_up(kind: &Rejection, reason: &str) -> String {
     let reason = clean(reason);
     if reason.is_empty() { rejection(kind).to_owned() } else { reason }
 }
 
-/// The end of an agent's claim on one line; the evidence note has the rest.
+/// The end of an agent's claim on one line. The evidence note has all of it.
 pub(crate) fn last_words(claim: &str) -> String {
     const LONGEST: usize = 160;
     let line = clean(claim);
@@ -207,7 +207,7 @@ pub(crate) fn last_words(claim: &str) -> String {
     if skip == 0 { line } else { format!("… {}", line.chars().skip(skip).collect::<String>()) }
 }
 
-/// A digest as people compare it: `sha256:` and twelve digits.
+/// A shortened digest for people: `sha256:` and twelve digits.
 pub(crate) fn short_digest(digest: &str) -> String {
     clean(digest).chars().take(19).collect()
 }

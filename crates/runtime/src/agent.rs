@@ -1,6 +1,6 @@
-//! One turn of an agent: start it with the prompt, supervise it, keep what it was told and what it said.
+//! One turn of an agent: starts it with the prompt, supervises it, stores prompt and output.
 //!
-//! What comes out says how the turn ended, never whether the story is done.
+//! The result says how the turn ended, never whether the story is done.
 
 mod claude;
 mod command;
@@ -30,22 +30,21 @@ pub use claude::Claude;
 pub(crate) use claude::check as check_claude;
 pub(crate) use command::start as start_command;
 
-/// Bytes of the end of an output that hold an agent's last words.
+/// How many bytes at the end of the output become the agent's claim.
 const CLAIM: usize = 4 * 1024;
 
-/// Everything that a turn needs.
 #[derive(Debug)]
 pub struct TurnRequest<'a> {
     pub agent: &'a Agents,
     pub prompt: &'a str,
     pub cwd: &'a Path,
-    /// The workspace that it works in; nothing: right here.
+    /// The workspace that the agent works in. `None`: the current directory tree, without a workspace.
     pub inside: Option<&'a Inside>,
-    /// What the workspace adds to the environment.
+    /// Environment variables added by the workspace.
     pub env: &'a EnvPlan,
     /// Gets `turns/<number>-prompt.md` and `outputs/<number>.txt`.
     pub run_dir: &'a Path,
-    /// Counts the turns of the run, so that no file is written twice.
+    /// Counts the turns of the run, so that file names are unique.
     pub number: u32,
     pub run: &'a RunId,
     pub place: &'a Place,
@@ -65,15 +64,15 @@ pub struct TurnResult {
     /// Relative to the run's directory.
     pub output_file: Option<String>,
     pub leftovers: u32,
-    /// The redacted output, capped. Hostile: not made safe for a terminal.
+    /// The redacted output, capped. Hostile: not sanitised for a terminal.
     pub said: String,
-    /// The answer as JSON, redacted, where one in a given shape was asked for and given. Hostile too.
+    /// The redacted JSON answer, if a schema was requested and the agent answered in it. Hostile as well.
     pub structured: Option<String>,
-    /// Its last words, redacted. Hostile too.
+    /// The agent's last words, redacted. Hostile as well.
     pub claim: String,
     pub session: Option<SessionUse>,
     pub allowance: Option<AllowanceUse>,
-    /// What the user has to know about the session.
+    /// A notice to the user about the session.
     pub notice: Option<String>,
 }
 
@@ -96,14 +95,14 @@ impl TurnResult {
     }
 }
 
-/// On disk before the journal's line that names it.
+/// Written to disk before the journal line that refers to it.
 fn write_prompt(path: &Path, prompt: &str) -> io::Result<()> {
     let mut file = create_fresh(path)?;
     fault::write_torn(&mut file, prompt.as_bytes(), Point::PromptWrite)?;
     file.sync_all()
 }
 
-/// Runs one turn of the client that stays for many.
+/// Runs one turn of a client that serves many turns.
 pub(crate) fn run_client_turn(
     request: &TurnRequest<'_>,
     client: &mut Claude,
@@ -118,7 +117,7 @@ pub(crate) fn run_client_turn(
     Ok(TurnResult { prompt_file: Some(prompt_file), ..result })
 }
 
-/// Runs one turn. Whatever goes wrong is an outcome; only our own files fail.
+/// Runs one turn. Agent failures become outcomes; only errors with our own files are returned as errors.
 pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<TurnResult> {
     let prompt_file = format!("turns/{}-prompt.md", request.number);
     let output_file = format!("outputs/{}.txt", request.number);
@@ -178,7 +177,7 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
     }
 }
 
-/// For an agent that stays for many turns: what is true of all of them.
+/// The environment of an agent that serves many turns: only variables that apply to all of them.
 fn lasting_environment(request: &TurnRequest<'_>) -> EnvPlan {
     let env = request.env.clone();
     env.with(process::RUN_VARIABLE, request.run.as_str())

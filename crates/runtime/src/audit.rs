@@ -1,4 +1,4 @@
-//! Gathers what an audit looks at: commits, notes and journals. What they mean is decided in the core.
+//! Collects the input of an audit: commits, notes and journals. The core interprets them.
 
 mod rerun;
 
@@ -27,7 +27,7 @@ pub enum AuditError {
     Journal(#[from] JournalError),
 }
 
-/// Everything about a range of commits (`A..B`, or one commit), or about all of HEAD.
+/// Collects everything about a range of commits (`A..B` or a single commit), or about all of HEAD.
 pub fn gather(git: &Git, store: &Store, range: Option<&str>) -> Result<History, AuditError> {
     let Asked { tip, start, range, branches } = resolve(git, range)?;
     let commits = git.commits_of(&tip)?;
@@ -47,10 +47,10 @@ fn claims_bookkeeping(commit: &CommitFacts, notes: &BTreeMap<Oid, Note>) -> bool
 }
 
 struct Asked {
-    /// Where the history ends.
+    /// The last commit of the history.
     tip: Oid,
     start: Option<Oid>,
-    /// Which of its commits are asked for.
+    /// The requested commits.
     range: Option<BTreeSet<Oid>>,
     branches: BTreeSet<String>,
 }
@@ -62,7 +62,7 @@ fn resolve(git: &Git, range: Option<&str>) -> Result<Asked, AuditError> {
     };
     let Some(text) = range else {
         let tip = git.commit_named("HEAD")?.ok_or(AuditError::NoCommit)?;
-        // Several branches may end here; the user is on one of them.
+        // Several branches may point here; use the one that is checked out.
         let branches = git.current_branch()?.into_iter().collect();
         return Ok(Asked { tip, start: None, range: None, branches });
     };
@@ -92,7 +92,7 @@ fn journals(store: &Store) -> Result<Journals, AuditError> {
     Ok(journals)
 }
 
-/// Answers whether the journal could be read from end to end.
+/// Returns whether the whole journal could be read.
 fn read_commits(stored: &StoredRun, journals: &mut Journals) -> Result<bool, AuditError> {
     let mut whole = !stored.was_mended();
     let mut reader = JournalReader::open(&stored.journal())?;

@@ -4,13 +4,13 @@
 //!
 //! - the user's branch, index and files: [`Git::land_files`], a fast-forward that overwrites nothing uncommitted
 //! - the user's branch and index, in a session loop: [`Git::commit_unless`] and [`Git::take_back`]
-//! - branches that nobody is on: [`Git::set_branch`], [`Git::delete_branch`]
+//! - branches that are not checked out: [`Git::set_branch`], [`Git::delete_branch`]
 //! - objects, and refs under `refs/verdone/` and `refs/notes/verdone`
 //! - our own folders: workspaces, temporary indexes
-//! - locks that a killed git process of ours left behind
+//! - locks left behind by our own killed git processes
 //!
-//! [`Git::create`] makes a repository. Everything else reads. Processes are what costs time here, so each question is put to as few
-//! of them as possible.
+//! [`Git::create`] makes a repository. Everything else only reads. Starting processes is the main cost here, so each query uses
+//! as few as possible.
 
 mod added;
 mod apart;
@@ -112,10 +112,10 @@ use crate::project::GitDirs;
 use command::Call;
 use snapshot::Snapshot;
 
-/// Generous, because a cold status of a huge tree is slow and not wrong.
+/// Generous, because a cold status of a huge tree is slow but not an error.
 const DEADLINE: Duration = Duration::from_mins(5);
 
-/// A line for each commit that is left to do.
+/// Size limit for `sequencer/todo`, which has one line for each remaining commit.
 const LARGEST_TODO: u64 = 64 * 1024 * 1024;
 
 /// A work tree and its repository.
@@ -127,7 +127,8 @@ pub struct Git {
     common_dir: PathBuf,
     environment: Vec<(OsString, OsString)>,
     deadline: Duration,
-    /// Only caches: the tip of each loop's chain, the last checkpoint and the trees of commits, all of which git could be asked for.
+    /// These three are only caches: the tip of each loop's chain, the trees of commits and the last checkpoint. Git could answer
+    /// all of them.
     tips: Mutex<HashMap<String, Oid>>,
     trees: Mutex<HashMap<Oid, Oid>>,
     last: Mutex<Option<Arc<Snapshot>>>,
@@ -141,12 +142,12 @@ pub struct ChangedPath {
 }
 
 impl Git {
-    /// Finds the repository that `dir` is in.
+    /// Finds the repository that contains `dir`.
     pub fn open(dir: &Path) -> Result<Self, GitError> {
         Self::open_with(dir, &[])
     }
 
-    /// As [`Self::open`]; every git process gets these variables on top of the inherited ones.
+    /// Like [`Self::open`]; every git process gets these variables in addition to the inherited ones.
     pub fn open_with(dir: &Path, environment: &[(OsString, OsString)]) -> Result<Self, GitError> {
         let questions = ["--path-format=absolute", "--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"];
         let deadline = fault::git_deadline().unwrap_or(DEADLINE);
@@ -161,7 +162,7 @@ impl Git {
         }
         if answer.status.success() {
             let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
-            // A path may have a line's end in it: then each is asked for alone.
+            // A path may contain a newline; then query each path separately.
             let alone = |question: &str| {
                 let call = Call::plumbing(dir, "rev-parse", deadline).envs(environment).args([questions[0], question]);
                 call.run().map(|answer| path(answer.strip_suffix(b"\n").unwrap_or(&answer)))
@@ -195,7 +196,7 @@ impl Git {
         Err(answer.failure("rev-parse"))
     }
 
-    /// The repository of a work tree whose folders are known: no process is started to find them.
+    /// The repository of a work tree whose folders are already known. Starts no process.
     pub(crate) fn found(top: &Path, dirs: GitDirs, deadline: Duration) -> Self {
         Self {
             top: top.to_owned(),
@@ -209,7 +210,7 @@ impl Git {
         }
     }
 
-    /// Marks every git process from now on, and what the user's git hooks start.
+    /// Sets an environment variable for all later git processes, which the user's git hooks inherit.
     #[must_use]
     pub fn marked(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.into(), value.into()));
@@ -231,7 +232,7 @@ impl Git {
         &self.common_dir
     }
 
-    /// What git is in the middle of, if anything.
+    /// The operation that git is in the middle of, if any.
     pub fn operation_in_progress(&self) -> Option<&'static str> {
         const SIGNS: [(&str, &str); 8] = [
             ("rebase-merge", "rebase"),
@@ -243,19 +244,19 @@ impl Git {
             ("sequencer", "cherry-pick"),
             ("BISECT_LOG", "bisect"),
         ];
-        // With the reftable format, signs that are refs are no files.
+        // With the reftable format, refs such as `MERGE_HEAD` are not files.
         let refs_in_tables = self.git_dir.join("reftable").exists();
         let is_there = |sign: &str| {
             let in_table = || refs_in_tables && sign.ends_with("_HEAD") && matches!(self.resolve(sign), Ok(Some(_)));
             self.git_dir.join(sign).exists() || in_table()
         };
         let found = SIGNS.iter().find(|(sign, _)| is_there(sign))?;
-        // Between two of its commits, only the list of what is left to do tells a revert.
+        // Between two commits of a sequence, only the todo list shows that it is a revert.
         let todo = || read_regular(&self.git_dir.join("sequencer/todo"), LARGEST_TODO).unwrap_or_default();
         Some(if found.0 == "sequencer" && todo().starts_with(b"revert") { "revert" } else { found.1 })
     }
 
-    /// Who the user's commits are by: `Name <mail>`. An error when git would refuse to commit for want of it.
+    /// The identity for the user's commits: `Name <mail>`. An error if git would refuse to commit without one.
     pub fn identity(&self) -> Result<String, GitError> {
         let ask = |name: &str| {
             let answer = self.of_the_user("var", self.deadline).args([name]).env("LC_ALL", "C").answer()?;
@@ -275,7 +276,7 @@ impl Git {
         Ok(author[..end].to_owned())
     }
 
-    /// Paths that differ between two commits or trees; all paths of `tip` when there is no `base`.
+    /// Paths that differ between two commits or trees; all paths of `tip` if there is no `base`.
     pub fn changed_paths(&self, base: Option<&Oid>, tip: &Oid) -> Result<Vec<ChangedPath>, GitError> {
         let Some(base) = base else {
             let output = self.plumbing("ls-tree").args(["-r", "-z", "--full-tree", "--name-only", tip.as_str()]).run()?;
@@ -306,7 +307,7 @@ impl Git {
         Call::of_the_user(&self.top, subcommand, deadline).envs(&self.environment)
     }
 
-    /// The commit that a name stands for, if it exists.
+    /// The commit that a name refers to, if it exists.
     fn resolve(&self, name: &str) -> Result<Option<Oid>, GitError> {
         let answer = self.plumbing("rev-parse").args(["-q", "--verify", "--end-of-options", name]).answer()?;
         let found = answer.status.success().then(|| Oid(String::from_utf8_lossy(&answer.stdout).trim().to_owned()));
@@ -320,7 +321,7 @@ impl Git {
     }
 }
 
-/// Ids come from journals and command lines too; nothing else may reach git's arguments.
+/// Ids also come from journals and command lines. Only real ids may become git arguments.
 pub(crate) fn is_object_id(id: &Oid) -> bool {
     matches!(id.0.len(), 40 | 64) && id.0.bytes().all(|digit| digit.is_ascii_hexdigit())
 }

@@ -1,7 +1,7 @@
-//! `verdone hook`: one event of an agent's client on standard input, at most one JSON object on standard output, nothing else.
+//! `verdone hook`: reads one event of an agent's client from standard input and prints at most one JSON object.
 //!
-//! Started for every tool call, so it does nothing that the event does not need. It never writes git or a journal; it appends to
-//! its session's own files. What it cannot judge it denies in a run, and leaves alone in a user's own session.
+//! It starts for every tool call, so it does only what the event needs. It never writes to git or a journal; it only appends to the files
+//! of its session. Events that it cannot judge are denied in a run and let through in a user's own session.
 
 mod after_tool;
 mod attempt;
@@ -42,14 +42,14 @@ pub(crate) use story::tell;
 
 /// The first argument of the binary.
 pub const ARGUMENT: &str = "hook";
-/// The hook of a session that nobody watches. Without it, a hook is the user's own, and silent beside a run.
+/// Marks the hook of an unattended session. A hook without it was installed by the user and stays silent during a run.
 const RUN: &str = "--run";
-/// Set for a client that may only look, with what it looks for: its hooks let it do nothing else.
+/// Set for a read-only client, with the purpose. Its hooks allow only reading.
 pub(crate) const LOOKING: &str = "VERDONE_LOOKING";
-/// What tests put into [`fault::VARIABLE`] to see that a panic denies.
+/// A value for [`fault::VARIABLE`] with which tests check that a panic denies.
 const PANIC: &str = "hook-panic";
 
-/// Why an event could not be judged; the text goes to the agent and into the records.
+/// Why an event could not be judged. The text goes to the agent and into the records.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error(transparent)]
@@ -72,7 +72,7 @@ enum Fault {
     Stop(#[from] crate::session::StopError),
 }
 
-/// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it, and answers with the exit code.
+/// The entry point if the first argument is [`ARGUMENT`]. Gets the arguments after it and returns the exit code.
 pub fn main(arguments: &[OsString]) -> u8 {
     let mode = if arguments.iter().any(|argument| argument == RUN) { Mode::Run } else { Mode::Interactive };
     let mut others = arguments.iter().filter(|argument| *argument != RUN).map(|argument| argument.to_string_lossy());
@@ -81,7 +81,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
         event.map_or((None, None), |word| if word.starts_with('-') { (Some(word), None) } else { (None, Some(word)) });
     let speaker = Speaker::start(mode, event.as_deref());
     let read = stdin::read_value(&mut std::io::stdin().lock());
-    // A run has hooks of its own; the one that the user installed would judge everything a second time.
+    // A run has its own hooks; the user's hook would judge every call a second time.
     if mode == Mode::Interactive && std::env::var_os(RUN_VARIABLE).is_some_and(|run| !run.is_empty()) {
         return 0;
     }
@@ -147,13 +147,13 @@ fn judge(
         rules.insert(0, look_only(Looking::of(&name.to_string_lossy())));
     }
     let story = StoryFile::of(&home.root, mode);
-    // What comes of a tool is counted for the turn; for everything else the story need not be read.
+    // Only tool results are counted per turn. Other events do not need the story.
     let home = &home.in_turn(if court::is_after(&input.event) { story.turn() } else { None });
     let unreadable = unreadable.as_deref();
     let court = Court { home, mode, config: &settings.config, unreadable, rules: &rules, story: &story };
     let mut judging = || {
         speaker.has_judged();
-        // A client that loses patience ends us by a signal: then the command has to end, too.
+        // If the client runs out of patience, it ends us with a signal; then the command must end, too.
         Signals::install().unwrap_or_else(|_| Signals::none())
     };
     match court.answer(&input, &mut judging)? {

@@ -1,4 +1,4 @@
-//! What Verdone does: the only crate that spawns, signals, locks and writes state. What to do is decided in the core.
+//! Everything Verdone does: the only crate that spawns, signals, locks and writes state. The core decides what to do.
 
 pub mod agent;
 pub mod audit;

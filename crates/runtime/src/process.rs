@@ -1,7 +1,8 @@
-//! The one place that starts processes (git has its own): a group of its own, deadlines, bounded output, and nobody left behind.
+//! The one module that starts processes (git has its own): each in its own process group,
+//! with deadlines and bounded output, and nothing left running afterwards.
 //!
-//! Threads read the pipes and wait for the exit; everything is decided in one loop that also serves the caller while a
-//! process is being ended. The exit is seen without reaping, so that the group's id stays ours until the group is gone.
+//! Threads read the pipes and wait for the exit. All decisions are made in one loop, which also serves the caller while a process is being
+//! ended. The exit is detected without reaping, so that the group id stays ours until the group is gone.
 
 mod attached;
 mod background;
@@ -45,35 +46,35 @@ pub(crate) use spared::{forget_spared, start_spared};
 pub use supervise::{Sweep, run, run_beside, run_beside_others};
 pub use tree::{adopt_orphans, let_orphans_go, let_orphans_go_of};
 
-/// Set for everything that a run starts; a run inside a run is refused by it.
+/// Set for everything that a run starts. It prevents a run inside a run.
 pub const RUN_VARIABLE: &str = "VERDONE_RUN";
-/// Set for everything that a verification without a run starts: it is ended by it when its Verdone is killed.
+/// Set for everything that a verification without a run starts, so that it can be ended if its Verdone is killed.
 pub const VERIFY_VARIABLE: &str = "VERDONE_VERIFY";
-/// Long enough for a process to get from its start to its own environment.
+/// Long enough for a started process to get its own environment.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
 
-/// Where `sh -c` finds its shell, whatever PATH says.
+/// The shell for `sh -c`, independent of PATH.
 pub const SHELL: &str = "/bin/sh";
 
-/// What to start and how long to bear it.
+/// What to start, and its limits.
 #[derive(Debug)]
 pub struct Spawn<'a> {
-    /// The workspace that it runs in; nothing: right here. The thread that starts it there must live as long as it: the kernel ends it
-    /// with that thread.
+    /// The workspace to run in. `None`: the current directory tree, without a workspace. The thread that starts the process must outlive
+    /// it: the kernel ends the process together with that thread.
     pub inside: Option<Inside>,
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
     pub env: EnvPlan,
     pub stdin: Stdin,
-    /// Time until it is ended.
+    /// The time limit.
     pub wall: Option<Duration>,
-    /// Silence until it is ended.
+    /// How long it may be silent.
     pub idle: Option<Duration>,
     /// Time between TERM and KILL.
     pub grace: Duration,
-    /// Bytes of output that are kept, half of them from the beginning.
+    /// How many bytes of output to keep, half of them from the beginning.
     pub cap: u64,
-    /// The file for the redacted, capped output. Made anew.
+    /// The file for the redacted, capped output. Created anew.
     pub keep: Option<PathBuf>,
     pub redactor: &'a Redactor,
 }
@@ -85,10 +86,10 @@ pub enum Stdin {
     Bytes(Vec<u8>),
 }
 
-/// What the caller of [`run`] hears while it waits.
+/// Progress for the caller of [`run`] while it waits.
 #[derive(Debug)]
 pub enum Moment<'a> {
-    /// A line of output: redacted, without its end. Not made safe for a terminal.
+    /// A line of output: redacted, without its line end. Not sanitised for a terminal.
     Line { stream: Stream, text: &'a str },
     /// Comes several times a second: time to redraw.
     Tick,
@@ -99,13 +100,13 @@ pub enum Exit {
     Code(i32),
     /// A signal that we did not send.
     Signal(i32),
-    /// Ended by us: the wall time was over.
+    /// We ended it: the time limit was reached.
     Wall,
-    /// Ended by us: silent for too long.
+    /// We ended it: it was silent for too long.
     Idle,
-    /// Ended by us: it was stopped because it wanted to use the terminal, and would have waited for ever.
+    /// We ended it: it was stopped because it tried to use the terminal, and would have waited forever.
     Terminal,
-    /// Ended by us, or not started: the run is being stopped.
+    /// We ended it or did not start it: the run is stopping.
     Interrupted(StopSignal),
 }
 
@@ -113,9 +114,9 @@ pub enum Exit {
 pub struct Ended {
     pub exit: Exit,
     pub output: Captured,
-    /// Without the time in which this program itself was stopped or asleep.
+    /// Excludes time during which this program was stopped or asleep.
     pub duration: Duration,
-    /// Processes that it left behind and that were ended.
+    /// How many processes it left behind, which were ended.
     pub leftovers: u32,
 }
 
@@ -135,7 +136,7 @@ pub enum SpawnError {
     Keep { path: PathBuf, source: io::Error },
 }
 
-/// The words to execute for a command of the config or a plan.
+/// The argument list for a command from the config or a plan.
 pub fn argv(command: &CommandSpec) -> Vec<OsString> {
     match command {
         CommandSpec::Shell(text) => vec![SHELL.into(), "-c".into(), text.into()],
@@ -143,31 +144,31 @@ pub fn argv(command: &CommandSpec) -> Vec<OsString> {
     }
 }
 
-/// Ends every process that descends from this one, escapees of earlier commands included, but not the processes in `keep`.
-/// Says how many there were. A second signal cuts the grace short.
+/// Ends all descendants of this process, including those that escaped from earlier commands, except the processes in `keep`. Returns how
+/// many there were. A second signal cuts the grace period short.
 ///
-/// It also reaps children: no other thread may be waiting for one of its own at the same time.
+/// This also reaps children, so no other thread may be waiting for a child at the same time.
 pub fn end_leftovers(keep: &[u32], grace: Duration, signals: &Signals) -> u32 {
     tree::end_leftovers(&tree::Spared { alone: keep.to_vec(), families: Vec::new() }, grace, signals)
 }
 
-/// Ends the processes of a run whose Verdone was killed and could not do it. They are known by `VERDONE_RUN`.
-/// Says how many there were.
+/// Ends the processes of runs whose Verdone was killed and could not end them. They are
+/// recognised by `VERDONE_RUN`. Returns how many there were.
 pub fn end_strays(runs: &[&RunId], grace: Duration, signals: &Signals) -> u32 {
     let marks: Vec<(&str, &str)> = runs.iter().map(|run| (RUN_VARIABLE, run.as_str())).collect();
     end_marked(&marks, grace, signals)
 }
 
-/// Ends every process that has one of these variables in its environment. Says how many there were.
+/// Ends every process that has one of these variables in its environment. Returns how many there were.
 pub(crate) fn end_marked(marks: &[(&str, &str)], grace: Duration, signals: &Signals) -> u32 {
     let end = || marks.iter().map(|(name, value)| tree::end_marked(name, value, grace, signals)).sum::<u32>();
     let found = end();
-    // A process that was only just started shows no environment for a moment, so it is not found at the first look.
+    // A process that has only just started briefly shows no environment, so the first search misses it.
     std::thread::sleep(SECOND_LOOK);
     found + end()
 }
 
-/// Whether a process is left below us that may still do something. Helpers do not count.
+/// Whether a live descendant is left. Spared helper processes do not count.
 pub(crate) fn has_descendants() -> bool {
     tree::descendants().iter().any(|process| !process.zombie)
 }

@@ -1,4 +1,4 @@
-//! Where a project is: the git work tree around a folder, and the `.verdone/` that governs it.
+//! Locates a project: the git work tree around a folder, and its `.verdone/`.
 
 pub mod approval;
 pub mod client_settings;
@@ -16,26 +16,26 @@ use std::path::{Path, PathBuf};
 
 use crate::base::plain_file::read_linked;
 
-/// A path and a line's end.
+/// Enough for a path and a line end.
 const LARGEST_LINK: u64 = 64 * 1024;
 
 /// The name of Verdone's folder.
 pub const HOME: &str = ".verdone";
-/// The folder of a project that was set up for fresher.
+/// The folder of a project that uses fresher.
 pub const FRESHER: &str = ".fresher";
 
-/// A project and its places.
+/// A project and its paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Where `.verdone/` is, else `.fresher/`, else where the command was started. Checks run here.
+    /// The folder with `.verdone/`, else with `.fresher/`, else where the command was started. Checks run here.
     pub root: PathBuf,
     /// The top of the git work tree.
     pub git_top: PathBuf,
-    /// Where the command was started: relative paths on the command line count from here.
+    /// Where the command was started: relative paths on the command line start here.
     pub start: PathBuf,
-    /// `.verdone/config.toml`, whether it exists or not.
+    /// `.verdone/config.toml`, which may not exist.
     pub config_path: PathBuf,
-    /// The folder that holds `.ralph/`, if there is one between the start and the top.
+    /// The folder that contains `.ralph/`, if there is one between the start and the top.
     pub ralph_root: Option<PathBuf>,
 }
 
@@ -51,12 +51,12 @@ pub enum ProjectError {
 }
 
 impl Project {
-    /// Finds the project around a folder. Looks upward for `.verdone/`, but not beyond the top of the work tree.
+    /// Finds the project around a folder. Searches upward for `.verdone/`, up to the top of the work tree.
     pub fn find(start: &Path, git_top: &Path) -> Result<Self, ProjectError> {
         Ok(Self::of(canonical(start)?, canonical(git_top)?))
     }
 
-    /// The project around a folder, in a repository or not.
+    /// The project around a folder, even outside a repository.
     pub(crate) fn around(start: &Path) -> Result<Self, ProjectError> {
         let start = canonical(start)?;
         let git_top = git_top_of(&start).unwrap_or_else(|_| start.clone());
@@ -71,17 +71,17 @@ impl Project {
         Self { root, git_top, start, config_path, ralph_root }
     }
 
-    /// The config file as the user would name it: relative to where the command was started, if it is below.
+    /// The config file's path as the user would type it: relative to where the command was started, if it is below.
     pub fn config_name(&self) -> String {
         self.name_of(&self.config_path)
     }
 
-    /// A path as the user would name it.
+    /// A path as the user would type it.
     pub fn name_of(&self, path: &Path) -> String {
         path.strip_prefix(&self.start).unwrap_or(path).display().to_string()
     }
 
-    /// A path from the command line or a variable, as the settings spell it: relative to the root where that is possible.
+    /// A path from the command line or a variable, as written in the settings: relative to the root if possible.
     pub fn path_from_root(&self, path: &str) -> String {
         if self.start == self.root || Path::new(path).is_absolute() {
             return path.to_owned();
@@ -91,7 +91,7 @@ impl Project {
     }
 }
 
-/// The top of the git work tree around a folder, found by looking: no process is started.
+/// The top of the git work tree around a folder. Reads the file system without starting a process.
 pub fn find_git_top(start: &Path) -> Result<PathBuf, ProjectError> {
     git_top_of(&canonical(start)?)
 }
@@ -109,22 +109,22 @@ fn git_top_of(start: &Path) -> Result<PathBuf, ProjectError> {
     Err(ProjectError::NotARepository { dir: start.to_path_buf() })
 }
 
-/// In linked worktrees and submodules `.git` is a file that names the real one.
+/// In linked worktrees and submodules, `.git` is a file that names the real directory.
 fn is_git_file(path: &Path) -> bool {
     read_linked(path, LARGEST_LINK).is_ok_and(|text| text.starts_with(b"gitdir:"))
 }
 
-/// The git directories of a work tree, found by looking: git's settings, which an agent may have changed, have no say in it.
+/// The git directories of a work tree, determined from the file system: git's settings, which an agent may have changed, are not consulted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GitDirs {
-    /// That of this work tree.
+    /// The directory of this work tree.
     pub(crate) own: PathBuf,
-    /// That of all its work trees.
+    /// The directory shared by all work trees.
     pub(crate) common: PathBuf,
 }
 
 impl GitDirs {
-    /// Nothing where it is none that we know how to find.
+    /// `None` if it has no layout that we know.
     pub(crate) fn of(git_top: &Path) -> Option<Self> {
         let git = git_top.join(".git");
         let own = if git.is_dir() {
@@ -146,7 +146,7 @@ fn named_in(dir: &Path, text: &[u8]) -> Option<PathBuf> {
 }
 
 fn levels<'p>(start: &'p Path, top: &'p Path) -> impl Iterator<Item = &'p Path> {
-    // A start outside of the top (which a caller should not give) is looked at alone.
+    // A start outside the top (callers should not pass one) is checked alone.
     let inside = start.starts_with(top);
     start
         .ancestors()
@@ -219,7 +219,7 @@ mod tests {
         fs::write(root.join("repo/.git/worktrees/linked/commondir"), "../..\n").unwrap();
         let dirs = GitDirs::of(&root.join("linked")).unwrap();
         assert_eq!((dirs.own, dirs.common), (root.join("repo/.git/worktrees/linked"), root.join("repo/.git")));
-        // The temporary folder itself may lie in a repository; an empty `.git` is none in any case.
+        // The temporary folder may itself be inside a repository, but an empty `.git` never counts as one.
         assert_ne!(find_git_top(&root.join("empty")).ok(), Some(root.join("empty")));
     }
 }

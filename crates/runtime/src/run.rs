@@ -1,4 +1,4 @@
-//! A run from the outside: getting ready, refusing with a reason, and driving it to its end.
+//! A run from the outside: prepares it, refuses with a reason, or drives it to its end.
 
 mod branch;
 pub mod driver;
@@ -55,7 +55,7 @@ use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 pub use branch::{RunBranch, Wanted};
 pub use plan::{Refreshed, RunPlan, RunPlanError};
 
-/// What the user asked for, settings already merged.
+/// The user's request, with all settings merged.
 #[derive(Debug)]
 pub struct RunRequest {
     pub project: Project,
@@ -63,23 +63,23 @@ pub struct RunRequest {
     pub config: Config,
     pub only: Option<StoryId>,
     pub red_baseline: bool,
-    /// Commit stories that nothing checks.
+    /// Also commit stories that no check covers.
     pub unchecked: bool,
     /// The branch for the story commits.
     pub branch: Option<String>,
-    /// Start over from HEAD, whatever an earlier run of the plan left.
+    /// Start over from HEAD, ignoring earlier runs of the plan.
     pub fresh: bool,
-    /// Where the project's specifications are, for lifecycle scripts; `specs` where nobody says.
+    /// The project's specifications folder, for lifecycle scripts. Default: `specs`.
     pub spec_dir: Option<PathBuf>,
     /// Variables for lifecycle scripts, from a fresher project.
     pub exports: Vec<(String, String)>,
-    /// What the settings have to say to the user.
+    /// Warnings about the settings.
     pub warnings: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Something has to be put in order first.
+    /// The user must fix something first.
     #[error("{}", .0.message)]
     Refused(Finding),
     #[error(transparent)]
@@ -106,14 +106,14 @@ pub enum RunError {
     Io { doing: String, source: io::Error },
 }
 
-/// The right to run in this checkout: one run at a time.
+/// The lock that allows only one run at a time in this checkout.
 #[derive(Debug)]
 pub struct CheckoutLock {
     lock: RunLock,
 }
 
 impl CheckoutLock {
-    /// Takes the lock and ends what a dead run left.
+    /// Takes the lock and cleans up after a dead run.
     pub fn take(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
         refuse_nested()?;
         refuse_pipes(&project.git_top)?;
@@ -126,7 +126,7 @@ impl CheckoutLock {
     }
 }
 
-/// The agent or a check of a run must not start another one: they would wait for each other, or share an agent's budget.
+/// The agent or a check of a run must not start another run: they would wait for each other or share an agent's budget.
 pub(crate) fn refuse_nested() -> Result<(), RunError> {
     let Some(outer) = std::env::var_os(RUN_VARIABLE) else { return Ok(()) };
     let message = format!("this is inside run {} already", outer.to_string_lossy());
@@ -134,14 +134,14 @@ pub(crate) fn refuse_nested() -> Result<(), RunError> {
     Err(RunError::Refused(Finding::bad("run", message, [&hint])))
 }
 
-/// Git would wait for ever for somebody to write into one of these.
+/// Git would block forever if one of these files were a pipe.
 fn refuse_pipes(top: &Path) -> Result<(), RunError> {
     let is_pipe = |name: &&&str| fs::symlink_metadata(top.join(name)).is_ok_and(|meta| meta.file_type().is_fifo());
     let Some(name) = [".gitignore", ".gitattributes"].iter().find(is_pipe) else { return Ok(()) };
     Err(RunError::Refused(Finding::bad("work tree", format!("{name} is a pipe, not a file"), ["remove it"])))
 }
 
-/// A run that could begin.
+/// A prepared run.
 #[derive(Debug)]
 pub struct Ready {
     pub request: RunRequest,
@@ -149,12 +149,12 @@ pub struct Ready {
     pub plan: PlanFile,
     pub gates: Vec<Check>,
     pub frozen: HashMap<StoryId, Vec<Check>>,
-    /// The prompt's template and where it came from.
+    /// The prompt template and where it came from.
     pub template: (String, String),
 }
 
 impl Ready {
-    /// Reads everything that a run needs and looks at nothing else yet.
+    /// Reads everything that a run needs. Checks nothing yet.
     pub fn read(mut request: RunRequest) -> Result<Self, RunError> {
         let git = Git::open(&request.project.root)?;
         let plan = PlanFile::open(plan_file::find(&request.plan)?)?;
@@ -173,10 +173,10 @@ impl Ready {
         Ok(Self { request, git, plan, gates, frozen, template })
     }
 
-    /// Everything that has to be in order, good or bad.
+    /// All preconditions, met or not.
     pub fn examine(&self) -> Result<Vec<Finding>, RunError> {
         let root = &self.request.project.root;
-        // Processes that do not wait for each other.
+        // Run these processes in parallel.
         let (status, identity, filters) = std::thread::scope(|scope| {
             let identity = scope.spawn(|| self.git.identity());
             let filters = scope.spawn(|| preflight::filters(&self.git, root));
@@ -185,7 +185,7 @@ impl Ready {
             (status, identity, filters.join().unwrap_or(Err(GitError::Missing)))
         });
         let filters = filters?;
-        // Without its filter, git may not even be able to say what has changed.
+        // Without a required filter, git may not even be able to report changes.
         if status.is_err() && !filters.is_empty() {
             return Ok(filters);
         }
@@ -202,13 +202,13 @@ impl Ready {
         Ok(findings)
     }
 
-    /// What an agent wrote and the user has not accepted decides nothing, not even on which branch to be.
+    /// An unapproved plan written by an agent decides nothing, not even the branch.
     pub(crate) fn approval(&self) -> Result<Option<Finding>, RunError> {
         let approvals = Approvals::read(&self.request.project.root)?;
         Ok(preflight::approval(&approvals, &self.plan_name(), || self.plan.document().fingerprint()))
     }
 
-    /// Conditions that no agent could meet: a run would only spend money on them.
+    /// Conditions that no agent could meet: a run would only waste money.
     fn conditions(&self) -> Result<Option<Finding>, RunError> {
         let done = &self.request.config.done;
         if !done.asks_more_than_a_run() {
@@ -232,7 +232,7 @@ impl Ready {
         Ok(preflight::conditions("run", &report.open()))
     }
 
-    /// Whether a path of the repository is Verdone's or the plan's: a run reads those from the checkout.
+    /// Whether a repository path belongs to Verdone or the plan: a run reads those from the checkout.
     pub fn ours(&self) -> impl Fn(&Path) -> bool {
         let (top, home, protected) =
             (self.git.top().to_owned(), self.request.project.root.join(".verdone"), self.plan.protected_paths());
@@ -267,14 +267,14 @@ impl Ready {
         }
     }
 
-    /// The workspaces of a run. Nothing is made before they are opened.
+    /// The workspaces of a run. Nothing is created until they are opened.
     pub fn workspaces(&self, run: &RunId, run_dir: &Path) -> Result<Workspaces, RunError> {
         let RunRequest { project, config, .. } = &self.request;
         let objects = self.git.object_folders()?;
         Ok(Workspaces::new(&WorkspaceRequest { project, config, run: run.as_str(), run_dir, objects }))
     }
 
-    /// Where a run works. Nothing is written before its first step.
+    /// Builds the site of a run. Writes nothing before the first step.
     pub fn into_site(
         self,
         (run, run_dir): (RunId, PathBuf),
@@ -334,7 +334,7 @@ impl Ready {
         Ok((site, rules))
     }
 
-    /// Drives the run to its end; answers with its exit code.
+    /// Drives the run to its end. Returns its exit code.
     pub fn run(self, ours: CheckoutLock, signals: Signals, reporter: &mut dyn Reporter) -> Result<Ended, RunError> {
         let CheckoutLock { mut lock } = ours;
         let store = Store::of(&self.request.project.root);
@@ -350,7 +350,8 @@ impl Ready {
         }
         let branch = self.branch()?;
         branch.announce(&self.git, reporter)?;
-        // What was examined ran programs, and ended whatever they left: a watchdog in its start would have been taken for that.
+        // Start the watchdog only now: the checks before ran programs and ended their
+        // leftovers, which could have included a starting watchdog.
         let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
         let done_before = self.announce_claims(&store, reporter)?;
         let now = Timestamp::now();
@@ -360,7 +361,7 @@ impl Ready {
         process::adopt_orphans();
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
         lock.tell(&holder).map_err(io_error("writing the lock"))?;
-        // What cannot be read is not resumed; a fresh session is always right.
+        // If the state is unreadable, nothing is resumed; a fresh session is always correct.
         let left = recover::left_session(&store, &run, &self.plan_name()).unwrap_or_default();
         let mut spaces = self.workspaces(&run, &run_dir)?;
         let folder = spaces.open(&self.git)?;
@@ -386,7 +387,7 @@ impl Ready {
         Ok(Ended { code, branch: name, began_at: branch.tip })
     }
 
-    /// A box that is ticked without evidence is only a claim. Gives the stories that have some.
+    /// A ticked box without evidence is only a claim. Returns the stories that have evidence.
     fn announce_claims(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<BTreeSet<StoryId>, RunError> {
         let done: Vec<&StoryId> =
             self.plan.plan().stories.iter().filter(|story| story.status == Status::Done).map(|story| &story.id).collect();
@@ -429,14 +430,14 @@ impl Ready {
         })
     }
 
-    /// Stories that earlier runs left for a person.
+    /// Stories from earlier runs that need review.
     fn reviews(&self) -> Result<BTreeMap<StoryId, Waiting>, RunError> {
         let (store, plan) = (Store::of(&self.request.project.root), self.plan_name());
         let found = review::pending(&store)?.into_iter().filter(|review| review.plan == plan);
         Ok(found.map(|review| (review.place.story.clone(), review.waiting)).collect())
     }
 
-    /// One digest over everything that decides: settings, gates and the stories' checks.
+    /// One digest of everything that decides: settings, gates and the stories' checks.
     fn frozen_digest(&self) -> String {
         let mut checks: Vec<_> = self.frozen.iter().collect();
         checks.sort_by_key(|(id, _)| *id);
@@ -450,11 +451,11 @@ impl Ready {
 pub struct Ended {
     pub code: u8,
     pub branch: String,
-    /// Where the branch stood when it began.
+    /// The tip of the branch when the run started.
     pub began_at: Oid,
 }
 
-/// A run does without a watchdog where none can be started: the next one ends what a killed one left.
+/// If no watchdog can be started, the run continues without one: after a kill, the next run cleans up.
 pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut dyn Reporter) -> Option<Watchdog> {
     let told = |error: io::Error| {
         let text = format!("no watchdog could be started ({error}); if this run is killed, its agent goes on until the next run");
@@ -463,24 +464,24 @@ pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut 
     starting.and_then(|starting| starting.watch(run)).map_err(told).ok()
 }
 
-/// Where stories depend on each other, those that do not depend on one in review can go on without it.
+/// If the plan has dependencies, stories that do not depend on one in review can continue without it.
 fn on_review(plan: &Plan) -> OnReview {
     let depend = plan.stories.iter().any(|story| !story.depends_on.is_empty());
     if depend { OnReview::Continue } else { OnReview::Stack }
 }
 
-/// What every story's evidence names: a gate that was defined otherwise proved something else.
+/// Part of every story's evidence: a gate with another definition proved something else.
 pub(crate) fn gates_digest(config: &Config) -> String {
     let defined = serde_json::to_vec(&config.gate).unwrap_or_default();
     format!("sha256:{}", digest(&defined))
 }
 
-/// The name of a format as JSON spells it.
+/// The name of a format as in JSON.
 pub fn format_name(plan: &Plan) -> String {
     serde_json::to_value(plan.format).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// The stories' own checks, as the plan has them now.
+/// The stories' own checks, as currently in the plan.
 pub(crate) fn freeze(plan: &Plan, config: &Config, root: &Path) -> HashMap<StoryId, Vec<Check>> {
     let path = std::env::var_os("PATH");
     let exists = |program: &str| process::program_exists(program, path.as_deref(), root);

@@ -1,6 +1,6 @@
-//! The Stop gate of sessions that Verdone did not start, and their loops. The hook asks and answers (`turn`, `others`, `ask`); the worker
-//! verifies, marks, commits and writes the journal (`worker`, `drive` and its steps). What to decide is the core's; a run has no such gate,
-//! its driver is one.
+//! The Stop gate of sessions that Verdone did not start, and their loops. The hook asks and answers (`turn`, `others`, `ask`). The worker
+//! verifies, marks, commits and writes the journal (`worker`, `drive` and its steps). The core decides. Runs need no such gate, because
+//! their driver verifies the work.
 
 mod arm;
 mod ask;
@@ -53,11 +53,11 @@ pub use left::{FORGOTTEN_DAYS, LeftLoops};
 pub(crate) use tree::{Tree, look as look_at_tree};
 pub use worker::{ARGUMENT, main};
 
-/// What is said where an earlier version left a loop.
+/// The message if an earlier version left a loop.
 const OLD_LOOP: &str = "an earlier version of Verdone started a loop in this session, which this version cannot continue: start it again \
                         with `verdone loop start`";
 
-/// While this file is there, nothing is held.
+/// While this file exists, no session is held.
 pub const PAUSE: &str = "pause";
 
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +104,7 @@ pub(crate) struct Gate<'a> {
     pub(super) files: SessionFiles,
 }
 
-/// Whether settings that cannot be read are no reason to be silent about this event: a loop that holds the session has its own.
+/// Whether the gate must answer this event even if the settings cannot be read: a loop that holds the session has its own settings.
 pub(crate) fn judges_alone(root: &Path, input: &HookInput<'_>) -> bool {
     let asks = matches!(
         input.event,
@@ -116,8 +116,8 @@ pub(crate) fn judges_alone(root: &Path, input: &HookInput<'_>) -> bool {
     asks && Loops::of(root).session(&input.common.session).is_held()
 }
 
-/// What the last verification of a session's loop saw on the work tree as it is, and whether nothing failed; nothing where it saw another
-/// tree. `ours` are the files that Verdone writes itself.
+/// Results of the loop's last verification if it saw exactly the current work tree, and whether nothing failed. `None` if it saw another
+/// tree. `ours` are the files that Verdone itself writes.
 pub(crate) fn seen_before(root: &Path, top: &Path, session: &str, ours: &[PathBuf]) -> Option<(Vec<CheckRun>, bool)> {
     let finding = Loops::of(root).session(session).finding().ok()??;
     let tree = tree::look(root, top, ours).ok()?;
@@ -125,17 +125,17 @@ pub(crate) fn seen_before(root: &Path, top: &Path, session: &str, ours: &[PathBu
     (finding.tree == tree.key).then(|| (runs.to_vec(), passed))
 }
 
-/// The loop of a session, over or not, and the story at work; one that cannot be read is none.
+/// The loop of a session, ended or not, and its current story. An unreadable loop counts as none.
 pub(crate) fn loop_of(root: &Path, session: &str) -> Option<SeenLoop> {
     Loops::of(root).session(session).seen().ok()?
 }
 
-/// Whether files differ from what they were then; nothing where git cannot tell.
+/// Whether files differ from that base. `None` if git cannot tell.
 pub(crate) fn differs_from(base: &Base, root: &Path, top: &Path, ours: &[PathBuf]) -> Option<bool> {
     Some(tree::look(root, top, ours).ok()?.differs(base))
 }
 
-/// What the gate says to an event.
+/// The gate's answer to an event.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) answer: Answer,
@@ -143,7 +143,7 @@ pub(crate) struct Said {
 }
 
 impl<'a> Gate<'a> {
-    /// `unreadable` says why the settings of the file cannot be read; `config` is not theirs then.
+    /// `unreadable` says why the settings file cannot be read; `config` then holds other settings.
     pub(crate) fn of(root: &'a Path, top: &'a Path, config: &'a Config, unreadable: Option<&'a str>, session: &'a str) -> Self {
         let loops = Loops::of(root);
         let files = loops.session(session);
@@ -154,16 +154,16 @@ impl<'a> Gate<'a> {
         self.files.is_held()
     }
 
-    /// A command that is about to run: one that starts a loop is remembered, so that the loop finds its session.
+    /// Sees a command that is about to run. If it starts a loop, remembers the session, so that the loop can find it.
     pub(crate) fn sees_command(&self, command: &str) {
         if command.contains("loop start") && command.contains("verdone") {
             self.loops.asks(self.session);
         }
     }
 
-    /// What an agent should know when its session begins: its loop, or what an earlier one left open.
+    /// What an agent must know when its session starts: its loop, or what an earlier one left open.
     pub(crate) fn begins(&self, source: StartSource) -> Result<Option<String>, StopError> {
-        // A conversation that goes on under another id is not the next session.
+        // A conversation that continues under another id is not the next session.
         if matches!(source, StartSource::Startup | StartSource::Resume) {
             self.loops.claim(&self.files)?;
         }
@@ -176,8 +176,8 @@ impl<'a> Gate<'a> {
         Ok(Some(incomplete_words(&left)))
     }
 
-    /// The answer to an event that asks whether something may end; nothing where the event is another one. `judging` is called before
-    /// anything that can take longer than an answer.
+    /// The answer to an event that asks whether something may end; `None` for other
+    /// events. Calls `judging` before anything that can take longer than a normal answer.
     pub(crate) fn answer(&self, input: &HookInput<'_>, judging: impl FnOnce() -> Signals) -> Result<Option<Said>, StopError> {
         let judges = matches!(
             input.event,
@@ -203,7 +203,7 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// The same by settings that count: those of the loop's start.
+    /// The same with the effective settings: those from the start of the loop.
     fn judge(
         &self,
         input: &HookInput<'_>,
@@ -274,12 +274,12 @@ impl<'a> Gate<'a> {
         }))
     }
 
-    /// The story at work, as the last finding names it.
+    /// The current story, from the last finding.
     fn story(&self) -> Result<Option<StoryToDo>, StopError> {
         Ok(self.files.finding()?.and_then(|finding| if let Work::Open(open) = finding.work { open.story } else { None }))
     }
 
-    /// Work that is open when the session ends is written down; a resumed session goes on with it.
+    /// Records open work when the session ends. A resumed session continues with it.
     fn ends(&self, reason: &str) -> Result<Option<Said>, StopError> {
         let Some(mut held) = self.files.held()? else { return Ok(None) };
         let story = self.story()?.map(|story| story.id);
@@ -304,7 +304,7 @@ impl<'a> Gate<'a> {
         self.files.note_task(&Task { id: cut(task), subject: cut(subject), open, agent: agent.map(cut) })
     }
 
-    /// A task that the agent took off its list fires no event of its own.
+    /// Removing a task from the agent's list does not fire a separate event.
     fn task_is_gone(&self, input: &str) -> Result<(), StopError> {
         let input: serde_json::Value = serde_json::from_str(input).unwrap_or_default();
         match (input["status"].as_str(), input["taskId"].as_str()) {
@@ -314,7 +314,7 @@ impl<'a> Gate<'a> {
     }
 }
 
-/// Where a decision came from, for its record.
+/// The origin of a decision, for its record.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     pub(super) tree: Option<String>,
@@ -323,7 +323,7 @@ pub(super) struct Trace {
 
 pub(super) type Judged = (StopFacts, StopDecision, Trace);
 
-/// The answer when the gate itself is broken: held at most a few times in a row, then let go with a word about it.
+/// The answer if the gate itself fails: holds the session a few times in a row, then releases it with an explanation.
 pub(crate) fn fault(session: &SessionFiles, active: bool, cause: &str) -> StopDecision {
     let times = session.count_fault(active);
     if times > MOST_FAULTS {

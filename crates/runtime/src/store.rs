@@ -1,4 +1,4 @@
-//! Where runs live: `.verdone/runs/<run-id>/`, one directory a run, its journal the only truth.
+//! Stored runs: `.verdone/runs/<run-id>/`, one directory per run, whose journal is the only truth.
 
 mod given;
 pub mod inbox;
@@ -40,7 +40,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store of the project whose `.verdone/` lies in `root`.
+    /// The store of the project whose `.verdone/` is in `root`.
     pub fn of(root: &Path) -> Self {
         Self { runs: root.join(".verdone").join("runs") }
     }
@@ -54,23 +54,23 @@ impl Store {
         self.runs.join(run.as_str())
     }
 
-    /// Makes the runs directory ignore itself, so that it never shows up in the user's git status.
+    /// Adds a `.gitignore` that hides the runs directory from the user's git status.
     pub fn hide(&self) -> io::Result<()> {
         let ignore = self.runs.join(".gitignore");
         if read_regular(&ignore, 2).is_ok_and(|bytes| bytes == b"*\n") {
             return Ok(());
         }
         fs::create_dir_all(&self.runs)?;
-        // Git does not look behind a link, and the folder there may be any of the user's.
+        // Git does not follow links, and the target may be any of the user's folders.
         if self.runs.ancestors().take(2).any(Path::is_symlink) {
             return Ok(());
         }
         write_atomically(&ignore, b"*\n")?;
-        // The folders that may be new: a power cut must not take a run's journal away with them.
+        // Sync the folders that may be new, so that a power cut does not lose a run's journal with them.
         self.runs.ancestors().skip(1).take(2).try_for_each(|folder| File::open(folder)?.sync_all())
     }
 
-    /// Makes the directory of a new run. Its id is new for the whole repository: linked work trees share its refs.
+    /// Creates the directory of a new run. Its id is unique in the whole repository, because linked work trees share refs.
     pub fn create(&self, common_dir: &Path, now: Timestamp) -> io::Result<(RunId, PathBuf)> {
         self.hide()?;
         let mut given = Given::take(common_dir)?;
@@ -96,7 +96,7 @@ impl Store {
         }
     }
 
-    /// Ids of all runs, oldest first. A folder of another name is none of ours, whatever is in it.
+    /// Ids of all runs, oldest first. Ignores folders with other names.
     pub fn ids(&self) -> io::Result<Vec<RunId>> {
         let entries = match fs::read_dir(&self.runs) {
             Ok(entries) => entries,
@@ -122,7 +122,7 @@ impl Store {
         StoredRun { dir: self.dir(&id), id }
     }
 
-    /// Runs that are no loop of a session, the latest first: loops have an end only when the session says so.
+    /// Runs that are not session loops, newest first. A loop ends only when its session does.
     pub fn runs(&self) -> Result<impl Iterator<Item = StoredRun>, JournalError> {
         let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
         Ok(ids.into_iter().rev().map(|id| self.run(id)).filter(|stored| !stored.is_loop()))
@@ -132,20 +132,20 @@ impl Store {
         Ok(self.runs()?.next())
     }
 
-    /// The run or loop that was started last.
+    /// The latest run or loop.
     pub fn latest(&self) -> Result<Option<StoredRun>, JournalError> {
         let mut ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
         Ok(ids.pop().map(|id| self.run(id)))
     }
 }
 
-/// Sortable by start time; the last part tells apart runs of the same second. Always after the last run, whatever the clock says:
-/// recovery and undo look at the latest one.
+/// Creates an id that sorts by start time; the last part distinguishes runs of the same second. Always sorts after the last run, whatever
+/// the clock says, because recovery and undo use the latest one.
 fn new_id(now: Timestamp, last: Option<&RunId>) -> io::Result<RunId> {
     let mut random = [0_u8; 2];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     let time = now.strftime("%Y%m%d-%H%M%S");
-    // Half of the numbers are left for those who come later.
+    // Leave half of the numbers for later ids.
     random[0] &= 0x7f;
     let id = RunId(format!("{time}-{}", verdone_core::base::id::hex(&random)));
     match last {

@@ -1,7 +1,7 @@
-//! Executes a verification: builds the trees that the core asks for, runs the checks on them, and collects what was seen.
+//! Executes a verification: builds the trees that the core asks for, runs checks on them, and collects the results.
 //!
-//! What comes next and what it means is decided in `verdone_core::verify`. Every surface (runs, session loops, `verdone verify`,
-//! `audit --rerun`, `accept`, landing) goes through here.
+//! `verdone_core::verify` decides what comes next and what the results mean. Every surface (runs, session loops, `verdone verify`,
+//! `audit --rerun`, `accept`, landing) uses this module.
 
 mod bench;
 pub mod check_runner;
@@ -34,7 +34,7 @@ pub use other_stories::{earlier_checks, may_weaken_checks, other_checks};
 pub use results::Results;
 pub use trees::{Trees, TreesRequest};
 
-/// Verdone's own trouble: it says nothing about the work.
+/// A failure of Verdone itself: it says nothing about the work.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     #[error(transparent)]
@@ -45,12 +45,12 @@ pub enum VerifyError {
     Output(std::io::Error),
 }
 
-/// What the caller has to find out before the verification can go on.
+/// What the caller must find out before the verification can continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
-    /// Whether the required conditions hold: goes into `observed.conditions`.
+    /// Whether the required conditions are met; goes into `observed.conditions`.
     Conditions,
-    /// What a second agent says: goes into `observed.judge`.
+    /// The answer of a second agent; goes into `observed.judge`.
     Judge,
     Done,
 }
@@ -60,20 +60,20 @@ pub enum Pause {
 pub struct Verification {
     pub job: VerifyJob,
     pub observed: Observed,
-    /// How long the checks of each tree took, its workspace included.
+    /// How long the checks of each tree took, including setting up the workspace.
     pub took: BTreeMap<Tree, Duration>,
-    /// Absent where there is no base to compare with.
+    /// `None` if there is no base to compare with.
     trees: Option<Trees>,
 }
 
 impl Verification {
-    /// Results that are known already are not asked for again.
+    /// Known results are reused.
     pub fn new(job: VerifyJob, trees: Option<Trees>, results: &Results) -> Self {
         let observed = Observed { results: results.before(&job.attempt), ..Observed::default() };
         Self { job, observed, took: BTreeMap::new(), trees }
     }
 
-    /// Goes on until it is done, or until something else is needed.
+    /// Continues until it is done or the caller must provide something.
     pub fn go_on(
         &mut self,
         bench: &mut Bench<'_>,
@@ -92,7 +92,7 @@ impl Verification {
         }
     }
 
-    /// Whether earlier results answer everything. No check is run.
+    /// Whether earlier results answer everything. Runs no check.
     pub fn is_known(&mut self, git: &Git, results: &Results) -> bool {
         loop {
             match next_step(&self.job, &self.observed) {
@@ -108,7 +108,7 @@ impl Verification {
         }
     }
 
-    /// Forgets what did not pass with the work, so that it is asked once more. Answers whether there was something.
+    /// Drops results that did not pass on trees with the work, so that those checks run again. Returns whether there were any.
     pub fn forget_failures(&mut self) -> bool {
         let trees: Vec<Oid> = [Tree::Attempt, Tree::Pristine].into_iter().filter_map(|tree| self.tree_id(tree)).collect();
         let before = self.observed.results.len();
@@ -135,7 +135,7 @@ impl Verification {
         match tree {
             Tree::Pristine => self.observed.pristine = Some(built),
             Tree::Proof => self.observed.proof = Some(built),
-            // These exist before a verification begins.
+            // These exist before a verification starts.
             Tree::Base | Tree::Attempt => {}
         }
     }
@@ -162,7 +162,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Takes what an earlier process saw; answers with what nobody knows.
+    /// Reuses results of an earlier process. Returns the checks that have none.
     fn recall(&mut self, tree: Tree, planned: Vec<PlannedCheck>, results: &Results) -> Vec<PlannedCheck> {
         let Some(id) = self.tree_id(tree) else { return planned };
         let mut unknown = Vec::new();

@@ -1,7 +1,7 @@
 //! Private workspaces: the file trees in which agents work and checks run, and the views in which their processes see them.
 //!
-//! A run never works in the user's checkout. Whatever an agent or a check writes goes into a folder below the user's state folder,
-//! seen at the project's own path, and is dropped when the workspace is.
+//! A run never works in the user's checkout. Whatever an agent or a check writes goes into a folder below the user's state
+//! folder. Inside, that folder appears at the project's own path. It is deleted with the workspace.
 
 mod agent_space;
 mod cache;
@@ -43,7 +43,7 @@ pub use visible::{
     Visible, build, written_at,
 };
 
-/// Removes what dead owners left in the usual state folder. Best effort: the next one tries again.
+/// Removes what dead processes left in the default state folder. Best effort: the next call tries again.
 pub(crate) fn sweep(git_top: &std::path::Path) {
     if let Ok(state) = StateFolder::from_environment(None, git_top) {
         let _ = state.sweep();

@@ -1,4 +1,4 @@
-//! Provers that have to be asked, as real processes. One test for all of them: each sweeps what is left of this process's children.
+//! Provers that have to be asked, as real processes. A single test covers all of them, because each sweeps the children of this process.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -19,7 +19,7 @@ fn who_is_asked_is_heard_only_where_the_answer_is_clear() {
     ci_is_asked_until_it_knows_or_the_time_is_over();
 }
 
-/// Limits of a run, with little patience.
+/// A run's limits with a short grace period.
 fn limits(config: &Config) -> Limits {
     Limits { grace: Span::from_millis(200), ..limits_of(config) }
 }
@@ -73,7 +73,7 @@ fn ci_is_asked_until_it_knows_or_the_time_is_over() {
         let (redactor, limits) = (Redactor::default(), limits(&Config::default()));
         ask_ci(&settings, &Oid::from("0123456789abcdef"), &court(temp.path(), &redactor, &limits), &Signals::none(), &mut |_| {})
     };
-    // The third answer is the one.
+    // The third answer counts.
     let patient = "echo x >> asked; test $(wc -l < asked) -ge 3 || exit 75; test $VERDONE_COMMIT = 0123456789abcdef";
     assert_eq!(ask(patient, 600_000), CiFact::Green { commit: "0123456789".to_owned() });
     assert_eq!(ask("echo broken; exit 1", 600_000), CiFact::Red { commit: "0123456789".to_owned(), said: "broken".to_owned() });

@@ -1,5 +1,5 @@
-//! Whole turns with real agents. This binary plays the scripted agent itself, so it has a main of its own; the tests run
-//! one after the other, because a sweep ends every descendant.
+//! Complete turns with real agents. This binary itself plays the scripted agent, so it has a custom main; the tests run one after the
+//! other, because a sweep ends every descendant.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::ffi::OsString;

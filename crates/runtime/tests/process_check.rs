@@ -1,4 +1,4 @@
-//! Checks as real processes. One at a time, because a sweep ends every descendant.
+//! Checks as real processes. They run one at a time, because a sweep ends every descendant.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -176,7 +176,7 @@ fn with(check: Check, terms: Terms) -> Check {
     Check { terms, ..check }
 }
 
-/// Waits for a file that the other gate makes; the check's own time limit ends a wait in vain.
+/// Waits for a file that the other gate creates; the check's time limit ends a wait without result.
 fn meets(mine: &str, other: &str) -> String {
     format!("echo {mine} says hello; touch {mine}; while ! test -e {other}; do sleep 0.02; done")
 }
@@ -290,7 +290,7 @@ fn a_pass_after_a_retry_is_flaky_and_a_gate_that_always_fails_is_not() {
 fn a_test_run_without_tests_is_unknown_unless_that_is_fine() {
     let _one = alone();
     let nothing = CheckOutcome::Unknown { reason: "no tests were run".to_owned() };
-    // A function stands for the tool: its name and its output are all that is looked at.
+    // A function replaces the tool: only its name and its output matter.
     let tool = |said: &str| format!("cargo() {{ printf '{said}'; }}; cargo test");
     let result = |passed: u32| {
         format!(

@@ -1,4 +1,4 @@
-//! Real tiny processes: deadlines, escapees, floods, held pipes. One at a time, because a sweep ends every descendant.
+//! Small real processes: deadlines, escapees, floods, pipes kept open. They run one at a time, because a sweep ends every descendant.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -36,7 +36,7 @@ fn run(spawn: &Spawn<'_>) -> Ended {
     process::run(spawn, &Signals::none(), &mut |_| ()).unwrap()
 }
 
-/// Whether a process with this word in its command line is left. Zombies have none.
+/// Whether a process with this word in its command line is left. Zombies have no command line.
 fn alive(mark: &str) -> bool {
     std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -44,7 +44,7 @@ fn alive(mark: &str) -> bool {
     })
 }
 
-/// A `sleep` that can be told from all others.
+/// A unique `sleep` duration.
 fn mark() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -122,7 +122,7 @@ fn escapees_by_setsid_and_double_fork_are_ended() {
         format!("setsid sh -c \"trap '' TERM HUP; while :; do sleep {mark}; done\" >/dev/null 2>&1 & exit 0"),
         format!("sleep {mark} >/dev/null 2>&1 & exit 0"),
     ] {
-        // The shell may be gone before its child has become a sleep: the sweep has to find it all the same.
+        // The shell may have ended before its child has executed `sleep`: the sweep must find the child anyway.
         let ended = run(&Spawn { grace: Duration::from_millis(300), ..spawn(&script, &redactor) });
         assert_eq!(ended.exit, Exit::Code(0));
         assert!(!alive(&mark), "{script}");
@@ -314,7 +314,7 @@ fn children_get_the_planned_environment() {
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One that is spoken to, and ends when it hears no more.
+/// A process that reads its input, and ends at the end of input.
 fn companion(script: &str) -> Companion {
     let redactor = Redactor::default();
     Companion::start(&Spawn { wall: None, grace: Duration::ZERO, cap: 0, ..spawn(script, &redactor) }, &Signals::none()).unwrap()

@@ -1,4 +1,4 @@
-//! Real bash as the judge of our reading of the shell: whatever it runs as git, we have to have seen.
+//! Compares our shell parser with real bash: we must have seen every git command that bash runs.
 
 #[path = "../../core/tests/policy/table.rs"]
 mod table;
@@ -12,18 +12,18 @@ use table::{COMPUTED, DATA, DENIED, EVERYDAY};
 use verdone_core::shell::{Variables, parse};
 use verdone_testkit::Sandbox;
 
-/// Joins the arguments of one call in the record.
+/// Separates the arguments of one recorded call.
 const UNIT: char = '\u{1f}';
 /// Ends one call.
 const RECORD: char = '\u{1e}';
 
-/// Harmless programs that the snippets use. Everything else is not found, git records its arguments and does nothing.
+/// Harmless programs that the snippets use. Other programs are not found; git only records its arguments.
 const TOOLS: &[&str] = &[
     "bash", "sh", "env", "cat", "tee", "xargs", "find", "timeout", "nice", "ionice", "stdbuf", "setsid", "nohup", "sed", "head",
     "sleep", "which", "true", "printf", "echo", "diff", "grep", "awk",
 ];
 
-/// Loops without an end, programs by their full path, and those that change who or where we are.
+/// Endless loops, programs by full path, and programs that change the user or the folder.
 const NOT_RUN: &[&str] = &["while", "until", "for ((", "select", "yes ", "coproc", "/git", "env -i", "env - ", "bin/env", "/tmp"];
 
 struct Bash {
@@ -34,7 +34,7 @@ struct Bash {
 impl Bash {
     fn new() -> Self {
         let mut sandbox = Sandbox::new();
-        // A directory of its own: the sandbox's git is a link to the real one.
+        // In a separate directory: the sandbox's git is a link to the real one.
         let tools = sandbox.root().join("only");
         std::fs::create_dir(&tools).expect("the sandbox is writable");
         for tool in TOOLS {
@@ -48,7 +48,7 @@ impl Bash {
         Self { sandbox, count: 0 }
     }
 
-    /// The arguments of every git that bash starts.
+    /// The arguments of every git command that bash starts.
     fn run(&mut self, snippet: &str) -> BTreeSet<String> {
         self.count += 1;
         let record: PathBuf = self.sandbox.root().join(format!("record-{}", self.count));
@@ -59,7 +59,7 @@ impl Bash {
     }
 }
 
-/// The arguments of every git that we see; `None` stands for a command with computed words.
+/// The arguments of every git command that we see; `None` stands for a command with computed words.
 fn seen(snippet: &str) -> Vec<Option<String>> {
     let script = parse(snippet, &Variables::new());
     let git = script.commands.iter().filter(|simple| simple.words.first().is_some_and(|word| word.base().could_be("git")));

@@ -1,5 +1,5 @@
 //! The user's checkout before and after a run. A run works elsewhere, so every file, the index, branches, tags, the stash and git's
-//! own settings have to be the same afterwards. What may differ is listed in [`Checkout::assert_untouched`].
+//! settings must be the same afterwards. [`Checkout::assert_untouched`] lists what may differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,38 +11,38 @@ use std::path::{Path, PathBuf};
 
 use crate::sandbox::Sandbox;
 
-/// Where a run keeps its own things.
+/// Folders that belong to runs.
 const OWN_FOLDERS: [&str; 3] = [".verdone/runs", ".verdone/cache", ".verdone/sessions"];
 
-/// Refs that are Verdone's.
+/// Verdone's refs.
 const OWN_REFS: [&str; 3] = ["refs/heads/verdone/", "refs/verdone/", "refs/notes/verdone"];
 
-/// Names of files in which some loops keep a log of their progress.
+/// Names of files in which some loops log their progress.
 const PROGRESS: [&str; 2] = ["progress.md", "progress.txt"];
 
-/// Parts of a git folder that say something else than its settings: objects, refs and index are compared by what git says of them,
-/// and files of Git LFS are named after their content.
+/// The parts of a git folder that are not settings: objects, refs and index are compared through git, and files of Git LFS are named after
+/// their content.
 const NOT_SETTINGS: [&str; 9] = ["objects", "refs", "logs", "packed-refs", "reftable", "index", "worktrees", "modules", "lfs"];
 
-/// A plan is text of this size at most.
+/// The maximum size of a plan.
 const LARGEST_PLAN: u64 = 1_000_000;
 
-/// What a checkout looks like at one moment.
+/// The state of a checkout at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
     top: PathBuf,
     files: BTreeMap<PathBuf, Entry>,
-    /// Files of the git folder that are settings or hooks.
+    /// Files in the git folder that are settings or hooks.
     settings: BTreeMap<PathBuf, Entry>,
-    /// Each path's modes, ids, stages and flags.
+    /// The modes, ids, stages and flags of each path.
     index: BTreeMap<String, Vec<String>>,
     refs: BTreeMap<String, String>,
     stash: String,
-    /// The branch's name, or nothing where HEAD is detached.
+    /// The branch's name; `None` if HEAD is detached.
     branch: Option<String>,
-    /// The commit; nothing before the first.
+    /// The commit; `None` before the first.
     head: Option<String>,
-    /// Tracked paths that are not as HEAD has them.
+    /// Tracked paths that differ from HEAD.
     uncommitted: BTreeSet<String>,
 }
 
@@ -54,7 +54,7 @@ struct Entry {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
-    /// The same number and time: nobody replaced it by a copy.
+    /// The same inode number and time show that it was not replaced by a copy.
     File {
         digest: u64,
         bytes: u64,
@@ -69,12 +69,12 @@ enum Kind {
 }
 
 impl Checkout {
-    /// Looks at `work/`, which need not be a repository.
+    /// Records the state of `work/`, which need not be a repository.
     pub fn look(sandbox: &Sandbox) -> Self {
         Self::look_at(sandbox, &sandbox.work())
     }
 
-    /// Looks at the work tree that a folder belongs to.
+    /// Records the state of the worktree that a folder belongs to.
     pub fn look_at(sandbox: &Sandbox, folder: &Path) -> Self {
         let places =
             Ask { sandbox, folder }.text(&["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"]);
@@ -109,23 +109,22 @@ impl Checkout {
         }
     }
 
-    /// Panics unless the checkout is as it was. What a run may do:
-    /// write below `.verdone/runs`, `.verdone/cache` and `.verdone/sessions`; make refs of its own; mark stories in a plan that is
-    /// not committed as it stands; tell a progress file that is there already; and land, which moves the branch forwards and gives
-    /// exactly the files that differ between the two commits the content of the new one.
+    /// Panics unless the checkout is unchanged. A run may write below `.verdone/runs`, `.verdone/cache` and `.verdone/sessions`; create its
+    /// own refs; mark stories in a plan that has uncommitted changes or is untracked; append to an existing progress file; and land, which
+    /// moves the branch forward and gives exactly the files that differ between the two commits the content of the new one.
     #[track_caller]
     pub fn assert_untouched(&self, sandbox: &Sandbox) {
         self.assert_untouched_except(sandbox, &[]);
     }
 
-    /// The same, but for these paths and what is below them: the test itself changes them.
+    /// The same, except for these paths and everything below them, which the test itself changes.
     #[track_caller]
     pub fn assert_untouched_except(&self, sandbox: &Sandbox, paths: &[&str]) {
         let faults = self.faults_except(sandbox, paths);
         assert!(faults.is_empty(), "the run changed the user's checkout:\n  {}", faults.join("\n  "));
     }
 
-    /// What [`Self::assert_untouched`] complains about.
+    /// The problems that [`Self::assert_untouched`] reports.
     pub fn faults(&self, sandbox: &Sandbox) -> Vec<String> {
         self.faults_except(sandbox, &[])
     }
@@ -134,7 +133,7 @@ impl Checkout {
         self.compare(&Self::look_at(sandbox, &self.top), sandbox, paths)
     }
 
-    /// Takes over what somebody other than the run did between two looks.
+    /// Adopts changes that something other than the run made between two states.
     pub fn follow(&mut self, before: &Self, after: &Self) {
         take_over(&mut self.files, &before.files, &after.files);
         take_over(&mut self.settings, &before.settings, &after.settings);
@@ -165,7 +164,7 @@ impl Checkout {
             let (was, is) = (self.files.get(path), now.files.get(path));
             let is_folder = |entry: Option<&Entry>| entry.is_none_or(|entry| entry.kind == Kind::Folder);
             let landed = if is_folder(was) && is_folder(is) { is_landed(path) } else { landed.contains(path.as_path()) };
-            // The folder of its own folders; what else is in it is looked at by itself.
+            // The parent of the run's folders; everything else in it is compared separately.
             let is_home = was.is_none() && path.ends_with(".verdone") && is_folder(is);
             if !landed && !is_home && !is_excepted(path) && !self.may_be_marked(path, was, is) {
                 faults.push(format!("{}: {}", path.display(), told(was, is)));
@@ -217,7 +216,7 @@ impl Checkout {
         ask.fields(&options).into_iter().map(PathBuf::from).collect()
     }
 
-    /// Marks in a plan that is not committed as it stands, and entries in a progress file that is there.
+    /// Marks in a plan with uncommitted changes, and entries in an existing progress file.
     fn may_be_marked(&self, path: &Path, was: Option<&Entry>, is: Option<&Entry>) -> bool {
         let (Some(was), Some(is)) = (was, is) else { return false };
         if was.mode != is.mode {
@@ -233,7 +232,7 @@ impl Checkout {
     }
 }
 
-/// Any folder outside of a repository, file by file.
+/// A folder outside of a repository, file by file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
     top: PathBuf,
@@ -242,7 +241,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Looks at everything but these paths and what is below them.
+    /// Records everything except these paths and what is below them.
     pub fn look(top: &Path, skipped: &[&str]) -> Self {
         let skipped: Vec<PathBuf> = skipped.iter().map(PathBuf::from).collect();
         let mut files = BTreeMap::new();
@@ -250,7 +249,7 @@ impl Folder {
         Self { top: top.to_owned(), skipped, files }
     }
 
-    /// Panics unless every file is as it was.
+    /// Panics unless every file is unchanged.
     #[track_caller]
     pub fn assert_unchanged(&self) {
         let skipped: Vec<&str> = self.skipped.iter().filter_map(|path| path.to_str()).collect();
@@ -296,7 +295,7 @@ fn digest(path: &Path) -> u64 {
     hasher.finish()
 }
 
-/// Everything below a folder but what is skipped, by its path from there.
+/// Everything below a folder except skipped paths, by relative path.
 fn collect(top: &Path, below: &Path, is_skipped: &dyn Fn(&Path) -> bool, found: &mut BTreeMap<PathBuf, Entry>) {
     for entry in fs::read_dir(top.join(below)).into_iter().flatten().flatten() {
         let path = below.join(entry.file_name());
@@ -312,7 +311,7 @@ fn collect(top: &Path, below: &Path, is_skipped: &dyn Fn(&Path) -> bool, found: 
     }
 }
 
-/// The project may be a folder of the repository.
+/// The project may be a subfolder of the repository.
 fn is_own_folder(path: &Path) -> bool {
     OWN_FOLDERS.iter().any(|own| path.ends_with(own))
 }
@@ -323,7 +322,7 @@ fn is_setting(path: &Path) -> bool {
     !is_head && !name.starts_with(b"verdone") && !NOT_SETTINGS.iter().any(|other| other.as_bytes() == name)
 }
 
-/// A plan's text without what its marks say.
+/// A plan's text without its marks.
 fn unmarked(text: &str) -> String {
     let text = text.replace("[x]", "[ ]").replace("[X]", "[ ]");
     text.replace("\"passes\": true", "\"passes\": false").replace("\"passes\":true", "\"passes\":false")
@@ -351,7 +350,7 @@ fn told(was: Option<&Entry>, is: Option<&Entry>) -> String {
     }
 }
 
-/// Questions to git about one folder. Where it cannot answer, nothing is compared but files.
+/// Asks git about one folder. If git cannot answer, only files are compared.
 struct Ask<'s> {
     sandbox: &'s Sandbox,
     folder: &'s Path,
@@ -399,7 +398,7 @@ mod tests {
         sandbox
     }
 
-    /// Whether somebody who does this touched the checkout.
+    /// Whether this script counts as touching the checkout.
     fn is_seen(script: &str) -> bool {
         let sandbox = world();
         let before = Checkout::look(&sandbox);

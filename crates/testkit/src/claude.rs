@@ -1,7 +1,7 @@
-//! The real Claude Code in tests: found where `scripts/test` put it, told to talk to a model server of ours and to nobody else.
+//! The real Claude Code in tests: found where `scripts/test` installed it, and configured to talk only to our model server.
 //!
-//! It gets a private home, a key that opens nothing, and our server as its proxy, so that an attempt to reach another address is
-//! refused and seen. A machine without the client skips these tests and says so; with `VERDONE_NO_SKIP` set, as in CI, that fails.
+//! It gets a private home, a key that opens nothing, and our server as its proxy, so that an attempt to reach another address is refused
+//! and recorded. On a machine without the client, these tests are skipped and say so; with `VERDONE_NO_SKIP` set, as in CI, they fail.
 
 mod session;
 
@@ -18,18 +18,18 @@ use crate::sandbox::Sandbox;
 
 pub use session::ClaudeSession;
 
-/// Where `scripts/test` says the client is.
+/// Set by `scripts/test`: where the client is.
 const VARIABLE: &str = "VERDONE_CLAUDE";
-/// A skipped test is a failed one.
+/// If set, skipping a test is a failure.
 const NO_SKIP: &str = "VERDONE_NO_SKIP";
-/// Each takes 225 MB and most of a core.
+/// Each client takes 225 MB and most of a core.
 const AT_ONCE: usize = 2;
 const KEY: &str = "sk-ant-api03-this-key-opens-nothing-0000000000";
 
 static RUNNING: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();
 
-/// The client, and the right to start it: as long as this lives, it counts as one of the few that run at once.
+/// The client, and the right to start it: while this value exists, it counts as one of the few that run at once.
 #[derive(Debug)]
 pub struct Claude {
     binary: PathBuf,
@@ -37,7 +37,7 @@ pub struct Claude {
 }
 
 impl Claude {
-    /// The client, or `None` after a loud word that the test is skipped. Waits while too many others run.
+    /// The client, or `None` after printing that the test is skipped. Waits while too many others run.
     #[track_caller]
     pub fn or_skip() -> Option<Self> {
         match find() {
@@ -45,7 +45,7 @@ impl Claude {
             Err(reason) => {
                 let test = std::thread::current().name().unwrap_or("a test").to_owned();
                 assert!(std::env::var_os(NO_SKIP).is_none(), "{test} would be skipped: {reason}");
-                // Not `eprintln`, which the harness hides where a test passes.
+                // Not `eprintln`, which the harness hides when a test passes.
                 let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
                 None
             }
@@ -56,7 +56,7 @@ impl Claude {
         &self.binary
     }
 
-    /// Makes this client and this server the only ones that a sandbox knows. Processes of the program under test inherit it.
+    /// Makes this client and this server the only ones that a sandbox knows. Processes of the program under test inherit this.
     pub fn settle(&self, sandbox: &mut Sandbox, server: &ModelServer) {
         sandbox.add_program("claude", &self.binary);
         sandbox.set("ANTHROPIC_API_KEY", KEY);
@@ -70,7 +70,7 @@ impl Claude {
             sandbox.set(name, server.url());
         }
         sandbox.set("NO_PROXY", "127.0.0.1");
-        // What its first start would ask a person about.
+        // Answers to what the client asks on its first start.
         let approved = &KEY[KEY.len() - 20..];
         let mut answers = json!({
             "hasCompletedOnboarding": true,

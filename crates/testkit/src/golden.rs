@@ -1,9 +1,9 @@
-//! Expected text that lives in a file, or in a marked block of one. `VERDONE_BLESS=1` writes what the program says now.
+//! Expected text in a file, or in a marked block of one. `VERDONE_BLESS=1` writes the program's current output.
 
 use std::fs;
 use std::path::Path;
 
-/// Compares a text with a file. With `VERDONE_BLESS=1` the file is written instead.
+/// Compares a text with a file. With `VERDONE_BLESS=1`, writes the file instead.
 #[track_caller]
 pub fn assert_file(expected: impl AsRef<Path>, actual: &str) {
     let path = expected.as_ref();
@@ -19,7 +19,7 @@ pub fn assert_file(expected: impl AsRef<Path>, actual: &str) {
     assert_same(&path.display().to_string(), &expected, actual);
 }
 
-/// Compares a text with the block between `<!-- NAME:begin -->` and `<!-- NAME:end -->`. With `VERDONE_BLESS=1` the block is written.
+/// Compares a text with the block between `<!-- NAME:begin -->` and `<!-- NAME:end -->`. With `VERDONE_BLESS=1`, writes the block.
 #[track_caller]
 pub fn assert_block(file: impl AsRef<Path>, name: &str, actual: &str) {
     let path = file.as_ref();
@@ -32,7 +32,7 @@ pub fn assert_block(file: impl AsRef<Path>, name: &str, actual: &str) {
     assert_same(&format!("block `{name}` of {}", path.display()), block, &actual);
 }
 
-/// The text up to and with the begin marker, the block, and the text from the end marker on.
+/// The text up to and including the begin marker, the block, and the text from the end marker on.
 pub fn split_block<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let begin = format!("<!-- {name}:begin -->");
     let start = text.find(&begin)? + begin.len();
@@ -45,7 +45,7 @@ fn blessing() -> bool {
 }
 
 fn rewrite(path: &Path, text: &str) {
-    // An unchanged file is left alone so that its time stamp causes no rebuild.
+    // An unchanged file is not rewritten, so that its timestamp causes no rebuild.
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return;
     }

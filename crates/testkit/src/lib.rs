@@ -1,7 +1,7 @@
-//! What the tests of the binary stand on: a hermetic environment, processes with a deadline, transcripts, a terminal.
+//! The basis for tests of the binary: a hermetic environment, processes with a deadline, transcripts, a terminal.
 //!
-//! Development only. It depends on no other crate of the workspace, so that every one of them can use it, and it knows the program
-//! only as a path to a binary. Everything here panics with a readable message: a broken test kit is a failed test.
+//! Development only. It depends on no other crate of the workspace, so that all of them can use it, and it knows the program only as a path
+//! to a binary. Everything here panics with a readable message: a broken test kit is a failed test.
 
 mod checkout;
 mod claude;

@@ -1,8 +1,8 @@
-//! A model that says what a script says: the Messages API over loopback HTTP, for the real client in tests.
+//! A scripted model: the Messages API over loopback HTTP, for the real client in tests.
 //!
-//! It speaks like the API and keeps every request, so a test can look at what the client told the model. It never answers for an
-//! address that is not its own: as the proxy of a client it refuses, and remembers who was asked for. It dies with the test that
-//! started it, whatever a script was waiting for.
+//! It behaves like the API and records every request, so that a test can examine what the client sent to the model. It never answers for
+//! other addresses: as a client's proxy, it refuses them and records them. It ends with the test that started it, whatever a script was
+//! waiting for.
 
 mod http;
 mod request;
@@ -24,10 +24,10 @@ pub use script::{
     Answer, ApiError, Block, Fault, Limit, LimitStatus, Rule, Script, Stall, Stop, Times, Turn, Usage, When, Window,
 };
 
-/// How long threads that were told to end may take.
+/// How long threads may take to end.
 const END: Duration = Duration::from_secs(5);
 
-/// A running server. Dropping it ends it.
+/// A running server. Dropping it stops it.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
@@ -46,18 +46,18 @@ struct State {
     /// How often each rule was used.
     used: Vec<u32>,
     requests: Vec<Request>,
-    /// Stalled answers that may go on.
+    /// How many stalled answers may continue.
     permits: usize,
     stalled: usize,
     is_closing: bool,
     connections: HashMap<usize, TcpStream>,
     next_connection: usize,
-    /// Threads that serve, the accepting one among them.
+    /// The number of serving threads, including the one that accepts connections.
     threads: usize,
 }
 
 impl ModelServer {
-    /// A server on a port of its own.
+    /// Starts a server on a free port.
     pub fn start(script: Script) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port is free");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -82,12 +82,12 @@ impl ModelServer {
         self.address.port()
     }
 
-    /// What a client takes for the API's address.
+    /// The URL that clients use as the API's address.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Adds rules behind those that are there.
+    /// Adds rules after the existing ones.
     pub fn extend(&self, script: Script) {
         let mut state = self.shared.lock();
         state.script.rules.extend(script.rules);
@@ -96,33 +96,33 @@ impl ModelServer {
         state.script.otherwise = script.otherwise.or(state.script.otherwise.take());
     }
 
-    /// Lets one answer go on that stalls until it is released, or will.
+    /// Lets one answer continue that stalls until it is released, now or later.
     pub fn release(&self) {
         self.shared.lock().permits += 1;
         self.shared.changed.notify_all();
     }
 
-    /// Every request, in the order in which they came.
+    /// All requests in the order they arrived.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()
     }
 
-    /// Those of one kind.
+    /// The requests of one kind.
     pub fn of(&self, kind: Kind) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.kind() == kind).collect()
     }
 
-    /// Those of the main conversation.
+    /// The requests of the main conversation.
     pub fn turns(&self) -> Vec<Request> {
         self.of(Kind::Main)
     }
 
-    /// Questions to the model that no rule fitted: a script that is too short, or a client that did not do what was expected.
+    /// Requests to the model that matched no rule: the script is too short, or the client did not behave as expected.
     pub fn unscripted(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.is_unscripted).collect()
     }
 
-    /// Addresses beyond this machine that a client wanted to reach through us.
+    /// Addresses outside of this machine that a client tried to reach through us.
     pub fn wanted_elsewhere(&self) -> Vec<String> {
         self.requests().into_iter().filter(is_elsewhere).map(|request| request.path).collect()
     }
@@ -132,13 +132,13 @@ impl ModelServer {
         self.shared.lock().stalled
     }
 
-    /// Waits until the requests are as wanted, and panics with a list of them when they are not by the deadline.
+    /// Waits until the requests satisfy the condition; panics with a list of them at the deadline.
     #[track_caller]
     pub fn wait_for(&self, what: &str, deadline: Duration, reached: impl Fn(&[Request]) -> bool) {
         self.wait(what, deadline, |state| reached(&state.requests));
     }
 
-    /// The request of this number, counted from 1. Waits for it, however long it takes.
+    /// The n-th request, counted from 1. Waits for it without a time limit.
     pub fn request(&self, number: usize) -> Request {
         let waited = self.shared.changed.wait_while(self.shared.lock(), |state| state.requests.len() < number);
         waited.unwrap_or_else(PoisonError::into_inner).requests[number - 1].clone()
@@ -150,7 +150,7 @@ impl ModelServer {
         self.wait("an answer that stalls", deadline, |state| state.stalled > 0);
     }
 
-    /// What was asked, a line for each request.
+    /// One line per request.
     pub fn overview(&self) -> String {
         overview(&self.shared.lock().requests)
     }
@@ -168,7 +168,7 @@ impl ModelServer {
     }
 }
 
-/// A thread that is counted as long as it runs, also when it ends by a panic.
+/// Counts a thread as long as it runs, even if it ends by a panic.
 struct Counted(Arc<Shared>);
 
 impl Drop for Counted {
@@ -187,7 +187,7 @@ impl Drop for ModelServer {
         }
         drop(state);
         self.shared.changed.notify_all();
-        // Wakes the thread that accepts.
+        // Wakes up the accepting thread.
         let _ = TcpStream::connect_timeout(&self.address, END);
         let guard = self.shared.lock();
         let _ended = self.shared.changed.wait_timeout_while(guard, END, |state| state.threads > 0);
@@ -199,7 +199,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the request down and finds the answer to it.
+    /// Records the request and finds its answer.
     fn take(&self, asked: HttpRequest) -> (Request, Option<Answer>) {
         let mut state = self.lock();
         let mut request = Request {
@@ -223,7 +223,7 @@ impl Shared {
             }
             request.is_unscripted = kind == Kind::Main || kind == Kind::Subagent;
             match kind {
-                // The client asks again until it gets one.
+                // Without a summary, the client asks again and again.
                 Kind::Compaction => Turn::say("<analysis>Short.</analysis><summary>What was said so far.</summary>").into(),
                 Kind::Side | Kind::Other => Turn::say("Done.").into(),
                 Kind::Main | Kind::Subagent => state.script.otherwise.clone().unwrap_or_else(|| Turn::say("Done.").into()),
@@ -235,7 +235,7 @@ impl Shared {
         (request, answer)
     }
 
-    /// Holds an answer back. An error where the server ends meanwhile.
+    /// Delays an answer. Returns an error if the server ends meanwhile.
     fn stall(&self, stall: Stall) -> io::Result<()> {
         let mut state = self.lock();
         match stall {
@@ -272,7 +272,7 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
         drop(state);
         let counted = Counted(Arc::clone(shared));
         thread::spawn(move || {
-            // A client that hangs up is its own affair; a broken request shows in what is missing from the log.
+            // Ignored: a client may hang up, and a broken request is visible because it is missing from the log.
             let _ = serve(&counted.0, &stream);
             let _ = stream.shutdown(Shutdown::Both);
             counted.0.lock().connections.remove(&id);
@@ -303,7 +303,7 @@ fn serve(shared: &Shared, stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the connection can be kept.
+/// Returns whether the connection can be kept.
 fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn) -> io::Result<bool> {
     turn.stall.map_or(Ok(()), |stall| shared.stall(stall))?;
     let mut headers = common_headers(request);
@@ -318,7 +318,7 @@ fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn
     headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
     http::begin_stream(output, &headers)?;
     let events = wire::events(turn, request.model(), request.number);
-    // A turn without content goes wrong after its beginning.
+    // A turn without content fails right after its start.
     let middle = events.iter().position(wire::Event::is_content).unwrap_or(0);
     for (at, event) in events.iter().enumerate() {
         http::write_chunk(output, &event.bytes())?;
@@ -350,11 +350,11 @@ fn refuse(shared: &Shared, output: &mut &TcpStream, request: &Request, error: &A
     Ok(true)
 }
 
-/// What is asked besides the model.
+/// Answers requests that are not for the model.
 fn answer_besides(output: &mut &TcpStream, request: &Request) -> io::Result<()> {
     let (status, body) = match (request.method.as_str(), request.path.as_str()) {
         _ if is_elsewhere(request) => (403, wire::error_body("permission_error", "nothing leaves this machine")),
-        // About four characters to a token, as with real ones.
+        // About four characters per token, as in reality.
         ("POST", "/v1/messages/count_tokens") => (200, json!({ "input_tokens": request.body.to_string().len() / 4 })),
         ("GET" | "HEAD", "/") => (200, json!({})),
         _ => (404, wire::error_body("not_found_error", "this model server has no such address")),
@@ -368,7 +368,7 @@ fn common_headers(request: &Request) -> Vec<(String, String)> {
     vec![("request-id".to_owned(), format!("req_{:06}", request.number))]
 }
 
-/// A request to a proxy names its target whole.
+/// A request to a proxy contains the complete URL.
 fn is_elsewhere(request: &Request) -> bool {
     request.method == "CONNECT" || request.path.contains("://")
 }

@@ -1,8 +1,8 @@
-//! Plans of any size in every shape that the program reads.
+//! Plans of any size in every format that the program reads.
 
 use std::fmt::Write as _;
 
-/// A shape of plan file. Two of them are the same format spelt differently, which is why this is not the program's own list.
+/// The form of a plan file. Two of them are variants of the same format, so this differs from the program's own list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlanShape {
     /// `### US-001: Title` with task boxes and sub-bullets.
@@ -17,9 +17,9 @@ pub enum PlanShape {
     Checklist,
     /// `userStories` with `passes`.
     PrdJson,
-    /// A list of features.
+    /// An array of features.
     FeatureArray,
-    /// An object that holds a list of features.
+    /// An object with an array of features.
     FeatureObject,
 }
 
@@ -35,7 +35,7 @@ impl PlanShape {
         Self::FeatureObject,
     ];
 
-    /// The name that users give such a file.
+    /// The usual name of such a file.
     pub fn file_name(self) -> &'static str {
         match self {
             Self::StoryHeadings | Self::StoryLines => "plan.md",
@@ -47,12 +47,12 @@ impl PlanShape {
         }
     }
 
-    /// A plan of `stories` open stories.
+    /// A plan with `stories` open stories.
     pub fn build(self, stories: usize) -> String {
         self.build_with(stories, |_| false)
     }
 
-    /// A plan whose story `n` (from 1) is done where `done(n)`.
+    /// A plan whose story `n` (from 1) is done if `done(n)`.
     pub fn build_with(self, stories: usize, done: impl Fn(usize) -> bool) -> String {
         let mut text = String::with_capacity(stories * 64 + 64);
         text.push_str(self.head());

@@ -1,4 +1,4 @@
-//! A child process in its own group, with its output collected while it runs and an end that always comes.
+//! A child process in its own group, whose output is collected while it runs and which always ends.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// How long a pipe may stay open after the process has ended: a background child can hold it.
+/// How long a pipe may stay open after the process has ended: a background child can keep it open.
 const PIPE_GRACE: Duration = Duration::from_secs(2);
 
-/// What a finished process left.
+/// The result of a finished process.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// The command as one would type it.
+    /// The command as typed in a shell.
     pub command: String,
     pub stdout: String,
     pub stderr: String,
-    /// The exit code; death by signal n is -n, so that it differs from an exit with 128 + n.
+    /// The exit code; death by signal n is -n, to distinguish it from an exit with 128 + n.
     pub code: i32,
     pub duration: Duration,
 }
 
 impl Output {
-    /// The command, what it printed and how it ended, as one readable text.
+    /// The command, its output and how it ended, as readable text.
     pub fn transcript(&self) -> String {
         let mut text = format!("$ {}\n", self.command);
         text.push_str(&ended_by_newline(&self.stdout));
@@ -37,7 +37,7 @@ impl Output {
         text + &format!("--- exit {}\n", self.code)
     }
 
-    /// Panics with the whole transcript unless the exit code is this one.
+    /// Panics with the complete transcript unless the exit code is this one.
     #[track_caller]
     pub fn assert_code(&self, code: i32) -> &Self {
         assert_eq!(self.code, code, "unexpected exit code\n{}", self.transcript());
@@ -45,7 +45,7 @@ impl Output {
     }
 }
 
-/// A process that was started and not yet waited for. Dropping it while it runs ends its whole group.
+/// A started process that has not been waited for. Dropping it while it runs kills its whole group.
 #[derive(Debug)]
 pub struct Running {
     command: String,
@@ -79,7 +79,7 @@ impl Running {
         Self::start_with(command, root, Stdio::null()).0
     }
 
-    /// The same, with a pipe to write into.
+    /// The same, with a pipe to its standard input.
     pub(crate) fn start_with_input(command: Command, root: &Path) -> (Self, ChildStdin) {
         let (running, input) = Self::start_with(command, root, Stdio::piped());
         (running, input.expect("stdin was asked for as a pipe"))
@@ -106,16 +106,16 @@ impl Running {
 
     /// Sends a signal to the process alone.
     pub fn signal(&self, signal: Signal) {
-        // It may have ended by itself, which is no fault of the test.
+        // It may have ended already, which is fine.
         let _ = kill_process(self.pid, signal);
     }
 
-    /// Sends a signal to the process and everything that stayed in its group, as a terminal does.
+    /// Sends a signal to the whole process group, like a terminal.
     pub fn signal_group(&self, signal: Signal) {
         let _ = kill_process_group(self.pid, signal);
     }
 
-    /// Waits until the text has been printed on stdout or stderr; panics when it has not by the deadline or the end.
+    /// Waits until the text has been printed on stdout or stderr; panics if the deadline passes or the process ends first.
     #[track_caller]
     pub fn wait_for(&self, text: &str, deadline: Duration) {
         let (state, seen) = self.wait_until(deadline, |state| {
@@ -127,7 +127,7 @@ impl Running {
         assert!(seen && printed, "never printed {text:?}\n{}", output.transcript());
     }
 
-    /// Waits until what is on stdout is as wanted and gives it; panics when it is not by the deadline or the end.
+    /// Waits until stdout satisfies the condition and returns it; panics if the deadline passes or the process ends first.
     #[track_caller]
     pub fn wait_for_stdout(&self, what: &str, deadline: Duration, reached: impl Fn(&str) -> bool) -> String {
         let text = |state: &State| String::from_utf8_lossy(&state.stdout).into_owned();
@@ -144,7 +144,7 @@ impl Running {
         self.shared.lock().status.is_some()
     }
 
-    /// Waits for the end. Past the deadline the whole group is killed and the test panics with what was printed so far.
+    /// Waits until the process ends. After the deadline, kills the whole group and panics with the output so far.
     #[track_caller]
     pub fn wait(self, deadline: Duration) -> Output {
         let (state, ended) = self.wait_until(deadline, |state| state.status.is_some());
@@ -181,7 +181,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // After a normal end nothing is killed: what outlived it must stay visible to `assert_no_survivors`.
+        // After a normal end nothing is killed: survivors must stay visible to `assert_no_survivors`.
         if !self.has_ended() {
             self.signal_group(Signal::KILL);
         }

@@ -1,18 +1,18 @@
-//! Looks for processes by a variable in their environment: whoever escaped its group, session or parent still carries it.
+//! Finds processes by a variable in their environment, which they keep even if they leave their group, session or parent.
 
 use std::fs;
 
-/// A process that is alive.
+/// A live process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survivor {
     pub pid: u32,
-    /// Its command line, words separated by blanks.
+    /// Its command line, separated by spaces.
     pub command: String,
 }
 
-/// Every live process whose environment holds exactly `marker` (`NAME=value`) as one entry.
+/// All live processes whose environment has exactly `marker` (`NAME=value`) as one entry.
 ///
-/// Reads `/proc`; the environment of a zombie is empty, so the dead are not counted.
+/// Reads `/proc`; the environment of a zombie is empty, so dead processes are not counted.
 pub fn processes_with_env(marker: &str) -> Vec<Survivor> {
     assert!(marker.contains('='), "a marker is NAME=value, not {marker:?}");
     let entries = fs::read_dir("/proc").expect("these tests need /proc");
@@ -23,7 +23,7 @@ pub fn processes_with_env(marker: &str) -> Vec<Survivor> {
 }
 
 fn carries(pid: u32, marker: &str) -> bool {
-    // Processes come and go while we look: one that cannot be read is not ours or is gone.
+    // Processes come and go meanwhile: one that cannot be read is not ours or is gone.
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
     environment.split(|byte| *byte == 0).any(|entry| entry == marker.as_bytes())
 }

@@ -1,6 +1,6 @@
-//! Real test runners and linters in tests: found where `scripts/test` put them, at pinned versions.
+//! Real test runners and linters in tests: found where `scripts/test` installed them, at pinned versions.
 //!
-//! A machine without them skips these tests and says so; with `VERDONE_NO_SKIP` set, as in CI, that fails.
+//! On a machine without them, these tests are skipped and say so; with `VERDONE_NO_SKIP` set, as in CI, they fail.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,23 +13,23 @@ use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
-/// Where `scripts/test` says they are.
+/// Set by `scripts/test`: where they are.
 const VARIABLE: &str = "VERDONE_RUNNERS";
-/// A skipped test is a failed one.
+/// If set, skipping a test is a failure.
 const NO_SKIP: &str = "VERDONE_NO_SKIP";
-/// What a project of JavaScript has in `node_modules`; the rest is found from there.
+/// What a JavaScript project has in `node_modules`; everything else is found from there.
 const PACKAGES: [&str; 5] = [".bin", "jest", "mocha", "typescript", "vitest"];
 
-/// Folders with the programs of every runner.
+/// Folders with the programs of all runners.
 #[derive(Debug, Clone)]
 pub struct Runners {
     folder: PathBuf,
-    /// The programs of the Rust toolchain itself: a proxy of rustup would look for its settings in the private home.
+    /// The programs of the Rust toolchain itself: a rustup proxy would look for its settings in the private home.
     rust: PathBuf,
 }
 
 impl Runners {
-    /// The runners, or `None` after a loud word that the test is skipped.
+    /// The runners, or `None` after printing that the test is skipped.
     #[track_caller]
     pub fn or_skip() -> Option<Self> {
         match find() {
@@ -37,14 +37,14 @@ impl Runners {
             Err(reason) => {
                 let test = std::thread::current().name().unwrap_or("a test").to_owned();
                 assert!(std::env::var_os(NO_SKIP).is_none(), "{test} would be skipped: {reason}");
-                // Not `eprintln`, which the harness hides where a test passes.
+                // Not `eprintln`, which the harness hides when a test passes.
                 let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
                 None
             }
         }
     }
 
-    /// Puts them on the PATH of a sandbox, after its own programs and before those of the host.
+    /// Adds them to a sandbox's PATH, after its own programs and before those of the host.
     pub fn settle(&self, sandbox: &mut Sandbox) {
         let own = [sandbox.root().join("bin"), self.folder.join("venv/bin"), self.folder.join("npm/node_modules/.bin")];
         let host = std::env::var_os("PATH").unwrap_or_default();
@@ -53,7 +53,7 @@ impl Runners {
         sandbox.set("CARGO_NET_OFFLINE", "true");
     }
 
-    /// Gives a project a `node_modules` of its own, with links to the packages.
+    /// Creates a `node_modules` in a project, with links to the packages.
     pub fn link_packages(&self, project: &Path) {
         let modules = project.join("node_modules");
         fs::create_dir_all(&modules).expect("the project is writable");
@@ -69,7 +69,7 @@ fn find() -> Result<Runners, String> {
         Some(path) => PathBuf::from(path),
         None => default_folder()?,
     };
-    // The pins are copied last: without them the folder is not complete.
+    // The pins are copied last: without them, the folder is incomplete.
     for part in ["requirements.txt", "venv/bin/pytest", "npm/node_modules/.bin/jest"] {
         if !folder.join(part).exists() {
             let place = folder.display();

@@ -1,4 +1,4 @@
-//! A private world for one test: its own home, PATH, identity and clock zone; nothing of the developer's machine leaks in.
+//! An isolated environment for one test, with its own home, PATH, identity and time zone; nothing from the developer's machine leaks in.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,13 +14,13 @@ use crate::process::{Output, Running};
 use crate::proctable::{Survivor, processes_with_env};
 use crate::transcript;
 
-/// Long enough for a loaded machine, short enough that a hang is seen.
+/// Long enough for a loaded machine, short enough to notice a hang.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// The variable that marks every process of a sandbox. Not `VERDONE_…`: the program may scrub its own.
+/// The variable that marks every process of a sandbox. Not `VERDONE_…`: the program may remove its own variables.
 const MARKER: &str = "TESTKIT_SANDBOX";
 
-/// A shell, git and the small tools that checks and scripted agents are written with.
+/// A shell, git and the small tools that checks and scripted agents use.
 const TOOLS: &[&str] = &[
     "git",
     "sh",
@@ -86,17 +86,17 @@ pub struct Sandbox {
     marker: String,
     deadline: Duration,
     variables: Vec<(OsString, OsString)>,
-    /// Removes the directory, last of all.
+    /// Removes the directory; dropped last.
     _directory: tempfile::TempDir,
 }
 
 impl Sandbox {
-    /// A sandbox whose PATH holds git, a shell and coreutils.
+    /// A sandbox whose PATH has git, a shell and coreutils.
     pub fn new() -> Self {
         Self::with_tools(TOOLS)
     }
 
-    /// A sandbox whose PATH holds git alone: what the program may rely on.
+    /// A sandbox whose PATH has only git, which is all the program may rely on.
     pub fn only_git() -> Self {
         Self::with_tools(&["git"])
     }
@@ -128,35 +128,35 @@ impl Sandbox {
         self
     }
 
-    /// Adds a variable for every process of this sandbox. Later ones win.
+    /// Sets a variable for every process of this sandbox. Later values win.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         self.variables.push((name.into(), value.into()));
     }
 
-    /// Puts one more program of the host on the PATH.
+    /// Adds another program of the host to the PATH.
     pub fn add_tool(&self, name: &str) {
         let path = find_on_host(name).unwrap_or_else(|| panic!("the test needs `{name}`, which is not installed"));
         self.link_tool(name, &path);
     }
 
-    /// Puts a program that lies anywhere on the PATH.
+    /// Adds a program at any path to the PATH.
     pub fn add_program(&self, name: &str, path: &Path) {
         self.link_tool(name, path);
     }
 
-    /// Writes an executable script into the PATH.
+    /// Adds an executable script to the PATH.
     pub fn add_script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.root.join("bin").join(name);
         write_executable(&path, text);
         path
     }
 
-    /// The directory above everything else, without symbolic links.
+    /// The top directory, without symbolic links.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where commands run.
+    /// The folder in which commands run.
     pub fn work(&self) -> PathBuf {
         self.root.join("work")
     }
@@ -170,7 +170,7 @@ impl Sandbox {
         self.work().join(path)
     }
 
-    /// Writes a file in `work/`, with its directories.
+    /// Writes a file in `work/`, creating its directories.
     pub fn write(&self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
         let path = self.path(path);
         make_parent(&path);
@@ -190,7 +190,7 @@ impl Sandbox {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
     }
 
-    /// Makes `work/` a repository with one commit on `main`, holding whatever is there and a `README.md`.
+    /// Makes `work/` a repository with one commit on `main` that has all existing files and a `README.md`.
     pub fn repo(&self) {
         self.git(["init", "--quiet", "--initial-branch=main"]);
         if !self.path("README.md").exists() {
@@ -200,7 +200,7 @@ impl Sandbox {
         self.git(["commit", "--quiet", "--message", "initial"]);
     }
 
-    /// Runs git in `work/` and gives its output without the last line break; panics when git fails.
+    /// Runs git in `work/` and returns its output without the last line break; panics if git fails.
     pub fn git<I, S>(&self, args: I) -> String
     where
         I: IntoIterator<Item = S>,
@@ -211,7 +211,7 @@ impl Sandbox {
         output.stdout.trim_end_matches('\n').to_owned()
     }
 
-    /// Runs the program under test in `work/`; panics, with what was printed so far, when it passes the deadline.
+    /// Runs the program under test in `work/`; panics with the output so far if it exceeds the deadline.
     pub fn verdone<I, S>(&self, binary: impl AsRef<Path>, args: I) -> Output
     where
         I: IntoIterator<Item = S>,
@@ -220,19 +220,19 @@ impl Sandbox {
         self.spawn(binary.as_ref(), args).wait(self.deadline)
     }
 
-    /// Runs any program of the PATH, in the same way.
+    /// The same for any program on the PATH.
     pub fn run<I, S>(&self, program: &str, args: I) -> Output
     where
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
-        // Resolved here because the host's PATH, not the sandbox's, would be searched.
+        // Resolved here because otherwise the host's PATH would be searched, not the sandbox's.
         let linked = self.root.join("bin").join(program);
         assert!(linked.exists(), "`{program}` is not on the sandbox's PATH");
         self.spawn(&linked, args).wait(self.deadline)
     }
 
-    /// Starts a program and leaves it running, in a process group of its own: for signals and live output.
+    /// Starts a program in its own process group and leaves it running: for signals and live output.
     pub fn spawn<I, S>(&self, binary: impl AsRef<Path>, args: I) -> Running
     where
         I: IntoIterator<Item = S>,
@@ -264,23 +264,23 @@ impl Sandbox {
         command
     }
 
-    /// What marks the processes of this sandbox, as `NAME=value`.
+    /// The marker of this sandbox's processes, as `NAME=value`.
     pub fn marker(&self) -> &str {
         &self.marker
     }
 
-    /// Processes of this sandbox that are alive now.
+    /// Live processes of this sandbox.
     pub fn survivors(&self) -> Vec<Survivor> {
         processes_with_env(&self.marker)
     }
 
-    /// Panics when a process of this sandbox is still alive after `patience`.
+    /// Panics if a process of this sandbox is still alive after `patience`.
     ///
-    /// Polls, because the kernel tells nobody but a parent that a process is gone.
+    /// Polls, because the kernel notifies only the parent of a process about its end.
     pub fn assert_no_survivors(&self, patience: Duration) {
         let until = Instant::now() + patience;
         let mut empty = 0;
-        // A process shows no environment while it executes another program: nobody has to be seen several times in a row.
+        // During an exec, a process shows no environment. So the list must be empty several times in a row.
         while empty < 3 {
             let survivors = self.survivors();
             empty = if survivors.is_empty() { empty + 1 } else { 0 };
@@ -295,7 +295,7 @@ impl Sandbox {
         self.normalise(&whole.join("\n"))
     }
 
-    /// Replaces what differs from run to run, and this sandbox's paths, by placeholders.
+    /// Replaces this sandbox's paths, and everything that differs from run to run, by placeholders.
     pub fn normalise(&self, text: &str) -> String {
         let root = self.root.to_string_lossy();
         let text = text
@@ -329,7 +329,7 @@ impl Sandbox {
         all.extend(fixed.map(|(name, value)| (name.into(), value.into())));
         all.extend(places.map(|(name, value)| (name.into(), value.into())));
         all.push((marker.into(), id.into()));
-        // Coverage of the binary is collected through this file; without it a profile would land in the tree under test.
+        // The binary's coverage is written to this file; otherwise a profile would end up in the tree under test.
         all.extend(std::env::var_os("LLVM_PROFILE_FILE").map(|file| ("LLVM_PROFILE_FILE".into(), file)));
         all.extend(self.variables.iter().cloned());
         all
@@ -357,7 +357,7 @@ impl Default for Sandbox {
     }
 }
 
-/// The first executable of that name on the PATH of the test run itself.
+/// The first executable with this name on the PATH of the test run itself.
 pub(crate) fn find_on_host(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
@@ -365,8 +365,8 @@ pub(crate) fn find_on_host(name: &str) -> Option<PathBuf> {
         .find(|candidate| fs::metadata(candidate).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0))
 }
 
-/// Lets `cp` create the file: were it open for writing here, another test thread could fork at that moment, its child would hold
-/// the descriptor until its own exec, and starting the script would fail with "text file busy".
+/// Uses `cp` to create the file. If it were open for writing here, another test thread could fork at that moment. Its child would keep the
+/// descriptor until its own exec, and starting the script would fail with "text file busy".
 fn write_executable(path: &Path, text: &str) {
     let draft = path.with_extension("draft");
     fs::write(&draft, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", draft.display()));

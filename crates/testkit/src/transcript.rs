@@ -1,4 +1,4 @@
-//! Makes the output of two runs comparable: what must differ (ids, hashes, times, durations) becomes a placeholder.
+//! Makes the output of two runs comparable: everything that must differ (ids, hashes, times, durations) becomes a placeholder.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::golden;
 
-/// Compares a normalised transcript with a file. With `VERDONE_BLESS=1` the file is written instead.
+/// Compares a normalised transcript with a file. With `VERDONE_BLESS=1`, writes the file instead.
 #[track_caller]
 pub fn assert_transcript(expected: impl AsRef<Path>, transcript: &str) {
     golden::assert_file(expected, transcript);
@@ -21,7 +21,7 @@ pub fn normalise(text: &str) -> String {
     })
 }
 
-/// Order matters: longer shapes first, because their parts look like shorter ones.
+/// Order matters: longer patterns first, because their parts look like shorter ones.
 fn rules() -> Vec<(Regex, &'static str)> {
     const ONE: &str = r"[0-9]+(?:\.[0-9]+)?\x20?(?:ns|us|µs|ms|s)";
     let compound = format!(r"\b(?:[0-9]+\x20?h\x20?)?(?:[0-9]+\x20?m\x20?)?{ONE}\b");
@@ -38,10 +38,10 @@ fn rules() -> Vec<(Regex, &'static str)> {
         (r"\b[0-9]+\x20(MB free)", "[SIZE] $1"),
         (r"\b(pid|process)(\x20)[0-9]+\b", "$1$2[PID]"),
         (compound.as_str(), "[DURATION]"),
-        // Columns are as wide as their widest duration.
+        // A column is as wide as its widest duration.
         (r"\x20{2,}\[DURATION\]", "  [DURATION]"),
         (r"\[DURATION\]\x20{2,}", "[DURATION]  "),
-        // All digits or all letters are possible too, if rare: an exception for them would be a test that fails once a month.
+        // A hash of only digits or only letters is possible, if rare: an exception for them would make a test fail once a month.
         (r"\b[0-9a-f]{7,64}\b", "[SHA]"),
         (r"/tmp/(?:\.tmp|verdone-)[A-Za-z0-9._-]+", "[TMP]"),
     ]

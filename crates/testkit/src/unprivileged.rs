@@ -1,4 +1,4 @@
-//! A test that has to pass for root and for everybody else.
+//! A test that must pass both as root and as an unprivileged user.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 const VARIABLE: &str = "VERDONE_TEST_UNPRIVILEGED";
 const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 
-/// Runs the test that this thread is named after once more as an unprivileged user, if we are root. `program` is what it starts.
+/// If we are root, runs the test that this thread is named after once more as an unprivileged user. `program` is the program it starts.
 pub fn repeat_unprivileged(program: &Path) {
     if !rustix::process::getuid().is_root() || std::env::var_os(VARIABLE).is_some() {
         return;

@@ -1,4 +1,4 @@
-//! The benchmark harness, with a stand-in for the program: it must measure real work, and refuse to measure none.
+//! The benchmark harness, with a stand-in for the program: it must measure real work, and reject samples without work.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use verdone_testkit::Sandbox;
 
-/// Does what the harness asks of `verdone run`, in shell.
+/// Does in shell what the harness expects from `verdone run`.
 const STAND_IN: &str = r#"#!/bin/sh
 plan=$2
 case " $* " in *" --dry-run "*|*" status "*) exit 0 ;; esac
@@ -47,7 +47,7 @@ fn bench(sandbox: &Sandbox, stand_in: &str) -> Output {
         .expect("the harness can be started")
 }
 
-/// A script cannot be started while the fork of another test still holds it open for writing.
+/// A script cannot be started while a fork of another test still has it open for writing.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -101,7 +101,7 @@ fn a_program_that_fails_is_not_a_result() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("broken"), "{output:?}");
 }
 
-/// Does what the harness asks of `verdone hook`, in shell.
+/// Does in shell what the harness expects from `verdone hook`.
 const HOOK: &str = r#"#!/bin/sh
 input=$(cat)
 session=$(printf '%s' "$input" | sed 's/.*"session_id":"\([^"]*\)".*/\1/')
@@ -119,7 +119,7 @@ case $1 in
 esac
 "#;
 
-/// Measures hook calls with stand-ins for all the others, in a world without anything else of the machine's.
+/// Measures hook calls with stand-ins for everything else, isolated from the machine.
 fn hooks(sandbox: &Sandbox, hook: &str, jq: Option<&str>) -> Output {
     let hook = sandbox.add_script("stand-in-hook", hook);
     let python = sandbox.add_script("python3", PYTHON);
@@ -127,7 +127,7 @@ fn hooks(sandbox: &Sandbox, hook: &str, jq: Option<&str>) -> Output {
         sandbox.add_script("jq", jq);
     }
     let own = python.parent().expect("a script lies in a folder");
-    // What the scripts of the comparison are made of, and no jq.
+    // The tools that the compared scripts need, without jq.
     for name in ["bash", "sh", "env", "cat", "sed", "mkdir", "dirname", "grep", "date"] {
         let found = ["/usr/bin", "/bin"].map(|dir| Path::new(dir).join(name)).into_iter().find(|path| path.exists());
         let link = own.join(name);
@@ -180,7 +180,7 @@ fn a_hook_call_without_its_answer_is_not_a_result_and_a_missing_program_is_named
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("it answered"), "{wrong:?}");
 }
 
-/// Does what the harness asks of `verdone launch measure` and `verdone run`, in shell, without any workspace.
+/// Does in shell, without workspaces, what the harness expects from `verdone launch measure` and `verdone run`.
 const WORKSPACES: &str = r#"#!/bin/sh
 event() { echo "{\"event\":\"$1\",\"at\":\"2026-01-01T00:00:0$2.5Z\",\"files\":100}" >>"$journal"; }
 case "$1 $2" in

@@ -1,4 +1,4 @@
-//! Rules of the repository that a reader relies on and no compiler checks.
+//! Rules of the repository that readers rely on but no compiler checks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,12 +18,12 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Lines of a script that do something.
+/// The lines of a script that are commands.
 fn commands(script: &str) -> Vec<&str> {
     script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
-/// Every file of the work tree that git does not ignore.
+/// All files of the worktree that git does not ignore.
 fn files() -> Vec<String> {
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -77,7 +77,7 @@ fn links_between_documents_lead_somewhere() {
         let directory = Path::new(page).parent().expect("a file has a directory");
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let target = target.split('#').next().unwrap_or_default();
-            // Directories of documents that are generated may be empty in a sparse tree; files may not be missing.
+            // Directories of generated documents may be empty in a sparse checkout; files must exist.
             if target.is_empty() || target.contains("://") || target.ends_with('/') {
                 continue;
             }
@@ -165,7 +165,7 @@ fn the_code_map_names_every_module_and_no_other() {
 fn the_client_of_the_tests_is_pinned_by_its_digests_and_names_no_registry() {
     let folder = "crates/cli/tests/claude/client";
     let lock = read(&format!("{folder}/package-lock.json"));
-    // npm writes it into a lock file, and would then ask that host, whatever registry a machine is set to.
+    // npm writes it into a lock file, and would then use that host instead of the configured registry.
     assert!(!lock.contains("\"resolved\"") && !lock.contains("://"), "the lock file names a host: remove its `resolved` lines");
     let version = "2.1.325";
     assert!(read(&format!("{folder}/package.json")).contains(&format!("\"@anthropic-ai/claude-code\": \"{version}\"")));
@@ -188,7 +188,7 @@ fn the_test_runners_are_pinned_and_name_no_registry() {
 
 #[test]
 fn no_test_is_ignored() {
-    // Spelt in two parts so that this file does not find itself.
+    // Split in two parts so that this file does not match itself.
     let marker = concat!("#[", "ignore");
     for path in files_ending("rs") {
         assert!(!read(&path).contains(marker), "{path} has an ignored test");

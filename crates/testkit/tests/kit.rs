@@ -1,4 +1,4 @@
-//! The test kit keeps its own promises.
+//! Tests of the test kit.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -122,7 +122,7 @@ fn a_process_that_escaped_by_setsid_is_found_by_its_environment() {
 
     let marker = sandbox.marker().to_owned();
     drop(sandbox);
-    // The sandbox ends what is left; the kernel may need a moment.
+    // The sandbox kills what is left; the kernel may need a moment.
     let gone = (0..500).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         processes_with_env(&marker).is_empty()

@@ -1,4 +1,4 @@
-//! The scripted model server as a client meets it, byte by byte.
+//! The scripted model server as a client sees it, byte by byte.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The scripts on machines that lack something: stubs stand for cargo, rustup, apt-get and sudo, and write down how they were called.
+//! The scripts on machines that lack something: stubs replace cargo, rustup, apt-get and sudo, and record their calls.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository is there")
 }
 
-/// A stub that writes its name and arguments to `calls` in the work directory and ends with this code.
+/// A stub that writes its name and arguments to `calls` in the work directory and exits with this code.
 fn stub(sandbox: &Sandbox, name: &str, code: i32) {
     let calls = sandbox.path("calls");
     sandbox.add_script(name, &format!("#!/bin/sh\necho \"{name} $*\" >>'{}'\nexit {code}\n", calls.display()));
@@ -93,7 +93,7 @@ fn a_failing_step_fails_the_whole_and_the_rest_still_runs() {
     assert_eq!(calls(&sandbox), "cargo fmt --all --check\ncargo test --workspace --locked\n");
 }
 
-/// npm as it would put the client into the folder that it is started in.
+/// An npm that installs the client into its working directory.
 const NPM: &str = "\
 #!/bin/sh
 echo \"npm $1\" >>CALLS

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What people run after a tool, with Bash and jq, for comparison: remembers files that were read, looks for failed tests in output.
+# A typical hook after a tool, in Bash with jq, for comparison: remembers files that were read, and looks for failed tests in output.
 set -euo pipefail
 trap 'exit 0' ERR
 

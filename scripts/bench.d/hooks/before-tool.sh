@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A guard as people write it with Bash and jq, for comparison: read before Edit, no push and no merge. It matches text, so it is
-# easy to get around, and it opens on every fault. That is what the benchmark sets Verdone's price against.
+# A typical guard in Bash with jq, for comparison: read before Edit, no push and no merge. It matches text, so it is
+# easy to get around, and it allows the call on every error. The benchmark compares Verdone's cost with it.
 set -euo pipefail
 trap 'printf "%s\n" "{\"decision\":\"allow\"}"; exit 0' ERR
 

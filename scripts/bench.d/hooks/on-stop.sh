@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What people run when the agent stops, with Bash, for comparison: notes a story that is not ticked.
+# A typical Stop hook in Bash, for comparison: reports a story that is not ticked.
 set -euo pipefail
 trap 'exit 0' ERR
 

@@ -4,15 +4,15 @@ use clap::Args;
 
 /// Compare every story's commit with its evidence.
 ///
-/// Checks each story's commit: its evidence note exists and is the one that the commit names, its tree is the one that was
-/// checked, the proof follows from the checks, the note names the evidence before it, and the journal agrees, if it is here. A
-/// commit that a journal knows is missing if it is gone, unless verdone undo took it back, another branch has it, or it was
-/// squashed into a commit with exactly the files that were verified. Verdone's other commits may change nothing but the plan's
-/// marks and progress files. Works in a clone, too, once the notes are fetched. Nothing is signed: an audit finds what was
-/// edited, lost or mixed up, not a history that somebody rewrote from end to end.
+/// For each story's commit, checks that its evidence note exists and is the one that the commit names, that its tree is the one that was
+/// checked, that the proof follows from the checks, that the note links to the previous evidence, and that the journal agrees, if it is
+/// available. A commit that a journal lists but that is gone is reported as missing, unless `verdone undo` removed it, another branch has
+/// it, or it was squashed into a commit with exactly the verified files. Verdone's other commits may change only the plan's marks and
+/// progress files. Also works in a clone, once the notes are fetched. Nothing is signed: an audit finds edited, lost or mixed-up commits,
+/// but not a completely rewritten history.
 ///
-/// Ends with 0 if everything is right, 1 if something is wrong, 4 if there is nothing to audit or a command was not run, 130 if a
-/// rerun was interrupted.
+/// Exit code: 0 if everything is right, 1 if something is wrong, 4 if there is nothing to audit or a command was not run, 130 if a rerun
+/// was interrupted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,23 +25,22 @@ Notes travel when you say so:
   git push origin refs/notes/verdone
   git fetch origin refs/notes/verdone:refs/notes/verdone")]
 pub(crate) struct AuditArgs {
-    /// The commits: A..B, or one commit. Else all of the current branch.
+    /// The commits to audit: A..B, or a single commit. Default: the whole current branch.
     #[arg(value_name = "RANGE")]
     pub range: Option<String>,
-    /// Verify each story again: its checks on its commit and on its base, without anything that was built before.
+    /// Verify each story again: run its checks on its commit and on its base, without earlier build output.
     ///
-    /// A proof that is weaker now than the evidence says is a problem. This runs code of those commits. Of the commands in the
-    /// notes, only those run that are also in your plan or settings, or that one of your runs in this folder used; the others are
-    /// listed.
+    /// A proof that is now weaker than the evidence says is a problem. This executes code from those commits. It runs a command from a note
+    /// only if your plan or settings contain it, or if one of your runs in this folder used it; it lists the others.
     #[arg(long)]
     pub rerun: bool,
-    /// With --rerun: run whatever commands the notes name.
+    /// With --rerun: run all commands that the notes name.
     #[arg(long, requires = "rerun")]
     pub yes: bool,
     /// Print JSON.
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,
-    /// Print Markdown, fit for a pull request.
+    /// Print Markdown for a pull request.
     #[arg(long)]
     pub markdown: bool,
 }

@@ -1,11 +1,11 @@
-//! Arguments of the commands for a run in progress.
+//! Arguments of the commands that control a run in progress.
 
 use clap::Args;
 
 /// Stop the run in this project.
 ///
-/// Stops it at once, as Ctrl-C in its own terminal would: the agent is ended, and its unfinished attempt is kept aside. With
-/// --after-story the current iteration is finished first.
+/// Stops it immediately, like Ctrl-C in its terminal: the agent is stopped, and its unfinished attempt is kept aside. With --after-story,
+/// the run finishes the current iteration first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,7 +19,7 @@ pub(crate) struct StopArgs {
 
 /// Pause the run after the current turn.
 ///
-/// Time limits of the run do not count while it is paused.
+/// The run's time limits do not count while it is paused.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -33,9 +33,9 @@ Example:
   verdone resume")]
 pub(crate) struct ResumeArgs {}
 
-/// Make no further attempt at a story.
+/// Make no further attempts at a story.
 ///
-/// If a turn is working on it, that turn finishes first. If the checks then pass, the story is committed anyway; otherwise the
+/// If a turn is working on the story, that turn finishes first. If the checks then pass, the story is committed anyway; otherwise the
 /// attempt is kept aside.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -47,7 +47,7 @@ pub(crate) struct SkipArgs {
     pub story: String,
 }
 
-/// Give a story that failed or was skipped new attempts in this run.
+/// Give a failed or skipped story new attempts in this run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -58,20 +58,20 @@ pub(crate) struct RetryArgs {
     pub story: String,
 }
 
-/// Put a note into the next prompt of the run.
+/// Add a note to the run's next prompt.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   verdone note 'Use the helpers in src/text.rs'")]
 pub(crate) struct NoteArgs {
-    /// What the agent should know.
+    /// The text for the agent.
     #[arg(value_name = "TEXT")]
     pub text: String,
 }
 
 /// Watch the run from another terminal.
 ///
-/// Ends when the run ends. Ctrl-C ends only the watching.
+/// Ends when the run ends. Ctrl-C stops only the watching.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -1,12 +1,12 @@
-//! Arguments of the commands about conditions: what an agent claims, and how a session stands.
+//! Arguments of the commands about done conditions: `verdone claim` and `verdone done`.
 
 use clap::Args;
 
-/// Say, as an agent, that a condition holds; the weakest proof there is.
+/// Claim, as an agent, that a condition is met; this is the weakest proof.
 ///
-/// A claim is kept with its note and time, and shown as a claim. It counts for conditions whose prover is `claim`, for
-/// `retrospective_done`, and for `task_classified` with --complexity, which can raise the complexity of a task and never lower it.
-/// What gates, git, the plan or CI prove cannot be claimed.
+/// A claim is recorded with its note and time, and is always shown as a claim. It counts for conditions whose prover is `claim`, for
+/// `retrospective_done`, and, with --complexity, for `task_classified`, where it can raise a task's complexity but never lower it. Anything
+/// that gates, git, the plan or CI prove cannot be claimed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -16,29 +16,28 @@ pub(crate) struct ClaimArgs {
     /// The condition.
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Why it holds.
+    /// Why the condition is met.
     #[arg(long, value_name = "TEXT")]
     pub note: String,
-    /// With `task_classified`: how complex the task is.
+    /// With `task_classified`: the complexity of the task.
     #[arg(long, value_name = "1..10", value_parser = clap::value_parser!(u8).range(1..=10))]
     pub complexity: Option<u8>,
-    /// The session that says so; else the run or the session that the command runs in.
+    /// The session that makes the claim. Default: the run or session that this command runs in.
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
 }
 
-/// Explain what is missing before the work of a session is done.
+/// Explain what is missing before a session's work is done.
 ///
-/// Each condition of `[done]` with what proves it, why it is missing, and the command or step that would help. Without --session it is
-/// about the session that the command runs in, else about the newest that was recorded. It runs no check: what `verdone verify` or the
-/// Stop gate saw of the very files that are there counts. A change counts from where the session's loop began, else the session, in a
-/// commit or not.
+/// Lists each condition of `[done]` with what proves it or why it is missing, and the command or step that would help. Without --session,
+/// it reports on the session that it runs in, or else on the newest recorded session. It runs no checks: it uses the results that `verdone
+/// verify` or the Stop gate have for exactly the current files. Changes count, committed or not, from the start of the session's loop, or
+/// else from the start of the session.
 ///
-/// The exit code is 0 when everything that is asked for holds, 1 when something is missing or nobody can tell, 2 for a session or story
-/// that does not exist.
+/// Exit code: 0 if every required condition is met, 1 if something is missing or unknown, 2 if the session or story does not exist.
 ///
-/// --json prints one object: `session`, `story`, `profile`, `complexity`, `standing` (`done`, `unknown` or `open`), `judge` (what a
-/// judge was asked last about this work and said, what that cost in all; else its last other answer, or null) and `conditions`, each
+/// --json prints one object: `session`, `story`, `profile`, `complexity`, `standing` (`done`, `unknown` or `open`), `judge` (the last
+/// question to a judge about this work, its answer and the total cost; otherwise its last other answer, or null) and `conditions`, each
 /// with `name`, `required`, `prover`, `outcome` (`held`, `not_needed`, `unknown` or `missing`) and `by`, `why` or `todo`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -51,11 +50,11 @@ pub(crate) struct DoneArgs {
     /// The session's id.
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// The story; else the one in work: that of the session's loop, or the next of the plan.
+    /// The story. Default: the current story of the session's loop, or else the plan's next story.
     #[arg(long, value_name = "ID")]
     pub story: Option<String>,
-    /// Ask the judge and CI now, and keep what they say. A judge that gave a clear answer about these files and this story is not asked
-    /// again; CI is asked when everything is committed.
+    /// Ask the judge and CI now, and record their answers. A judge that has already given a clear answer about these files and this story
+    /// is not asked again; CI is asked only if everything is committed.
     #[arg(long)]
     pub ask: bool,
     /// Print JSON.

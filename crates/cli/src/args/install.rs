@@ -1,18 +1,18 @@
-//! The arguments of `verdone install` and `verdone uninstall`.
+//! Arguments of `verdone install` and `verdone uninstall`.
 
 use clap::Args;
 use verdone_runtime::project::client_settings::Scope;
 
-/// Put Verdone's hooks into Claude Code's settings, for sessions that you start yourself.
+/// Add Verdone's hooks to Claude Code's settings, for sessions that you start yourself.
 ///
-/// A run needs none of this. Shows the change first, and asks. Every other byte of the file stays as it is,
-/// hooks of yours too, and `verdone uninstall` gives the file back as it was. Doing it again changes nothing, or brings the hooks up to
-/// date. A file that is not JSON (with comments, say) is left alone. Then a hook is started, to see that it answers and judges.
+/// A run does not need them. Shows the change first and asks. The rest of the file, including your own hooks, is kept byte for byte, and
+/// `verdone uninstall` restores the original file. Running it again changes nothing, or updates the hooks. A file that is not valid JSON
+/// (for example, one with comments) is left alone. Finally, it starts a hook to check that it works.
 ///
-/// It also raises how often in a row a hook may keep a turn from ending, where you have not set that yourself: the client's own limit is
-/// 8, and beyond it a turn ends in silence. It is `CLAUDE_CODE_STOP_HOOK_BLOCK_CAP` in `env`.
+/// Unless you have set it yourself, it also raises how many times in a row a hook may keep a turn from ending
+/// (`CLAUDE_CODE_STOP_HOOK_BLOCK_CAP` in `env`): Claude Code's own limit is 8, and after that the turn ends silently.
 ///
-/// Without a choice of file it is --local: your sessions in this project, and nobody else's.
+/// The default is --local: only your own sessions in this project.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,10 +25,10 @@ pub(crate) struct InstallArgs {
     pub edit: EditArgs,
 }
 
-/// Take Verdone's hooks out of Claude Code's settings.
+/// Remove Verdone's hooks from Claude Code's settings.
 ///
-/// The file is then as it was before `verdone install`, byte for byte; a file or folder that was made for the hooks is removed. What
-/// was changed in it since stays. Takes the same choice of file, --local without one.
+/// Restores the file to its content before `verdone install`, byte for byte, and removes a file or folder that was created for the hooks.
+/// Changes made to the file since then are kept. The default is --local.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,26 +39,26 @@ pub(crate) struct UninstallArgs {
     pub edit: EditArgs,
 }
 
-/// Which file, and how.
+/// Selects the settings file, and how to change it.
 #[derive(Debug, Args)]
 pub(crate) struct EditArgs {
     /// Your sessions in all projects: `~/.claude/settings.json`.
     #[arg(long, group = "scope")]
     user: bool,
-    /// Everybody's sessions in this project: `.claude/settings.json`, which is usually committed. It names where the program is on
-    /// this machine.
+    /// Everyone's sessions in this project: `.claude/settings.json`, which is usually committed. It contains the path of the `verdone`
+    /// program on this machine.
     #[arg(long, group = "scope")]
     project: bool,
-    /// Your sessions in this project: `.claude/settings.local.json`. This is the default.
+    /// Your sessions in this project: `.claude/settings.local.json` (default).
     #[arg(long, group = "scope")]
     local: bool,
-    /// Show what would change, write nothing.
+    /// Show what would change without writing it.
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short)]
     pub yes: bool,
-    /// Print what was done as JSON; does not ask, so it needs --yes or --dry-run.
+    /// Print what was done as JSON; it does not ask, so it needs --yes or --dry-run.
     #[arg(long)]
     pub json: bool,
 }

@@ -1,13 +1,13 @@
-//! The arguments of `verdone land`.
+//! Arguments of `verdone land`.
 
 use clap::Args;
 
 /// Bring a run's commits to your branch.
 ///
-/// Fast-forwards the branch that you were on when the run started, exactly where `git merge --ff-only` would. If that branch has
-/// moved on, the commits are first re-applied on top of it and verified again. If landing is not possible, it says why and changes
-/// nothing. Uncommitted changes are never overwritten; if you are on another branch now, no files change. A story that needs a review
-/// lands after `verdone accept`.
+/// Fast-forwards the branch that you were on when the run started, under the same conditions as `git merge --ff-only`. If that branch has
+/// new commits, the run's commits are first re-applied on top of them and verified again. If landing is not possible, it says why and
+/// changes nothing. Uncommitted changes are never overwritten; if you are on another branch now, no files change. A story that needs a
+/// review lands after `verdone accept`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -16,13 +16,13 @@ Examples:
   verdone land --proof agent-tested stop before the first story without tests
   verdone land --dry-run            say what would land")]
 pub(crate) struct LandArgs {
-    /// The run's branch. Needed only if several runs have commits to land.
+    /// The run's branch. Only needed if several runs have commits to land.
     #[arg(value_name = "BRANCH")]
     pub branch: Option<String>,
-    /// Land only the commits before the first story with a weaker proof than this: `verified`, `agent-tested` or `untested`.
+    /// Land only the commits before the first story whose proof is weaker than this: `verified`, `agent-tested` or `untested`.
     #[arg(long, value_name = "PROOF")]
     pub proof: Option<String>,
-    /// Say what would be landed; change nothing.
+    /// Show what would be landed without changing anything.
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON.

@@ -1,13 +1,13 @@
-//! Arguments of the commands about loops in sessions of the user's own.
+//! Arguments of `verdone loop`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-/// Hold a session of your own agent until its work is verified.
+/// Keep one of your own agent sessions working until its work is verified.
 ///
-/// A loop belongs to one session. When the agent wants to stop, the hook that `verdone install` put into the client's settings runs the
-/// checks itself, marks what passes, and sends the agent on with what is left. Other sessions in the same folder are never held.
+/// A loop belongs to one session. When the agent wants to stop, the hook that `verdone install` added to the client's settings runs the
+/// checks, marks the stories that pass, and sends the agent back to work on the rest. Other sessions in the same folder are not affected.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -21,12 +21,12 @@ pub(crate) enum LoopCommand {
     Stop(LoopStopArgs),
 }
 
-/// Hold an agent's session until its work is verified.
+/// Keep an agent session working until its work is verified.
 ///
-/// Run by an agent, it holds that session. Run in a terminal, it waits for the next session that starts in this project and holds
-/// that one. With a plan, story after story is verified by its own checks and the gates; with a TASK alone, the gates decide. Without
-/// either, the project's plan is used. What stories and checks there are is settled here: later edits of the plan open nothing, and stories
-/// that come later bring no commands of their own before `verdone plan approve`.
+/// Inside an agent's session, this command applies to that session. In a terminal, it applies to the next session that starts in this
+/// project. With a plan, each story is verified by its own checks and the gates. With only a TASK, the gates decide. Without either, the
+/// project's plan is used. The stories and checks are fixed when the loop starts: later edits of the plan cannot weaken them, and the
+/// commands of stories added later do not run until you accept them with `verdone plan approve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,16 +34,16 @@ Examples:
   verdone loop start 'Fix all type errors' --max-iterations 10
   verdone loop start --plan PLAN.md --session 1dbd190c-0d8e-4d35-a7a5-4d1f0a1f9f6e")]
 pub(crate) struct LoopStartArgs {
-    /// What it is about: told to the agent each time.
+    /// What the session is about; the agent sees it every time it is sent back to work.
     #[arg(value_name = "TASK")]
     pub task: Option<String>,
-    /// Let the session go after N blocks; else `stop.max_blocks` of the config.
+    /// Let the session stop after N blocks. Default: `stop.max_blocks` in the config.
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<u32>,
-    /// The plan to work off: a file, or a folder that holds one.
+    /// The plan to run: a file, or a folder that contains one.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub plan: Option<PathBuf>,
-    /// Hold the session with this id.
+    /// Apply to the session with this id.
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// Print JSON.
@@ -51,7 +51,7 @@ pub(crate) struct LoopStartArgs {
     pub json: bool,
 }
 
-/// Show the loops of this project, and what an ended session left open.
+/// Show this project's loops, and the work that an ended session left open.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -63,11 +63,11 @@ pub(crate) struct LoopStatusArgs {
     pub json: bool,
 }
 
-/// End a loop: the session is not held any more. Nothing else changes.
+/// End a loop: its session may stop again. Nothing else changes.
 ///
-/// For you, in a terminal: inside an agent's session it refuses. A verification that is under way is ended with it.
+/// For you, in a terminal: inside an agent's session it refuses. A verification in progress is stopped, too.
 ///
-/// Without --session it ends the only one there is. An interrupt of the agent does not end a loop: it goes on with the next prompt.
+/// Without --session, it ends the only loop. Interrupting the agent does not end a loop: the loop continues with the next prompt.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

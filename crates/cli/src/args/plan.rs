@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 
 use super::AgentArgs;
 
-/// Make, check and show plans.
+/// Create, check and show plans.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -20,10 +20,10 @@ pub(crate) enum PlanCommand {
     Show(PlanShowArgs),
 }
 
-/// Let the agent turn a request into a plan.
+/// Have the agent turn a request into a plan.
 ///
-/// The request is text, the name of a file, or `-` for standard input. The plan has to parse into at least one story with an id;
-/// otherwise the agent's text is kept and this is an error. Read the plan, then accept its commands with `verdone plan approve`.
+/// The request is text, the name of a file, or `-` for standard input. The plan must parse and contain at least one story with an id;
+/// otherwise the command fails and keeps the agent's text. Read the plan, then accept its commands with `verdone plan approve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,10 +31,10 @@ Examples:
   verdone plan new docs/request.md --output PLAN.md
   pbpaste | verdone plan new -")]
 pub(crate) struct PlanNewArgs {
-    /// What is wanted: text, a file, or `-` for standard input.
+    /// The request: text, a file, or `-` for standard input.
     #[arg(value_name = "REQUEST")]
     pub request: String,
-    /// Where to write the plan; never overwrites.
+    /// Where to write the plan; an existing file is never overwritten.
     #[arg(long, short, value_name = "FILE", default_value = "PLAN.md", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
     #[command(flatten)]
@@ -43,16 +43,15 @@ pub(crate) struct PlanNewArgs {
 
 /// Accept the commands of a plan that an agent wrote.
 ///
-/// Shows every command that the plan would run. The consent holds for the plan as it is now: a plan that changes has to be
-/// approved again. Stories that came into any plan while a loop holds a session over it are accepted in the same way: before that, none of
-/// their commands is run.
+/// Shows every command that the plan would run. Approval covers only the plan's current content: approve it again after it changes. Stories
+/// that are added to a plan while a session loop uses it are accepted the same way; until then, none of their commands run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone plan approve PLAN.md
   verdone plan approve PLAN.md --yes     where there is no terminal to ask on")]
 pub(crate) struct PlanApproveArgs {
-    /// The plan; else the one of the config.
+    /// The plan. Default: the plan in the config.
     #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
     pub plan: Option<String>,
     /// Accept without asking.
@@ -60,16 +59,16 @@ pub(crate) struct PlanApproveArgs {
     pub yes: bool,
 }
 
-/// Check a plan: what cannot be used, and what is odd.
+/// Check a plan for errors and oddities.
 ///
-/// Faults are printed with their file, line and column. A plan that cannot be used gives exit code 2; warnings alone give 0.
+/// Problems are printed with file, line and column. The exit code is 2 if the plan cannot be used, and 0 if there are only warnings.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone plan lint
   verdone plan lint PLAN.md --json")]
 pub(crate) struct PlanLintArgs {
-    /// The plan; else the one of the config.
+    /// The plan. Default: the plan in the config.
     #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
     pub plan: Option<String>,
     /// Print JSON.
@@ -79,14 +78,14 @@ pub(crate) struct PlanLintArgs {
 
 /// Show the stories of a plan as Verdone reads them.
 ///
-/// Id, title, status, dependencies and checks of every story, and which one would be next.
+/// Shows the id, title, status, dependencies and checks of every story, and which story is next.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone plan show
   verdone plan show .ralph/PRD-1/plan.md --json")]
 pub(crate) struct PlanShowArgs {
-    /// The plan; else the one of the config.
+    /// The plan. Default: the plan in the config.
     #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
     pub plan: Option<String>,
     /// Print JSON.

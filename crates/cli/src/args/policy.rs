@@ -1,26 +1,26 @@
-//! Arguments of the commands about what agents may do.
+//! Arguments of `verdone hook` and `verdone policy`.
 
 use clap::{Args, Subcommand};
 
-/// Answer one hook event of a coding agent: for the agent's settings, not for people.
+/// Answer one hook event of a coding agent. Called from the agent's settings, not by people.
 ///
-/// Reads one JSON value on standard input and prints at most one JSON object. In a project without `.verdone/` it says nothing. In
-/// your own sessions it speaks only to deny; with --run it decides every tool call. What it sees is kept in
-/// `.verdone/sessions/`, or in the run's folder.
+/// Reads one JSON value from standard input and prints at most one JSON object. In a project without `.verdone/` it prints nothing. In your
+/// own sessions it answers only to deny; with --run it decides every tool call. It records what it sees in `.verdone/sessions/`, or in the
+/// run's folder.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   echo '{\"hook_event_name\":\"Stop\",\"session_id\":\"s\",\"cwd\":\"/\"}' | verdone hook")]
 pub(crate) struct HookArgs {
-    /// The event, for answers to input that cannot be read.
+    /// The event to assume if the input cannot be read.
     #[arg(value_name = "EVENT")]
     pub event: Option<String>,
-    /// Decide every call, and deny what cannot be judged: for sessions that nobody watches.
+    /// Decide every call, and deny calls that cannot be judged: for unattended sessions.
     #[arg(long)]
     pub run: bool,
 }
 
-/// Show, try and test the rules over what agents may do.
+/// Show, try and test the rules for what agents may do.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -33,10 +33,10 @@ pub(crate) enum PolicyCommand {
     Test(PolicyTestArgs),
 }
 
-/// Explain what the policy says about a tool call.
+/// Explain what the policy decides for a tool call.
 ///
-/// Names the rule, where it was written, which simple command or path it is about, and what an agent would be told. Nothing is run.
-/// The exit code is 0 whatever the verdict.
+/// Names the rule, where it is defined, which simple command or path it applies to, and what the agent would be told. Nothing is run. The
+/// exit code is 0 for every verdict.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,16 +45,16 @@ Examples:
   verdone policy check --tool Write src/a.rs --story US-001
   verdone policy check --tool Agent '{\"isolation\": \"worktree\"}' --json")]
 pub(crate) struct PolicyCheckArgs {
-    /// The tool.
+    /// The tool's name.
     #[arg(long, value_name = "NAME", default_value = "Bash")]
     pub tool: String,
     /// Its input: a command for Bash, a path for file tools, or a JSON object.
     #[arg(value_name = "INPUT")]
     pub input: String,
-    /// Judge as in a turn of this story, by its scope.
+    /// Decide as in a turn of this story, using its scope.
     #[arg(long, value_name = "ID", conflicts_with = "interactive")]
     pub story: Option<String>,
-    /// Judge as in your own sessions instead of as in a run.
+    /// Decide as in your own sessions, not as in a run.
     #[arg(long)]
     pub interactive: bool,
     /// Print JSON.
@@ -62,7 +62,7 @@ pub(crate) struct PolicyCheckArgs {
     pub json: bool,
 }
 
-/// List every rule: its name, its verdict, and where it was written.
+/// List every rule with its name, its verdict and where it is defined.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -74,9 +74,9 @@ pub(crate) struct PolicyListArgs {
     pub json: bool,
 }
 
-/// Try every rule on its own examples.
+/// Test every rule on its own examples.
 ///
-/// A rule of yours that does not keep its examples makes the config unusable, so this finds it where every other command would.
+/// If one of your rules contradicts its examples, the config is invalid. Every other command then stops with the same error.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -1,19 +1,19 @@
-//! Arguments of the commands that verify and list checks by hand.
+//! Arguments of `verdone verify` and `verdone gates`.
 
 use clap::{Args, ValueEnum};
 
-/// Verify the checkout as it is now, or a range of commits.
+/// Verify the current checkout, or a range of commits.
 ///
-/// Needs no run and changes nothing: no mark in the plan, no commit. Checks run in private workspaces, never in the checkout.
+/// Needs no run and changes nothing: it neither marks the plan nor commits. Checks run in private workspaces, never in the checkout.
 ///
-/// Without --base, the work is everything that is not committed, new files included. All gates run, and with STORY its own
-/// checks, too. A check that already has a result for exactly these files does not run again, unless --no-cache is given.
+/// Without --base, the work is everything uncommitted, including new files. All gates run and, with STORY, its own checks, too. A check
+/// that already has a result for exactly these files does not run again, unless --no-cache is given.
 ///
-/// With --base, the work is what the commits since REF changed, whoever made them. Settings and gates come from REF, never from the
-/// work, and so does the story if REF has it. Needs no `.verdone/runs`: made for CI.
+/// With --base, the work is what the commits since REF changed, whoever made them. Settings and gates come from REF, never from the work,
+/// and so does the story if REF has it. Does not need `.verdone/runs`, so it works in CI.
 ///
-/// Ends with 0 if the work is done, 1 if a check fails or gives no answer, 4 if the work needs a review or there is nothing to
-/// verify, 2 for wrong usage.
+/// Exit code: 0 if the work is done, 1 if a check fails or gives no answer, 2 for wrong usage, 4 if the work needs a review or there is
+/// nothing to verify.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,13 +23,13 @@ Examples:
   verdone verify --base origin/main    the commits of a pull request
   verdone verify --base origin/main --format github")]
 pub(crate) struct VerifyArgs {
-    /// Run this story's own checks too.
+    /// Also run this story's own checks.
     #[arg(value_name = "STORY")]
     pub story: Option<String>,
-    /// Verify the commits since REF. If REF has moved on, they are compared with the commit where they branched off.
+    /// Verify the commits since REF. If REF has newer commits, the work is compared with the commit where it branched off.
     #[arg(long, value_name = "REF")]
     pub base: Option<String>,
-    /// The last commit to verify, instead of HEAD.
+    /// The last commit to verify. Default: HEAD.
     #[arg(long, value_name = "REF", requires = "base")]
     pub head: Option<String>,
     /// Run only the gates of this stage.
@@ -38,10 +38,10 @@ pub(crate) struct VerifyArgs {
     /// Run every check, even if it has a result for these files.
     #[arg(long, conflicts_with = "base")]
     pub no_cache: bool,
-    /// What to print.
+    /// The output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = VerifyFormat::Human)]
     pub format: VerifyFormat,
-    /// The same as `--format json`.
+    /// Same as `--format json`.
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 }
@@ -50,9 +50,9 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum VerifyFormat {
     /// Text for people.
     Human,
-    /// Everything that was found, with the exit code.
+    /// The complete result, with the exit code.
     Json,
-    /// `JUnit` XML: a suite for each tree, a case for each check.
+    /// `JUnit` XML: one suite per tree, one case per check.
     Junit,
     /// Annotations for a GitHub workflow, and the step summary.
     Github,
@@ -64,9 +64,9 @@ impl VerifyArgs {
     }
 }
 
-/// List the gates in the order in which they run, with their results.
+/// List the gates in the order they run, with their results.
 ///
-/// A result is shown if there is one for the files as they are now; nothing is run.
+/// Shows a result if there is one for the current files; runs nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

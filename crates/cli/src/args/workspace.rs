@@ -1,4 +1,4 @@
-//! The arguments of `verdone workspace`.
+//! Arguments of `verdone workspace`.
 
 use clap::{Args, Subcommand};
 
@@ -17,7 +17,7 @@ pub(crate) enum WorkspaceCommand {
 
 /// List the workspaces on this machine.
 ///
-/// Each line has the name, whether a process uses it now, its size and its project.
+/// Shows each workspace's name, whether a process is using it, its size and its project.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,9 +31,8 @@ pub(crate) struct WorkspaceListArgs {
 
 /// Start a shell, or run a command, in a temporary workspace.
 ///
-/// The workspace has the files of your last commit, and shows what an agent would see: the same files and network, with
-/// credentials hidden. Nothing written there is kept. With --checks, it shows what a check would see. The exit code is that
-/// of the command.
+/// The workspace contains the files of your last commit and shows what an agent would see: the same files and network, with credentials
+/// hidden. Nothing you write there is kept. With --checks, it shows what a check would see. The exit code is that of the command.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -42,10 +41,10 @@ Examples:
   verdone workspace shell --checks --cold -- make test
   verdone workspace shell -- ls ~/.ssh")]
 pub(crate) struct WorkspaceShellArgs {
-    /// Show what checks see, not what the agent sees.
+    /// Show what checks see instead of what the agent sees.
     #[arg(long)]
     pub checks: bool,
-    /// Start checks without any build output, as the final regression does.
+    /// With --checks: start without any build output, as the final regression does.
     #[arg(long, requires = "checks")]
     pub cold: bool,
     /// The command to run instead of a shell.
@@ -53,20 +52,19 @@ pub(crate) struct WorkspaceShellArgs {
     pub command: Vec<std::ffi::OsString>,
 }
 
-/// Remove a workspace that no process uses.
+/// Remove workspaces that no process is using.
 ///
-/// A run removes its own workspace when it ends, and the next run removes those of killed runs. Use this to free the disk
-/// space now.
+/// A run removes its own workspace when it ends, and the next run removes those of killed runs. Use this command to free disk space now.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   verdone workspace remove 20260101-120000-0a1b
   verdone workspace remove --all")]
 pub(crate) struct WorkspaceRemoveArgs {
-    /// Its name, as `verdone workspace list` shows it.
+    /// The workspace's name, as shown by `verdone workspace list`.
     #[arg(value_name = "NAME", required_unless_present = "all")]
     pub name: Option<String>,
-    /// Remove every workspace that no process uses.
+    /// Remove all workspaces that no process is using.
     #[arg(long, conflicts_with = "name")]
     pub all: bool,
 }

@@ -1,4 +1,4 @@
-//! Requests to a run that is under way: `pause`, `resume`, `skip`, `retry`, `note`.
+//! Requests to a run in progress: `pause`, `resume`, `skip`, `retry`, `note`.
 
 use verdone_core::base::id::StoryId;
 use verdone_core::base::sanitise::sanitise_line;
@@ -14,7 +14,7 @@ use crate::args::{NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs};
 use crate::error::CliError;
 use crate::terminal::{print, printable};
 
-/// A longer note belongs into the plan or the guardrails.
+/// Longer notes belong in the plan or the guardrails.
 const LONGEST_NOTE: usize = 16 * 1024;
 
 pub(super) fn pause(args: &PauseArgs, context: &Context) -> Outcome {
@@ -58,7 +58,7 @@ pub(super) fn post(request: &Request, answer: &str, context: &Context) -> Outcom
     Ok(0)
 }
 
-/// The story as the plan of the run under way knows it: a slip of the pen must not pass for done.
+/// Looks the story up in the plan of the current run, so that a typo is an error and not a silent success.
 fn known(id: &str, context: &Context) -> Result<StoryId, CliError> {
     let stored = under_way(context)?;
     let plan = context.project()?.root.join(brief_view(&stored)?.plan);
@@ -70,7 +70,7 @@ fn known(id: &str, context: &Context) -> Result<StoryId, CliError> {
     Err(CliError::usage(format!("the plan has no story {id:?}")).hint(format!("open stories: {}", ids.join(", "))))
 }
 
-/// The run that somebody works on now.
+/// The run in progress.
 pub(super) fn under_way(context: &Context) -> Result<StoredRun, CliError> {
     if context.environment.contains_key(RUN_VARIABLE) {
         let error = CliError::usage("this is inside the run: only its user may ask something of it");

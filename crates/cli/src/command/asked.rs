@@ -1,11 +1,11 @@
-//! Tells the user at once that a signal was heard: the journal hears of it only when the step that it cut short has ended. After a
-//! stop by the terminal the screen is drawn anew.
+//! Confirms a stop signal to the user immediately; the journal records it only when the interrupted step has ended. Also redraws the screen
+//! after the process was suspended by the terminal.
 
 use verdone_core::base::finish::StopSignal;
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_runtime::process::signal::Signals;
 
-/// Passes everything on, and says once what a stop request leads to.
+/// Forwards all updates, and announces once what a stop request leads to.
 pub(super) struct Asked {
     inner: Box<dyn Reporter>,
     signals: Signals,
@@ -21,7 +21,7 @@ impl Asked {
 
 impl Reporter for Asked {
     fn report(&mut self, update: Update<'_>) {
-        // A tick means that a process is still there and has to be waited for.
+        // A tick means that a process is still running and being waited for.
         let waiting = matches!(update, Update::Tick { .. });
         let continued = self.signals.times_continued();
         if waiting && continued != self.continued {

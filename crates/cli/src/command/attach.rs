@@ -1,4 +1,4 @@
-//! `verdone attach`: the live view of a run from another terminal, made from its journal.
+//! `verdone attach`: the live view of a run from another terminal, built from its journal.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::reporter::reporter;
 use super::{Context, Outcome};
 use crate::args::AttachArgs;
 
-/// How often the journal is looked at, and the live line drawn anew.
+/// How often to read the journal and redraw the live line.
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &AttachArgs, context: &Context) -> Outcome {
@@ -23,7 +23,7 @@ pub(super) fn run(args: &AttachArgs, context: &Context) -> Outcome {
     let mut reporter = reporter(false, false, &Signals::none(), context);
     let mut shown = 0;
     loop {
-        // Asked before the journal is read: what a run wrote before it went away is still shown.
+        // Check this before reading the journal, so that everything a run wrote before it ended is still shown.
         let going = is_going(&project, &stored);
         let mut reader = JournalReader::open_at(&stored.journal(), shown)?;
         for recorded in reader.by_ref() {

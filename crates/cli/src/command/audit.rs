@@ -29,7 +29,7 @@ pub(super) fn run(args: &AuditArgs, context: &Context) -> Outcome {
     Ok(stopped.unwrap_or_else(|| exit_code(&found)))
 }
 
-/// Runs the checks again; answers with an exit code where a signal ended that.
+/// Runs the checks again; returns an exit code if a signal interrupted them.
 fn run_again(found: &mut Audit, git: &Git, project: &Project, yes: bool, context: &Context) -> Result<Option<u8>, CliError> {
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let settings = context.settings(project, &Flags::default())?;
@@ -47,7 +47,7 @@ fn run_again(found: &mut Audit, git: &Git, project: &Project, yes: bool, context
     Ok(signals.requested().map(verdone_core::base::finish::StopSignal::exit_code))
 }
 
-/// Whether a command of a note was left alone.
+/// Whether any command from a note was not run.
 fn not_run(found: &Audit) -> bool {
     found.stories.iter().flat_map(|story| &story.reruns).any(|run| run.outcome == RerunOutcome::NotAllowed)
 }

@@ -1,4 +1,4 @@
-//! `verdone claim`: what an agent says, kept as what it is.
+//! `verdone claim`: records what an agent says, as a claim.
 
 use verdone_core::config::nearest;
 use verdone_core::done::{Condition, DoneSettings};

@@ -1,4 +1,4 @@
-//! `verdone config`: one file a subcommand.
+//! `verdone config`: one file per subcommand.
 
 mod schema;
 mod show;

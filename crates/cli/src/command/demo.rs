@@ -1,4 +1,4 @@
-//! `verdone demo`: a real run over a small real project in a repository of its own, with the scripted agent or the user's Claude Code.
+//! `verdone demo`: a real run of a small real project in a separate repository, with the scripted agent or the user's Claude Code.
 
 mod claude;
 
@@ -63,10 +63,10 @@ fn scripted(args: &DemoArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// Where a demo is played.
+/// The folder in which a demo runs.
 struct Place {
     dir: PathBuf,
-    /// Removes the folder, unless it is the user's own.
+    /// Removes the folder on drop, unless the user chose it.
     _temporary: Option<tempfile::TempDir>,
 }
 
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-/// Runs the plan of the demo with the settings of its folder, changed by the caller. The run's exit code.
+/// Runs the demo's plan with the settings in its folder, adjusted by `change`. Returns the run's exit code.
 fn play(dir: &Path, context: &Context, change: impl FnOnce(&mut Config)) -> Result<(u8, Signals), CliError> {
     let project = Project::find(dir, dir)?;
     let settings = config_file::load(&project, &Environment::new(), &Flags::default())?;
@@ -107,7 +107,7 @@ fn play(dir: &Path, context: &Context, change: impl FnOnce(&mut Config)) -> Resu
     Ok((ended.code, signals))
 }
 
-/// The folder to leave the demo in: new, or empty.
+/// The folder for `--keep`: must be new or empty.
 fn kept_folder(dir: &Path) -> Result<PathBuf, CliError> {
     fs::create_dir_all(dir).map_err(|error| CliError::usage(format!("{}: {error}", dir.display())))?;
     if fs::read_dir(dir)?.next().is_some() {
@@ -140,7 +140,7 @@ fn view_of(dir: &Path) -> Result<RunView, CliError> {
     Ok(stored.map(|stored| stored.view()).transpose()?.unwrap_or_default().0)
 }
 
-/// The demo is over well when it went as its script says; the run itself ends blocked, because one story never passes.
+/// Succeeds if the demo went as scripted. The run itself ends as blocked, because one story never passes.
 fn check(view: &RunView) -> Result<(), CliError> {
     let result = |id: &str| view.story(&id.into()).and_then(|story| story.result);
     let done = ["US-001", "US-002", "US-003"].iter().all(|id| result(id) == Some(StoryResult::done(Proof::Verified)));

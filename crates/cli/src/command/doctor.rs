@@ -1,4 +1,4 @@
-//! `verdone doctor`: everything that a run needs, good or bad.
+//! `verdone doctor`: checks everything that a run needs.
 
 mod hooks;
 
@@ -27,7 +27,7 @@ use crate::args::DoctorArgs;
 use crate::error::{CliError, Kind};
 use crate::terminal::{Style, print, print_json, printable, printable_line};
 
-/// More than this in kept runs is worth a hint.
+/// Give a hint if kept runs use more space than this.
 const MUCH: u64 = 500 * 1024 * 1024;
 
 pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
@@ -54,7 +54,7 @@ pub(super) fn run(args: &DoctorArgs, context: &Context) -> Outcome {
     Ok(if worst == Health::Bad { Kind::Usage.exit_code() } else { 0 })
 }
 
-/// A fault that hides other things is a finding too; what can be seen in spite of it is looked at.
+/// An error that hides other checks becomes a finding itself; whatever can still be checked is checked.
 fn examine(context: &Context) -> Vec<Finding> {
     let project = match context.project() {
         Ok(project) => project,
@@ -100,7 +100,7 @@ fn examine(context: &Context) -> Vec<Finding> {
     findings
 }
 
-/// What the runs keep, and how to make room when it is much.
+/// The disk space used by runs, with a hint if it is a lot.
 fn runs(project: &Project) -> Option<Finding> {
     let bytes = disk_use(&project.root).ok().filter(|bytes| *bytes > 0)?;
     let count = Store::of(&project.root).ids().map_or(0, |ids| ids.len());
@@ -115,7 +115,7 @@ fn runs(project: &Project) -> Option<Finding> {
     Some(finding)
 }
 
-/// What hooks recorded of the user's own sessions.
+/// The records of hooks in the user's own sessions.
 fn sessions(project: &Project) -> Vec<Finding> {
     let bytes = sessions_disk_use(&project.root).unwrap_or(0);
     let count = verdone_runtime::store::sessions::sessions(&own_sessions(&project.root)).map_or(0, |found| found.len());
@@ -136,7 +136,7 @@ fn sessions(project: &Project) -> Vec<Finding> {
     findings
 }
 
-/// Loops that hold sessions where nobody expects it.
+/// Loops that keep sessions running unexpectedly.
 fn loops(project: &Project) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(root) = armed_root(project) {
@@ -154,7 +154,7 @@ fn loops(project: &Project) -> Vec<Finding> {
     findings
 }
 
-/// Commits of runs that are on no branch of the user's yet.
+/// Commits of runs that are not on any of the user's branches yet.
 fn to_land(project: &Project) -> Vec<Finding> {
     let finding = |waiting: Waiting| {
         let hints = vec!["verdone land".to_owned()];
@@ -163,7 +163,7 @@ fn to_land(project: &Project) -> Vec<Finding> {
     waiting(project).unwrap_or_default().into_iter().map(finding).collect()
 }
 
-/// How agents and checks can be confined on this machine, found out by trying.
+/// How agents and checks can be confined on this machine, found by trying it.
 fn seal(project: &Project, config: &Config) -> Vec<Finding> {
     workspace::examine(project, config)
 }
@@ -217,7 +217,7 @@ fn word(health: Health) -> &'static str {
     }
 }
 
-/// Where messages begin, so that a second line of one does not look like another finding.
+/// Column where messages start, so that a second line does not look like another finding.
 const INDENT: usize = 20;
 
 fn line(finding: &Finding, context: &Context) -> String {

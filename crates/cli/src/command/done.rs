@@ -1,4 +1,4 @@
-//! `verdone done`: each condition of a session, held by what, missing why, and what to do.
+//! `verdone done`: each condition of a session with what proves it, why it is missing, and what to do.
 
 use std::path::Path;
 
@@ -17,9 +17,9 @@ use crate::args::DoneArgs;
 use crate::error::CliError;
 use crate::terminal::{print, print_json, printable, say};
 
-/// What a client tells the commands of its session.
+/// Set by the client for the commands in its session.
 const SESSION_VARIABLE: &str = "CLAUDE_CODE_SESSION_ID";
-/// How many sessions a hint names.
+/// How many sessions a hint lists.
 const MOST_NAMED: usize = 8;
 
 pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
@@ -61,7 +61,7 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     Ok(u8::from(report.standing() != Standing::Done))
 }
 
-/// What came of the wish to ask a judge; nothing where nobody was to be asked.
+/// The result of asking a judge; empty if no judge had to be asked.
 fn told(judging: Judging, judge: &JudgeRecord) -> String {
     let spent = judge.usage.cost_usd.map(|usd| format!(" ({} in all)", cost(usd))).unwrap_or_default();
     let again = match judging {
@@ -72,12 +72,12 @@ fn told(judging: Judging, judge: &JudgeRecord) -> String {
     format!("note: the judge, {}, {}{spent}{again}\n", judge.agent, judge.words())
 }
 
-/// The one that is named, else the one around us, else the newest.
+/// The named session, or else the surrounding one, or else the newest.
 fn session_of(args: &DoneArgs, root: &Path, context: &Context) -> Result<String, CliError> {
     let around = context.environment.get(SESSION_VARIABLE).filter(|id| !id.is_empty());
     let known = sessions(&own_sessions(root))?;
     let Some(id) = &args.session else {
-        // Its name is the id, encoded; plain ids are the same, and others have to be named.
+        // A session's name is its encoded id. Plain ids are encoded as themselves; other ids must be passed explicitly.
         let newest = known.into_iter().next().map(|session| session.name);
         return around.cloned().or(newest).ok_or_else(|| {
             CliError::usage("no session was recorded here")
@@ -91,7 +91,7 @@ fn session_of(args: &DoneArgs, root: &Path, context: &Context) -> Result<String,
     Err(unknown_session(id, &known))
 }
 
-/// A session that nobody recorded, with those that somebody did.
+/// The error for a session that was not recorded; lists those that were.
 fn unknown_session(id: &str, known: &[StoredSession]) -> CliError {
     let error = CliError::usage(format!("no session {id:?} was recorded here"));
     if known.is_empty() {

@@ -1,4 +1,4 @@
-//! `verdone gates`: what every story has to pass.
+//! `verdone gates`: the checks that every story must pass.
 
 use serde_json::{Value, json};
 use verdone_core::check::{Check, CheckOrigin, CheckRun};

@@ -29,7 +29,7 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// Asks for each gate; an empty answer is yes. The end of input stops `init` before anything is written.
+/// Asks about each gate; an empty answer means yes. End of input stops `init` before anything is written.
 fn ask(gates: Vec<Proposal>, answers: &mut impl BufRead, questions: &mut impl Write) -> Result<Vec<Proposal>, CliError> {
     let mut taken = Vec::new();
     for proposal in gates {

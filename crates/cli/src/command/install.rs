@@ -1,4 +1,4 @@
-//! `verdone install` and `verdone uninstall`: shows the change to a settings file, asks, and makes it.
+//! `verdone install` and `verdone uninstall`: show the change to a settings file, ask, and write it.
 
 use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::args::{EditArgs, InstallArgs, UninstallArgs};
 use crate::error::CliError;
 use crate::terminal::{print, print_json, printable_line, say};
 
-/// Longer than a hook may take on a very busy machine.
+/// Longer than a hook takes even on a very busy machine.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn put_in(args: &InstallArgs, context: &Context) -> Outcome {
@@ -38,7 +38,7 @@ pub(super) fn take_out(args: &UninstallArgs, context: &Context) -> Outcome {
     edit(&args.edit, context, &words, change, |_| None)
 }
 
-/// The project root as the hooks know it; outside of a repository the folder itself.
+/// The project root as the hooks see it; outside of a repository, the starting directory.
 pub(super) fn root(context: &Context) -> PathBuf {
     let start = || context.start.canonicalize().unwrap_or_else(|_| context.start.clone());
     context.project().map_or_else(|_| start(), |project| project.root)
@@ -104,7 +104,7 @@ fn edit(
     }
 }
 
-/// Why what was just written does not work. Written it is all the same: a client may be mended as well as a program.
+/// Why the hooks just written do not work. They stay installed: the cause may be in the client, and get fixed there.
 fn trouble(after: &After, program: &str) -> Option<String> {
     let After::Text(text) = after else { return None };
     if installed(text).ok().flatten().is_some_and(|found| found.disabled) {
@@ -140,12 +140,12 @@ fn confirmed(args: &EditArgs, context: &Context, name: &str) -> Result<bool, Cli
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// As the user would name it: from the project, else in full.
+/// The path as the user would write it: relative to the project if inside it, otherwise absolute.
 pub(super) fn name(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-/// The hooks name the program in full: a client may have another PATH.
+/// The hooks use the program's absolute path, because a client may have a different PATH.
 fn this_program() -> Result<String, CliError> {
     let path =
         std::env::current_exe().map_err(|error| CliError::error(format!("this program does not know where it is: {error}")))?;

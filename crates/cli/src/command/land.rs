@@ -30,7 +30,7 @@ pub(super) fn run(args: &LandArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// Lands a branch and says so.
+/// Lands a branch and reports it.
 pub(super) fn land_branch(project: &Project, branch: Option<&str>, context: &Context) -> Result<(), CliError> {
     let landed = bring(project, branch, None, false, context)?;
     Ok(print(&(printable_line(&sentence(&landed)) + "\n"))?)
@@ -52,7 +52,7 @@ fn bring(
     Ok(land(&request, &signals, &mut reporter(false, false, &signals, context))?)
 }
 
-/// JSON is all that is printed.
+/// Reports nothing: with --json, only JSON is printed.
 struct Silent;
 
 impl Reporter for Silent {

@@ -1,4 +1,4 @@
-//! The run that was started last, as the commands that look back see it.
+//! The latest run, for the commands that look at past runs.
 
 use verdone_core::journal::view::RunView;
 use verdone_runtime::git::Git;
@@ -10,7 +10,7 @@ use super::Context;
 use crate::error::{CliError, Kind};
 use crate::terminal::say;
 
-/// The latest run; where there is none, an error that says how to start one.
+/// The latest run; if there is none, an error that says how to start one.
 pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError> {
     let project = context.project()?;
     let stored = Store::of(&project.root).latest()?;
@@ -20,7 +20,7 @@ pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError
     Ok((project, stored))
 }
 
-/// Whether a process is at work on this run now. The loop of a session is, as long as it holds: nothing has to run for that.
+/// Whether this run is active. A run is active while a process holds its lock. A session loop needs no process: it is active until it ends.
 pub(super) fn is_going(project: &Project, stored: &StoredRun) -> bool {
     if stored.is_loop() {
         return Loops::of(&project.root).hold(&stored.id);
@@ -29,7 +29,7 @@ pub(super) fn is_going(project: &Project, stored: &StoredRun) -> bool {
     holder.is_some_and(|holder| holder.run.as_ref() == Some(&stored.id))
 }
 
-/// What to say of one that has no end and does not go on.
+/// The note for a run that is no longer active but has no end in its journal.
 pub(super) fn died(stored: &StoredRun) -> &'static str {
     if stored.is_loop() {
         "note: no session is held by this loop any more; `verdone loop start` starts another one\n"
@@ -38,14 +38,14 @@ pub(super) fn died(stored: &StoredRun) -> &'static str {
     }
 }
 
-/// All of the run; says so where the journal is damaged.
+/// The complete run; warns if the journal is damaged.
 pub(super) fn view(stored: &StoredRun) -> Result<RunView, CliError> {
     let (view, damage) = stored.view()?;
     warn(stored, damage.as_deref());
     Ok(view)
 }
 
-/// The run without the details of what has ended.
+/// The run without the details of finished stories.
 pub(super) fn brief_view(stored: &StoredRun) -> Result<RunView, CliError> {
     let (view, damage) = stored.brief_view()?;
     warn(stored, damage.as_deref());

@@ -1,4 +1,4 @@
-//! `verdone log`: the journal, line by line, and with `--follow` as it grows.
+//! `verdone log`: the journal line by line, with `--follow` as it grows.
 
 mod stops;
 
@@ -14,9 +14,9 @@ use crate::args::LogArgs;
 use crate::error::CliError;
 use crate::terminal::{print, say};
 
-/// How often a growing journal is looked at.
+/// How often to check a growing journal.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How much text is put together before it is printed.
+/// How much text to collect before printing it.
 const PART: usize = 64 * 1024;
 
 pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
@@ -28,7 +28,7 @@ pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
     let mut ended = show(&mut reader, args, context)?;
     warn(&stored, reader.damage()?.filter(|_| !is_going(&project, &stored)).as_deref());
     while args.follow && !ended {
-        // Asked before the journal is read again: what a run wrote before it went away is still shown.
+        // Check this before reading the journal again, so that everything a run wrote before it ended is still shown.
         let going = is_going(&project, &stored);
         std::thread::sleep(PAUSE);
         reader = JournalReader::open_at(&stored.journal(), reader.offset())?;
@@ -41,7 +41,7 @@ pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// Shows what is left to read, as it is read; says whether the run has ended.
+/// Prints the unread rest of the journal while reading it; returns whether the run has ended.
 fn show(journal: &mut JournalReader, args: &LogArgs, context: &Context) -> Result<bool, CliError> {
     let (zone, style) = (TimeZone::system(), context.terminal.report_style());
     let (mut out, mut ended) = (String::new(), false);

@@ -1,4 +1,4 @@
-//! `verdone loop`: loops in sessions of the user's own.
+//! `verdone loop`: loops in the user's own sessions.
 
 use serde_json::{Value, json};
 use verdone_core::base::id::StoryId;
@@ -17,7 +17,7 @@ use crate::args::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
 use crate::error::CliError;
 use crate::terminal::{print, print_json, printable_line, say};
 
-/// The client's own word on which session a command runs in.
+/// Set by the client: the session that a command runs in.
 const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 const INSIDE: &str = "CLAUDECODE";
 
@@ -106,7 +106,7 @@ fn said(armed: &Armed, whose: &Whose) -> String {
     text
 }
 
-/// The session that this very command runs in: as the client says, else as a hook saw it.
+/// The session that this command runs in: from the client's variable, or else as seen by a hook.
 fn own_session(context: &Context, project: &Project) -> Option<String> {
     let variable = |name: &str| context.environment.get(name).filter(|value| !value.is_empty());
     let inside = variable(INSIDE).is_some();
@@ -256,7 +256,7 @@ fn not_empty(name: &str, value: Option<&str>, hint: &str) -> Result<(), CliError
     }
 }
 
-/// The only loop that is there.
+/// The only loop; an error if there are several.
 fn only(loops: &Loops) -> Result<Whose, CliError> {
     let all = loops.all().map_err(broken)?.into_iter();
     let active: Vec<String> = all.filter(SessionLoop::holds).map(|found| found.session).collect();

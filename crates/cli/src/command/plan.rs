@@ -1,4 +1,4 @@
-//! `verdone plan`: one file a subcommand.
+//! `verdone plan`: one file per subcommand.
 
 mod approve;
 mod lint;
@@ -24,7 +24,7 @@ pub(super) fn run(command: &PlanCommand, context: &Context) -> Outcome {
     }
 }
 
-/// The plan that is named, else the one of the settings.
+/// The named plan, or else the one from the settings.
 pub(super) fn open(plan: Option<&str>, context: &Context) -> Result<(Project, PlanFile), CliError> {
     let project = context.project()?;
     let settings = context.settings(&project, &Flags::default())?;

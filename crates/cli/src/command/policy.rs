@@ -1,4 +1,4 @@
-//! `verdone policy`: one file a subcommand.
+//! `verdone policy`: one file per subcommand.
 
 mod check;
 mod list;
@@ -24,7 +24,7 @@ fn in_force(context: &Context) -> Result<PolicyInForce, CliError> {
     Ok(policy_of(&project.root, &project.git_top)?)
 }
 
-/// Where a rule was written.
+/// Where a rule is defined.
 fn place(source: &Source) -> String {
     match source {
         Source::BuiltIn => "built in".to_owned(),

@@ -1,4 +1,4 @@
-//! `verdone report`: Markdown for the morning after.
+//! `verdone report`: a Markdown report.
 
 use jiff::tz::TimeZone;
 use verdone_core::journal::view::RunView;
@@ -24,12 +24,12 @@ pub(super) fn run(args: &ReportArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// What the plan says beyond the journal: boxes that are ticked without evidence, and stories that are still open.
+/// What the plan knows beyond the journal: stories ticked without evidence, and stories that are still open.
 fn stories(context: &Context, project: &Project, view: &RunView) -> Result<(Vec<ListedStory>, Vec<ListedStory>), CliError> {
     let settings = context.settings(project, &verdone_runtime::project::config_file::Flags::default())?;
     let path = project.root.join(&view.plan);
     let request = context.plan_request(project, &settings, Some(&path.to_string_lossy()));
-    // A plan that is gone or broken by now takes nothing from what the journal knows.
+    // The plan may be gone or broken by now; what the journal knows is reported anyway.
     let Ok(plan) = plan_file::find(&request).map_err(|_| ()).and_then(|at| PlanFile::open(at).map_err(|_| ())) else {
         return Ok((Vec::new(), Vec::new()));
     };

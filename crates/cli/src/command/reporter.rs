@@ -1,4 +1,4 @@
-//! Who shows what a run or a planning does.
+//! Selects the reporter that shows the progress of a run or of planning.
 
 use verdone_core::journal::update::Reporter;
 use verdone_report::{Json, Loudness, Plain, Terminal};

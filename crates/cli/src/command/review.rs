@@ -99,7 +99,7 @@ fn decide<T>(story: &StoryId, quiet: bool, context: &Context, decision: Decision
     Ok(decision(&request, &signals, &mut reporter(false, false, &signals, context))?)
 }
 
-/// JSON is all that is printed.
+/// Reports nothing: with --json, only JSON is printed.
 struct Silent;
 
 impl Reporter for Silent {

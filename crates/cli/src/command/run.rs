@@ -1,4 +1,4 @@
-//! `verdone run`: the loop, or with `--dry-run` what its first step would be.
+//! `verdone run`: the loop, or with `--dry-run` its first step.
 
 use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     let stopped = signals.requested().is_some();
     if land == LandMode::Ask && !(args.json || args.quiet || stopped) {
         let offered = offer_landing(&ended, context);
-        // What went wrong in the run says more.
+        // An error of the run is more important.
         if ended.code == 0 {
             offered?;
         }
@@ -52,7 +52,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     Ok(ended.code)
 }
 
-/// Old flags get one helpful error.
+/// Each removed flag gets a helpful error.
 fn refuse_removed(args: &RunArgs) -> Result<(), CliError> {
     if args.worktree {
         let error = CliError::usage("--worktree is gone: every run works in a private workspace now");
@@ -68,7 +68,7 @@ fn refuse_removed(args: &RunArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Asks once, on a terminal. Elsewhere the summary has said what to type, but for the commits of earlier runs.
+/// Asks once, on a terminal. Without a terminal, the summary has already said what to type, except for commits of earlier runs.
 fn offer_landing(ended: &Ended, context: &Context) -> Result<(), CliError> {
     let project = context.project()?;
     let Some(waiting) = waiting_on(&project, &ended.branch)? else { return Ok(()) };

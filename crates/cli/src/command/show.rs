@@ -1,4 +1,4 @@
-//! `verdone show`: a story of the last run, or what hooks recorded of sessions.
+//! `verdone show`: a story of the last run, or what hooks recorded in sessions.
 
 mod sessions;
 
@@ -46,7 +46,7 @@ fn story(id: &str, json: bool, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// Hooks know of no stories: what was recorded while the story was in work is its own.
+/// Hooks do not know about stories, so this selects the sessions recorded while the story was being worked on.
 fn of_story(stored: &StoredRun, story: &verdone_core::journal::view::StoryView) -> Result<Vec<SessionOf>, CliError> {
     let in_work = |found: &SessionOf| matches!((found.tally.first, found.tally.last), (Some(first), Some(last)) if story.was_in_work(first, last));
     Ok(sessions::of_run(stored)?.into_iter().filter(in_work).collect())

@@ -26,7 +26,7 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     if let Some(found) = own_faults(&project.root) {
         say(&printable(&format!("note: in your own sessions: {}\n", fault_line(&found, &TimeZone::system()))));
     }
-    // The page itself says it of the run that it shows.
+    // For the run shown above, the page itself already says so.
     for waiting in waiting(&project)?.into_iter().filter(|waiting| view.branch.as_ref() != Some(&waiting.branch)) {
         say(&printable(&format!("note: {} (verdone land)\n", waiting.sentence())));
     }

@@ -1,4 +1,4 @@
-//! `verdone stop`: at once it is a signal to the run, like Ctrl-C in its own terminal; after the story it is a request.
+//! `verdone stop`: sends the run a signal, like Ctrl-C in its terminal; with --after-story, posts a request.
 
 use rustix::process::{Pid, Signal, kill_process};
 use verdone_core::journal::control::Request;

@@ -1,14 +1,14 @@
-//! Commands that are the user's alone: what an agent could say to itself would prove nothing.
+//! Commands reserved for the user: an agent's own approval would prove nothing.
 
 use verdone_runtime::process::{RUN_VARIABLE, VERIFY_VARIABLE};
 
 use super::Context;
 use crate::error::CliError;
 
-/// What clients and runs tell the commands that they start.
+/// Variables that clients and runs set for the commands they start.
 const INSIDE: [&str; 4] = ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", RUN_VARIABLE, VERIFY_VARIABLE];
 
-/// A fence and no wall: a script can take the variables away.
+/// A safeguard, not a security boundary: a script can unset the variables.
 pub(super) fn refuse_agents(doing: &str, command: &str, context: &Context) -> Result<(), CliError> {
     let found = INSIDE.into_iter().find(|name| context.environment.get(*name).is_some_and(|value| !value.is_empty()));
     let Some(name) = found else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! `verdone verify`: the engine's answer about the checkout, or about a range of commits.
+//! `verdone verify`: runs the verification engine on the checkout or a range of commits.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use crate::args::{VerifyArgs, VerifyFormat};
 use crate::error::CliError;
 use crate::terminal::{print, print_json, printable_line, say};
 
-/// Where a step of a GitHub workflow writes its summary.
+/// Names the file to which a step of a GitHub workflow writes its summary.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> Outcome {
@@ -56,7 +56,7 @@ fn exit_code(found: &Verified, stopped: Option<StopSignal>) -> u8 {
     }
 }
 
-/// Best effort: the answer does not depend on it.
+/// Best effort: the result does not depend on it.
 fn write_summary(found: &Verified) {
     let Some(path) = std::env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty()) else { return };
     let written = OpenOptions::new()
@@ -69,7 +69,7 @@ fn write_summary(found: &Verified) {
     }
 }
 
-/// Says what is being run, where somebody waits for it.
+/// Says which check is running, if a person is watching.
 struct Progress {
     watched: bool,
 }

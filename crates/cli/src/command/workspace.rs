@@ -89,7 +89,7 @@ fn remove(args: &WorkspaceRemoveArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// A workspace at HEAD, dropped when the shell ends.
+/// Starts a shell in a workspace at HEAD, which is removed when the shell ends.
 fn shell(args: &WorkspaceShellArgs, context: &Context) -> Outcome {
     let project = context.project()?;
     let settings = context.settings(&project, &Flags::default())?;
@@ -98,7 +98,7 @@ fn shell(args: &WorkspaceShellArgs, context: &Context) -> Outcome {
         return Err(CliError::usage("the repository has no commit yet").hint(FIRST_COMMIT));
     };
     let name = format!("shell-{}", std::process::id());
-    // Nothing is kept of it, so it has no folder among the runs.
+    // Nothing is kept, so there is no folder among the runs.
     let run_dir = std::env::temp_dir().join(&name);
     let mut spaces = Workspaces::new(&WorkspaceRequest {
         project: &project,

@@ -1,4 +1,4 @@
-//! Where errors of the other crates become advice: each gets its kind, its place and the next command to type.
+//! Turns errors of the other crates into advice: each gets a kind, a position and the next command to type.
 
 use std::fs;
 use std::io;
@@ -28,7 +28,7 @@ use verdone_runtime::workspace::WorkspaceError;
 
 use super::{CliError, Kind, Place};
 
-/// How many faults of a plan are printed; the first ones are the ones to mend.
+/// How many problems of a plan to print; the first ones are the ones to fix.
 const SHOWN: usize = 20;
 
 impl From<RunError> for CliError {
@@ -218,7 +218,7 @@ impl From<PlanError> for CliError {
 }
 
 impl CliError {
-    /// Something wrong in a file that people write, with its line.
+    /// A problem in a file written by people, with its line.
     pub(crate) fn in_file(path: &Path, name: &str, problem: Problem) -> Self {
         let mut error = Self::usage(format!("{name}:{}:{}: {}", problem.line, problem.column, problem.message));
         error.place = place(&path.to_string_lossy(), &problem);
@@ -239,7 +239,7 @@ impl From<SettingsFileError> for CliError {
     }
 }
 
-/// The line of the fault, where the file is still there to be read.
+/// The line with the problem, if the file can still be read.
 fn place(name: &str, problem: &Problem) -> Option<Place> {
     let bytes = fs::read(name).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -367,7 +367,7 @@ impl From<PlanningError> for CliError {
     }
 }
 
-/// What to do about a turn that made no plan. Nothing was changed by it.
+/// The error for a turn that produced no plan. The turn changed nothing.
 fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
     let (kind, hint) = match outcome {
         TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } => (Kind::Usage, Some("verdone doctor looks at the agent")),

@@ -1,4 +1,4 @@
-//! Claude Code as the agent of a run: one process, its tool calls judged by the run itself.
+//! Claude Code as the agent of a run: one process, whose tool calls the run itself judges.
 
 use serde_json::Value;
 use verdone_testkit::model_server::{Script, Turn};

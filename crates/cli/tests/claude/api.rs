@@ -1,4 +1,4 @@
-//! Trouble of the API as the real client passes it on: what a driver has to understand.
+//! API errors as the real client passes them on, which a driver has to understand.
 
 use serde_json::json;
 use verdone_testkit::Claude;

@@ -1,14 +1,14 @@
-//! `verdone demo --agent claude`: the demo's plan with the real client, which costs a real user money.
+//! `verdone demo --agent claude`: the demo's plan with the real client, which costs users money.
 
 use verdone_testkit::model_server::{Script, Turn, Usage};
 use verdone_testkit::{Output, Sandbox, Tmux};
 
 use crate::world::{PATIENCE, World, verdone};
 
-/// Some dollars, with every model.
+/// A few dollars with any model.
 const DEAR: Usage = Usage { input: 10, cache_read: 0, cache_creation: 0, output: 1_000_000 };
 
-/// What an honest agent does about each story: read the test, write the command.
+/// An honest agent: for each story, it reads the test and writes the command.
 fn honest() -> Script {
     let largest = "m=$1; for n; do if [ \"$n\" -gt \"$m\" ]; then m=$n; fi; done; echo \"$m\"";
     let commands = [
@@ -31,7 +31,7 @@ fn says(output: &Output, words: &[&str]) {
     }
 }
 
-/// Nothing of a demo is left, and nothing of the user's was touched.
+/// Asserts that the demo left nothing behind and did not touch the user's files.
 fn clean(world: &World) {
     assert_eq!(world.sandbox.git(["status", "--porcelain"]), "");
     let left: Vec<_> = std::fs::read_dir(world.sandbox.root().join("tmp"))
@@ -59,7 +59,7 @@ fn the_demo_with_claude_verifies_every_story_with_the_configured_client_and_a_sm
         &output,
         &["costs real money. It ends when 1.00 USD are spent", "noted-claude", "did all 4 stories, and each is verified"],
     );
-    // What a client keeps among the transcripts of its project outlives the workspace.
+    // Files that a client keeps among its project's transcripts outlive the workspace.
     let projects = std::fs::read_dir(world.sandbox.home().join(".claude/projects")).unwrap();
     let started: String =
         projects.filter_map(|entry| std::fs::read_to_string(entry.unwrap().path().join("started")).ok()).collect();

@@ -1,5 +1,5 @@
-//! Runs in which Claude Code does what it should not, or what has to go on working: its calls are judged, its claims are checked,
-//! and the guard itself cannot be taken away unseen.
+//! Runs in which Claude Code misbehaves, and features that must keep working: its calls are judged, its claims are checked, and the guard
+//! cannot be removed unnoticed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use verdone_testkit::model_server::{Kind, Script, Stall, Times, ToolResult, Turn
 use crate::world::{ONE, PATIENCE, World, verdone};
 
 const AGENT: &str = "[agent]\nname = \"claude\"\n";
-/// For an agent that never gets there.
+/// For an agent that never succeeds.
 const ONCE: &str = "[agent]\nname = \"claude\"\n[limits]\nattempts = 1\nturns = 1\n";
 const EXEC: &str = "[agent]\nname = \"claude\"\n[agent.claude]\nhooks = \"exec\"\n";
 
@@ -54,7 +54,7 @@ fn an_agent_that_says_done_and_did_nothing_is_not_believed() {
 #[test]
 fn a_box_that_the_agent_ticks_itself_is_ignored_and_nothing_is_done_by_it() {
     let ticked = ONE.replace("[ ]", "[x]");
-    // The first is denied by the policy; the second is written by a program that no policy can look into.
+    // The policy denies the first write; a program that no policy can inspect makes the second.
     let edit = json!({ "file_path": "PLAN.md", "old_string": "- [ ] Write", "new_string": "- [x] Write" });
     let script = steps([
         Turn::call("Read", json!({ "file_path": "PLAN.md" })),
@@ -85,7 +85,7 @@ fn neither_the_judges_files_nor_the_clients_settings_can_be_changed_and_the_guar
         .and_call("Bash", bash(&format!("sh -c \"mkdir .claude; echo '{off}' > .claude/settings.json\"")))
         .and_call("Bash", bash("sed -i 's/\\[ \\]/[x]/' PLAN.md"))
         .and_call("Bash", bash("sh -c 'echo > .verdone/config.toml'"));
-    // A program that nobody can look into gets through. What it did is in no commit, and no hook was lost.
+    // The policy cannot inspect this program, so it runs. But its changes are in no commit, and no hook was lost.
     let hidden = format!(
         "d=claude; mkdir -p .$d; echo '{off}' > .$d/settings.json; echo '{off}' > .$d/settings.local.json\n\
          v=verdone; echo > .$v/config.toml\n"
@@ -197,7 +197,7 @@ fn settings_cannot_take_the_guard_away() {
     assert!(world.model.requests().is_empty());
 }
 
-/// Something on the PATH that adds an option behind our back.
+/// A wrapper on the PATH that adds an option without our knowledge.
 const BARE: &str = "exec \"$REAL\" --bare \"$@\"\n";
 
 #[test]
@@ -218,7 +218,7 @@ fn a_client_that_never_gets_our_settings_is_ended_before_it_does_anything() {
 
 #[test]
 fn a_call_that_ran_without_being_judged_stops_the_run_and_its_work_is_kept_aside() {
-    // The session's start is seen; then the hooks are lost.
+    // The first hook sees the session start; then the hooks are lost.
     let lose = each_argument(
         "*'\"PreToolUse\":'*) set -- \"$@\" \"$(printf %s \"$1\" | sed 's/\"PreToolUse\":/\"X\":/; s/\"PermissionRequest\":/\"Y\":/')\" ;;",
     );
@@ -261,15 +261,15 @@ fn calls_are_denied_when_the_hooks_program_is_missing_or_crashes_whatever_the_us
     }
 }
 
-/// What a run says of a session whose start no hook of ours has seen.
+/// Printed by a run if our hook did not see the start of a session.
 const UNSEEN: &str = "the session's start never reached Verdone's hook";
 
-/// The run can end only by itself.
+/// The model never answers, so only the run itself can end it.
 fn never_answered() -> Script {
     Script::new().rule(When::default(), Times::Always, Turn::bash("touch a").stall(Stall::UntilReleased))
 }
 
-/// A run whose client is started by a wrapper. The user's own rules would let every call through.
+/// A run whose client is started by a wrapper. The user's own rules would allow every call.
 #[track_caller]
 fn without_a_guard(config: &str, wrapper: &str, script: Script, said: &str) -> Option<World> {
     let mut world = World::with(&[(".verdone/config.toml", config), ("PLAN.md", ONE)], script)?;
@@ -293,7 +293,7 @@ pub(crate) fn user_settings(world: &World, text: &str) {
     fs::write(home.join("settings.json"), text).unwrap();
 }
 
-/// Puts a shell script in the client's place, for which `$REAL` is the client.
+/// Replaces the client with a shell script, in which `$REAL` is the client.
 fn wrap(world: &mut World, script: &str) {
     let client = world.sandbox.root().join("bin/claude");
     world.sandbox.set("REAL", fs::canonicalize(&client).unwrap());
@@ -301,7 +301,7 @@ fn wrap(world: &mut World, script: &str) {
     world.sandbox.add_script("claude", &format!("#!/bin/sh\n{script}"));
 }
 
-/// Puts a shell script before every hook that the client starts as a process.
+/// Runs a shell script before every hook that the client starts as a process.
 fn hooks_go_through(world: &mut World, script: &str) {
     let replace = "sed 's:\"command\"\\:\"[^\"]*\":\"command\"\\:\"before\":g'";
     let case = format!("*'\"SessionStart\":'*) set -- \"$@\" \"$(printf %s \"$1\" | {replace})\" ;;");
@@ -309,7 +309,7 @@ fn hooks_go_through(world: &mut World, script: &str) {
     world.sandbox.add_script("before", &format!("#!/bin/sh\n{script}exec {} \"$@\"\n", verdone()));
 }
 
-/// A wrapper that does something about one argument and passes the others on.
+/// A wrapper that handles one argument and passes the others through.
 fn each_argument(case: &str) -> String {
     format!(
         "n=$#\nwhile [ $n -gt 0 ]; do\n  case $1 in\n    {case}\n    *) set -- \"$@\" \"$1\" ;;\n  esac\n  shift\n  n=$((n - 1))\ndone\n\
@@ -319,7 +319,7 @@ fn each_argument(case: &str) -> String {
 
 #[test]
 fn calls_of_a_subagent_are_judged_and_the_turn_waits_for_its_end() {
-    // In the background, as the client does by itself: the agent's own answer is over while the subagent has not begun.
+    // In the background, as the client does on its own: the agent's answer ends before the subagent has started.
     let agent = json!({ "description": "Helps", "prompt": "Do the part", "subagent_type": "general-purpose" });
     let push = Turn::write("a", "by the subagent\n").and_call("Bash", bash("git push origin main"));
     let script = steps([Turn::call("Agent", agent), Turn::say("It is on its way."), Turn::say("The part is done.")])
@@ -347,7 +347,7 @@ fn calls_of_a_subagent_are_judged_and_the_turn_waits_for_its_end() {
 #[test]
 fn a_server_that_the_user_configured_works_in_every_turn_of_a_session() {
     for hooks in ["", "[agent.claude]\nhooks = \"exec\"\n"] {
-        // One process of the server counts on from turn to turn.
+        // The same server process keeps counting from turn to turn.
         let Some(world) = with_a_server(hooks, ["called 1", "called 2"]) else { return };
         let asked = world.model.turns();
         assert_eq!(asked[0].session(), asked[3].session());
@@ -356,14 +356,14 @@ fn a_server_that_the_user_configured_works_in_every_turn_of_a_session() {
 
 #[test]
 fn a_server_that_the_user_configured_and_the_guard_are_there_in_the_next_attempt() {
-    // The next attempt has another workspace, and so another process of the server.
+    // The next attempt has a new workspace, and so a new server process.
     let Some(world) = with_a_server("[limits]\nturns = 1\n", ["called 1", "called 1"]) else { return };
     let asked = world.model.turns();
     assert_ne!(asked[0].session(), asked[3].session());
     assert_eq!(asked[3].prompts().len(), 1, "nothing of the first session is left");
 }
 
-/// A run of two turns, in both of which a server of the user's is used and a push is tried.
+/// A run of two turns; each of them uses a server that the user configured and tries to push.
 #[track_caller]
 fn with_a_server(settings: &str, counts: [&str; 2]) -> Option<World> {
     let plan = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `grep two a`\n";
@@ -427,7 +427,7 @@ fn nothing_is_written_into_the_users_or_the_projects_client_settings() {
     assert_eq!(settings(), before);
     let state: Value = serde_json::from_str(&fs::read_to_string(world.sandbox.home().join(".claude.json")).unwrap()).unwrap();
     assert!(!state.to_string().contains("verdone hook") && state["hooks"].is_null(), "{state}");
-    // And they apply.
+    // And they take effect.
     assert!(world.model.turns()[0].contains("Always say please."));
     assert!(ran.exists());
     let denied: Vec<bool> = results(&world, 1).iter().map(|result| result.is_error).collect();
@@ -435,7 +435,7 @@ fn nothing_is_written_into_the_users_or_the_projects_client_settings() {
     assert_eq!(world.sandbox.git(["show", "--stat", "--format=", "HEAD", "--", ".claude"]), "");
 }
 
-/// A server of tools over its standard input that counts how often it was asked. It needs nothing but a shell.
+/// An MCP server over standard input that counts its calls. It needs only a shell.
 const SERVER: &str = r#"#!/bin/sh
 n=0
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -455,7 +455,7 @@ while read -r line; do
 done
 "#;
 
-/// The model's answers in their order, whatever it is asked.
+/// The model's answers in this order, whatever it is asked.
 pub(crate) fn steps(turns: impl IntoIterator<Item = Turn>) -> Script {
     turns.into_iter().fold(Script::new(), Script::then)
 }
@@ -464,7 +464,7 @@ fn bash(command: &str) -> Value {
     json!({ "command": command, "description": "A command of the script" })
 }
 
-/// A run that does everything as scripted and leaves nothing behind.
+/// Runs the plan; asserts that everything went as scripted and nothing is left behind.
 #[track_caller]
 pub(crate) fn done(world: &World) -> Output {
     let output = world.verdone(&["run"]);
@@ -493,7 +493,7 @@ pub(crate) fn of<'a>(journal: &'a [Value], name: &str) -> Vec<&'a Value> {
     journal.iter().filter(|event| event["event"] == name).collect()
 }
 
-/// What the tools gave back in the main conversation with the request of this number, counted from 0.
+/// The tool results in the n-th request of the main conversation, counted from 0.
 #[track_caller]
 pub(crate) fn results(world: &World, request: usize) -> Vec<ToolResult> {
     let turns = world.model.turns();
@@ -508,7 +508,7 @@ fn assert_denied(results: &[ToolResult], rule: &str) {
     }
 }
 
-/// False claims of the run, as its state counts them.
+/// The run's number of false claims.
 fn claims(world: &World) -> u64 {
     let output = world.verdone(&["status", "--json"]);
     let state: Value = serde_json::from_str(&output.stdout).unwrap();
@@ -516,7 +516,7 @@ fn claims(world: &World) -> u64 {
     claims["nothing_changed"].as_u64().unwrap() + claims["checks_failed"].as_u64().unwrap()
 }
 
-/// A bare repository that `origin` names.
+/// Adds a bare repository as `origin`.
 pub(crate) fn remote_of(world: &World) -> PathBuf {
     let remote = world.sandbox.root().join("remote.git");
     world.sandbox.git([Path::new("init"), "--quiet".as_ref(), "--bare".as_ref(), &remote]);
@@ -524,7 +524,7 @@ pub(crate) fn remote_of(world: &World) -> PathBuf {
     remote
 }
 
-/// Every file below a folder with its bytes.
+/// All files below a folder with their bytes.
 pub(crate) fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -39,7 +39,7 @@ fn nothing_is_written_when_the_hooks_program_is_missing() {
     let given = &world.model.turns()[1].tool_results()[0];
     assert!(given.is_error, "{given:?}");
 
-    // Where the prompt's hook is gone, too, the model is not even asked.
+    // If the prompt's hook is missing, too, the model is not even asked.
     world.prompt(&World::hooks_of(EVENTS, &gone), "Write a, please");
     assert_eq!(world.model.turns().len(), 2, "{}", world.model.overview());
 }
@@ -93,12 +93,12 @@ fn the_client_understands_the_answer_of_every_hook_from_start_to_end() {
     {
         assert!(answered.contains(&event.into()), "no {event} among {answered:?}");
     }
-    // The stream ends before this one; the hook's own record tells.
+    // The stream ends before SessionEnd, but the hook has recorded it.
     let recorded: Vec<Value> = world.hook_records().into_iter().map(|record| record["event"].clone()).collect();
     assert_eq!((recorded.first(), recorded.last()), (Some(&json!("SessionStart")), Some(&json!("SessionEnd"))), "{recorded:?}");
 }
 
-/// Otherwise the test above could not fail.
+/// Shows that the test above can fail.
 #[test]
 fn an_answer_that_the_client_cannot_use_is_noticed() {
     let script = Script::new().on("Look", [Turn::bash("cat README.md"), Turn::say("I looked.")]);

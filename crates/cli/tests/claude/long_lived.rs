@@ -1,4 +1,4 @@
-//! The client as a process that stays, the way a run uses it.
+//! The client as a long-lived process, as in a run.
 
 use serde_json::json;
 use verdone_testkit::model_server::{Fault, Kind, Script, Stall, Turn};

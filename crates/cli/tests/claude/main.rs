@@ -1,6 +1,6 @@
-//! The real Claude Code against a scripted model: what our hooks, and later our runs, are worth to the client itself.
+//! The real Claude Code with a scripted model: whether our hooks and runs work with the actual client.
 //!
-//! Nothing leaves the machine. Without the client these tests say that they are skipped, and why.
+//! Nothing leaves the machine. Without the client, these tests are skipped and say why.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 

@@ -1,4 +1,4 @@
-//! `verdone plan new` with the real client: it may look, not touch, and whatever stops it is told.
+//! `verdone plan new` with the real client: it may read but not write, and whatever stops it is reported.
 
 use serde_json::json;
 use verdone_testkit::Claude;
@@ -6,9 +6,9 @@ use verdone_testkit::model_server::{ApiError, Script, Times, Turn, When};
 
 use crate::world::{ONE, PATIENCE, World};
 
-/// The client gives up at once.
+/// The client gives up immediately.
 const IMPATIENT: &str = "[agent.claude.env]\nCLAUDE_CODE_MAX_RETRIES = \"0\"\n";
-/// Begins the prompt of planning.
+/// How the planning prompt begins.
 const ASKED: &str = "turning a request into a plan";
 
 fn world(settings: &str, script: Script) -> Option<World> {
@@ -60,7 +60,7 @@ fn whatever_would_change_something_is_denied_while_planning_by_callbacks_and_by_
 #[test]
 fn what_is_changed_beside_the_guard_while_planning_never_reaches_the_checkout() {
     let Some(mut world) = world("", Script::new().on(ASKED, [answer()])) else { return };
-    // A client that does what it likes.
+    // A client that ignores the rules.
     let client = world.sandbox.root().join("bin/claude");
     world.sandbox.set("REAL", std::fs::canonicalize(&client).unwrap());
     std::fs::remove_file(&client).unwrap();

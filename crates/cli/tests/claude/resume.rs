@@ -1,4 +1,4 @@
-//! A run that is killed between two stories, and which session the next one goes on with.
+//! A run that is killed between two stories, and the session that the next run continues.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use crate::world::{PATIENCE, World};
 
 const PLAN: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n\n\
     ### US-002: Write b\n\n- [ ] Write the file b\n  - Depends on: US-001\n  - Verification: `sh check.sh`\n";
-/// Red, and shows that it is run; waits until it may end.
+/// Fails, shows that it is running, and waits for permission to end.
 const CHECK: &str = "test ! -f b || exit 0\n: > ../tmp/checking\nuntil test -f ../tmp/go; do sleep 0.02; done\nexit 1\n";
 const FIRST: &str = "# Story US-001";
 const SECOND: &str = "# Story US-002";
 
-/// A run that was killed when its first story was committed and its second had no turn yet; and that run's session.
+/// A run that was killed after the first story was committed and before the second had a turn; also returns that run's session.
 fn killed_between_stories(settings: &str, last: Turn) -> Option<(World, Value)> {
     let config = format!("[agent]\nname = \"claude\"\n\n[agent.claude]\n{settings}");
     let files = [(".verdone/config.toml", config.as_str()), ("PLAN.md", PLAN), ("check.sh", CHECK)];
@@ -39,7 +39,7 @@ fn turns(world: &World) -> Vec<Value> {
     world.journal().into_iter().filter(|event| event["event"] == "turn_ended").collect()
 }
 
-/// The next run does the second story at its first attempt; its only turn, and what it told.
+/// Asserts that the next run completes the second story at its first attempt; returns its only turn and the output.
 #[track_caller]
 fn goes_on(world: &World) -> (Value, String) {
     let output = world.verdone(&["run"]);
@@ -54,13 +54,13 @@ fn goes_on(world: &World) -> (Value, String) {
     (turn, output.transcript())
 }
 
-/// Whether the model was told the conversation about the first story when it was asked about the second.
+/// Whether the model saw the conversation about the first story when it was asked about the second.
 fn knows_the_first(world: &World) -> bool {
     let asked = world.model.turns();
     asked.iter().find(|request| request.prompt().contains(SECOND)).unwrap().contains(FIRST)
 }
 
-/// The locks of sessions.
+/// The folder of session locks.
 fn locks(world: &World) -> PathBuf {
     world.sandbox.path(".git/verdone-sessions")
 }
@@ -76,7 +76,7 @@ fn a_run_that_was_killed_between_two_stories_goes_on_in_its_session() {
         "{told}"
     );
     assert!(knows_the_first(&world));
-    // The client's own total may begin with that of the dead run.
+    // The client's own total may include the cost of the dead run.
     let cost = |turn: &Value| turn["usage"]["cost_usd"].as_f64().unwrap();
     assert!(cost(&second) > 0.0 && cost(&second) < cost(&first) * 1.5, "{first}\n{second}");
     assert_eq!(fs::read_dir(locks(&world)).unwrap().count(), 0, "nobody has it any more");

@@ -5,7 +5,7 @@ use verdone_testkit::model_server::{Script, Stall, Turn};
 
 use crate::world::{ONE, PATIENCE, World};
 
-/// The client as any other command.
+/// The client as an ordinary command.
 const AGENT: &str = "[agent.command]\nrun = [\"claude\", \"-p\", \"--permission-mode\", \"acceptEdits\"]\n";
 
 fn world(script: Script) -> Option<World> {

@@ -1,6 +1,6 @@
-//! The client in a sealed workspace: what it needs works, and whatever it destroys, plants or reads stays inside.
+//! The client in a sealed workspace: everything it needs works, and whatever it destroys, plants or reads stays inside.
 //!
-//! Commands that the policy would deny stand in scripts, which it cannot look into: here the kernel has to hold.
+//! Commands that the policy would deny are in scripts, which it cannot inspect: here the kernel has to enforce the limits.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +14,10 @@ use crate::guarded::{done, not_done, of, remote_of, results, steps, tree, user_s
 use crate::world::{ONE, PATIENCE, World};
 
 const AGENT: &str = "[agent]\nname = \"claude\"\n";
-/// For an agent that never gets there.
+/// For an agent that never succeeds.
 const ONCE: &str = "[agent]\nname = \"claude\"\n[limits]\nattempts = 1\nturns = 1\n";
 
-/// The answers of a model that writes a script and runs it.
+/// A model that writes a script and runs it.
 fn hidden(script: &str) -> [Turn; 2] {
     [Turn::write("hidden.sh", script), Turn::bash("sh ./hidden.sh 2>&1; echo ended")]
 }
@@ -37,7 +37,7 @@ fn with_a_package(script: Script) -> Option<World> {
     Some(world)
 }
 
-/// Files of the checkout and of the home folder that no agent may change: all but what Verdone and the client write for themselves.
+/// The files of the checkout and the home folder that no agent may change: all except those that Verdone and the client write.
 fn users_files(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
     let home = world.sandbox.home();
     let own = |path: &Path| {
@@ -77,7 +77,7 @@ fn the_client_edits_tests_with_the_users_packages_and_commits_and_the_files_coun
     assert_eq!(world.sandbox.git(["show", "--name-only", "--format=", "HEAD"]), "PLAN.md\ngreeting");
     let everywhere = world.sandbox.git(["log", "--all", "--format=%s"]);
     assert!(!everywhere.contains("of my own"), "{everywhere}");
-    // Landing writes the files of the commit and nothing else.
+    // Landing writes only the files of the commit.
     let mut after = users_files(&world);
     for path in ["PLAN.md", "greeting"] {
         let path = world.sandbox.path(path);
@@ -102,7 +102,7 @@ fn whatever_the_client_deletes_is_still_there_for_the_user() {
         ("perl", "perl -MFile::Path -e 'File::Path::remove_tree(glob(\".* *\"))'".to_owned()),
         ("rsync", "mkdir /tmp/empty && rsync -a --delete /tmp/empty/ ./".to_owned()),
     ];
-    // An attempt each, which starts with all files again.
+    // One attempt for each; every attempt starts with all files again.
     let seen = "test -f README.md && echo readme is there; ls -d .git/config .git/base-objects/* src/deep/file $HOME/notes";
     let attempt = |command: &str| {
         let script = format!("{seen}\necho --- now\n{command}\necho --- after\n{seen}\n");
@@ -274,7 +274,7 @@ fn login(access: &str, until: u64) -> Value {
 fn a_renewed_login_reaches_the_user_only_where_it_is_theirs_and_lasts_longer() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let minutes = |n: u64| u64::try_from((now + Duration::from_mins(n)).as_millis()).unwrap();
-    // About to end, and not so soon that the client renews it.
+    // Expires soon, but not so soon that the client renews it.
     let old = login("old-old-old", minutes(10));
     let account = |id: &str| format!("sed -i 's/\"accountUuid\": *\"[a-z]*\"/\"accountUuid\":\"{id}\"/' ~/.claude.json\n");
     let write = |file: &str| format!("echo '{file}' > ~/.claude/.next && mv ~/.claude/.next ~/.claude/.credentials.json\n");

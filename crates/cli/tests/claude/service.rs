@@ -1,5 +1,5 @@
-//! Runs with the real client when the service fails, limits are reached or contexts fill up: what is waited for, what it costs, and
-//! which session a turn goes into.
+//! Runs with the real client when the service fails, limits are reached or contexts fill up: what the run waits for, what it costs, and
+//! which session each turn uses.
 
 use serde_json::Value;
 use verdone_testkit::model_server::{ApiError, Limit, LimitStatus, Script, Stop, Times, Turn, Usage, When, Window};
@@ -11,12 +11,12 @@ const TWO: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - 
     ### US-002: Write b\n\n- [ ] Write the file b\n  - Depends on: US-001\n  - Verification: `test -f b`\n";
 const FIRST: &str = "# Story US-001";
 const SECOND: &str = "# Story US-002";
-/// The client gives up at once, so that Verdone has to wait.
+/// The client gives up immediately, so that Verdone has to wait.
 const IMPATIENT: &str = "[agent.claude.env]\nCLAUDE_CODE_MAX_RETRIES = \"0\"\n";
 const LOW: &str = "context_limit = 60000\n";
 /// More than that.
 const FULL: Usage = Usage { input: 70_000, cache_read: 0, cache_creation: 0, output: 50 };
-/// Some dollars, with every model.
+/// A few dollars with any model.
 const DEAR: Usage = Usage { input: 10, cache_read: 0, cache_creation: 0, output: 1_000_000 };
 
 fn world(settings: &str, plan: &str, script: Script) -> Option<World> {
@@ -41,7 +41,7 @@ fn sessions(journal: &[Value]) -> Vec<&Value> {
     events(journal, "turn_ended").into_iter().map(|event| &event["session"]).collect()
 }
 
-/// What the model was told at the beginning of each turn.
+/// The prompts of all turns.
 fn prompts(world: &World) -> Vec<String> {
     let asked = world.model.turns();
     asked.iter().filter(|request| request.tool_results().is_empty()).map(verdone_testkit::model_server::Request::prompt).collect()
@@ -118,7 +118,7 @@ fn with_no_wait_a_usage_limit_ends_the_run_and_the_time_of_the_reset_is_told() {
     assert!(output.stdout.contains(resets), "{resets}\n{}", output.transcript());
 }
 
-/// The first story's last answer says that nearly everything is used.
+/// The first story's last answer warns that the usage limit is nearly reached.
 fn nearly_used_up(resets_in: u64) -> Script {
     let limit = Limit { window: Window::FiveHour, status: LimitStatus::AllowedWarning, utilization: 0.97, resets_in };
     let first = [Turn::write("a", "one\n"), Turn::say("It is written.").limit(limit)];
@@ -257,7 +257,7 @@ fn a_client_that_dies_in_a_turn_is_started_again_and_told_what_was_done() {
 #[test]
 fn a_prompt_that_no_longer_fits_is_made_again_in_a_fresh_session() {
     let too_long = ApiError::status(400).message("prompt is too long: 1200000 tokens > 1000000 maximum");
-    // The client shortens its conversation once by itself and asks again.
+    // The client compacts its conversation once on its own and asks again.
     let script = Script::new().on(FIRST, writes("a")).rule(When::default(), Times::N(2), too_long).on("# Hand-over", writes("b"));
     let Some(world) = world("", TWO, script) else { return };
     let output = world.verdone(&["run"]);
@@ -301,7 +301,7 @@ fn work_of_a_turn_that_ran_out_of_model_calls_is_verified_all_the_same() {
 
 #[test]
 fn a_cost_cap_ends_the_run_with_what_was_done_kept_and_the_spend_shown() {
-    // The client was told what is left: it stops by itself after the answer that was too dear.
+    // The client knows the remaining budget: it stops on its own after the answer that exceeded it.
     let first = [Turn::write("a", "one\n"), Turn::bash("true").usage(DEAR), Turn::say("Done.")];
     let script = Script::new().on(FIRST, first).on(SECOND, writes("b"));
     let Some(world) = world("", TWO, script) else { return };
@@ -344,7 +344,7 @@ fn a_client_that_is_started_later_is_given_what_is_left_of_the_money() {
     let journal = world.journal();
     let cost = events(&journal, "turn_ended")[0]["usage"]["cost_usd"].as_f64().unwrap();
     assert!((4.1..7.9).contains(&cost), "more than half has to be spent for this test: {cost}");
-    // What a client keeps among the transcripts of the project outlives the workspace.
+    // Files that a client keeps among its project's transcripts outlive the workspace.
     let project = world.sandbox.work().display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let started = std::fs::read_to_string(world.sandbox.home().join(".claude/projects").join(project).join("started")).unwrap();
     let given = |line: &str| line.split("--max-budget-usd ").nth(1).unwrap().split(' ').next().unwrap().parse::<f64>().unwrap();
@@ -367,7 +367,7 @@ fn a_key_that_is_refused_ends_the_run_as_a_fault_of_the_setup_with_the_way_to_lo
 
 #[test]
 fn a_refusal_of_the_model_is_a_failed_turn_and_the_next_one_may_succeed() {
-    // The client asks once more by itself.
+    // The client asks once more on its own.
     let refusal = Turn::say("").stop(Stop::Refusal);
     let script = Script::new().rule(When::default(), Times::N(2), refusal).on("was refused by the model", writes("a"));
     let Some(world) = world("", ONE, script) else { return };
@@ -404,7 +404,7 @@ fn a_client_that_is_missing_or_too_old_is_refused_with_what_to_do() {
 
 #[test]
 fn a_conversation_that_the_client_shortens_by_itself_is_noticed_and_told() {
-    // Near the end of the window, which only a single session comes to.
+    // Near the end of the context window, which only a single long session reaches.
     let brim = Usage { input: 980_000, ..FULL };
     let first = [Turn::write("a", "one\n"), Turn::say("Done.").usage(brim)];
     let script = Script::new()

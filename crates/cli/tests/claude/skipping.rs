@@ -1,4 +1,4 @@
-//! A machine without the client, or without the release binary: these tests in a process of their own that looks in the wrong place.
+//! A machine without the client, or without the release binary: runs these tests in a child process that looks in the wrong place.
 
 use std::process::{Command, Output};
 
@@ -9,7 +9,7 @@ fn without_client(may_skip: bool) -> Output {
     alone(TEST, may_skip).env("VERDONE_CLAUDE", "/nowhere/claude").output().unwrap()
 }
 
-/// One test in a process of its own.
+/// Runs one test in a separate process.
 fn alone(test: &str, may_skip: bool) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test]).env_remove("VERDONE_NO_SKIP");
@@ -36,7 +36,7 @@ fn a_test_without_its_client_fails_where_nothing_may_be_skipped() {
 
 #[test]
 fn a_test_of_the_debug_binary_fails_where_nothing_may_be_skipped() {
-    // It needs the program and no client.
+    // It needs the program but no client.
     let test = "demo::a_demo_without_the_client_is_refused_before_anything_is_asked";
     let without = alone(test, false).env_remove("VERDONE_RELEASE").output().unwrap();
     assert_eq!(without.status.code(), Some(101));

@@ -1,5 +1,5 @@
-//! Many stories through the real client while the API, the client and Verdone fail at random: 24 stories by default, 200 with
-//! `VERDONE_FAULTS=all`. `VERDONE_SEED` repeats one.
+//! Many stories with the real client while the API, the client and Verdone fail at random: 24 stories by default, 200 with
+//! `VERDONE_FAULTS=all`. `VERDONE_SEED` repeats a run.
 
 #![expect(clippy::print_stdout, reason = "a seed that is not told cannot be repeated")]
 
@@ -16,24 +16,24 @@ use crate::world::{PATIENCE, World};
 
 const SETTINGS: &str = "[agent]\nname = \"claude\"\n[limits]\nturn_time = \"4s\"\ngrace = \"2s\"\nmax_iterations = 0\ncrashes = 0\n\
                         consecutive_failures = 0\nno_changes = 0\nno_progress = 0\n";
-/// The longest that a soak may take for each story.
+/// The maximum time per story.
 const PER_STORY: Duration = Duration::from_secs(10);
 
-/// What goes wrong in the first turn of a story; afterwards the agent is honest.
+/// What goes wrong in the first turn of a story; after that, the agent is honest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
     Nothing,
-    /// Says that it is done and did nothing.
+    /// Claims to be done without doing anything.
     Lie,
     Wrong,
-    /// Leaves a process in a session of its own.
+    /// Leaves a process behind in a separate process session.
     Leftover,
     Overload,
     /// The connection breaks in the middle of an answer.
     Broken,
-    /// Longer than a turn may take.
+    /// Longer than the turn's time limit.
     Hang,
-    /// Waits for the test, which kills somebody.
+    /// Waits for the test, which then kills a process.
     Kill,
 }
 
@@ -88,7 +88,7 @@ fn many_stories_with_random_faults_all_end_right_and_memory_stays_flat() {
         script = script.on(&id, trouble.answers(&id));
         let honest = Turn::write(file(&id), &format!("done {id}\n"));
         script = script.rule(When { after_tool: Some(false), ..When::prompt(&id) }, Times::Always, honest.clone());
-        // A process that was left behind is told of in the result of its command: the work comes after it.
+        // The command's result mentions the process that it left behind; the honest work follows that result.
         script = script.rule(When { tool_result: Some("started".to_owned()), ..When::prompt(&id) }, Times::Always, honest);
         script = script.rule(When::prompt(&id), Times::Always, Turn::say("It is done."));
     }
@@ -110,13 +110,13 @@ struct Soak {
     world: World,
     random: Random,
     stories: usize,
-    /// Kilobytes, by the number of stories that were done.
+    /// Memory in kilobytes by number of completed stories.
     memory: BTreeMap<usize, u64>,
     killed: BTreeMap<&'static str, usize>,
 }
 
 impl Soak {
-    /// Runs until the plan is done, whoever is killed on the way.
+    /// Runs until the plan is done, whichever process is killed on the way.
     fn run(&mut self) {
         let until = Instant::now() + PATIENCE + PER_STORY * u32::try_from(self.stories).unwrap();
         loop {
@@ -127,7 +127,7 @@ impl Soak {
                     self.kill_somebody(&run);
                 }
                 self.weigh(run.pid());
-                // Who is weighed, and when, does not matter.
+                // Which process is measured, and when, does not matter.
                 std::thread::sleep(Duration::from_millis(50));
             }
             let output = run.wait(PATIENCE);
@@ -140,7 +140,7 @@ impl Soak {
         }
     }
 
-    /// Verdone itself only in the first quarter: what it needs afterwards is measured in one process.
+    /// Kills Verdone itself only in the first quarter, so that its memory is then measured in a single process.
     fn kill_somebody(&mut self, run: &Running) {
         let choices = if self.done() * 4 < self.stories { 4 } else { 1 };
         let whom = match self.random.below(choices) {
@@ -219,7 +219,7 @@ impl Soak {
         assert!(!outcomes.contains_key("guard_dead") && !outcomes.contains_key("not_runnable"), "{outcomes:?}");
     }
 
-    /// The middle of the last quarter against that of the second one.
+    /// Compares the memory in the middle of the last quarter with the middle of the second.
     fn assert_flat(&self) {
         let middle = |from: usize, to: usize| {
             let mut weights: Vec<u64> = self.memory.range(from..to).map(|(_, weight)| *weight).collect();
@@ -234,7 +234,7 @@ impl Soak {
     }
 }
 
-/// Numbers that look random and come again with the same seed.
+/// A pseudo-random sequence that is the same for the same seed.
 struct Random {
     seed: u64,
     state: u64,

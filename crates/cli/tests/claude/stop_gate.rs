@@ -1,4 +1,4 @@
-//! The Stop gate with the real client: sessions that Verdone did not start, with the hooks that `verdone install` puts in.
+//! The Stop gate with the real client: sessions that Verdone did not start, with the hooks of `verdone install`.
 
 use serde_json::{Value, json};
 use verdone_testkit::model_server::{Script, Turn};
@@ -21,7 +21,7 @@ fn world(script: Script) -> Option<World> {
     Some(world)
 }
 
-/// A session that the user starts: nothing of ours is on its command line.
+/// A session started by the user: its command line has none of our options.
 fn session(world: &World, prompt: &str) -> Told {
     let lines = ["--output-format", "stream-json", "--verbose", "--include-hook-events"];
     let mode = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash", "-p", prompt];
@@ -38,7 +38,7 @@ fn decisions(world: &World) -> Vec<(String, String)> {
     log["stops"].as_array().unwrap().iter().map(|stop| (text(&stop["stop"]["decision"]), text(&stop["stop"]["cause"]))).collect()
 }
 
-/// A try at a part, and the end of the turn.
+/// An attempt at a part, and the end of the turn.
 fn writes(script: Script, part: usize, text: &str) -> Script {
     script.then(Turn::write(format!("parts/{part}"), text)).then(Turn::say("Done."))
 }
@@ -103,7 +103,7 @@ fn an_agent_that_starts_a_loop_arms_its_own_session_and_its_tasks_are_held_too()
         .then(complete())
         .then(Turn::say("Now it is done."));
     let Some(mut world) = world(script) else { return };
-    // The client's newest models have no list of tasks.
+    // The client's newest models have no task list.
     world.sandbox.set("ANTHROPIC_MODEL", "claude-sonnet-4-5");
     session(&world, "Write the part in a loop");
     world.assert_scripted();

@@ -1,5 +1,4 @@
-//! Trouble with the client and with Verdone itself in the middle of a turn: who hangs, dies, floods, leaves something running or is
-//! told to stop.
+//! Trouble in the middle of a turn: the client or Verdone hangs, dies, floods its output, leaves processes running or is told to stop.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +11,12 @@ use verdone_testkit::{Output, Running, Signal};
 use crate::world::{ONE, PATIENCE, World, verdone};
 
 const AGENT: &str = "[agent]\nname = \"claude\"\n";
-/// Two stories; the check of the first one can be held up.
+/// Two stories; the check of the first can be delayed.
 const TWO: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n\n\
                    ### US-002: Write b\n\n- [ ] Write the file b\n  - Verification: `test -f b`\n";
-/// Never ends, and what it started is in a session of its own.
+/// Never ends, and starts a process in a separate process session.
 const HANGS: &str = "setsid sleep 601 & sleep 600";
-/// Shows that it is run, and waits until it may end.
+/// Shows that it is running, and waits for permission to end.
 const CHECK: &str = "test -f a || exit 1\n: > ../tmp/checking\nuntil test -f ../tmp/go; do sleep 0.02; done\n";
 
 fn world(plan: &str, settings: &str, script: Script) -> Option<World> {
@@ -28,7 +27,7 @@ fn first(answers: impl IntoIterator<Item = Turn>) -> Script {
     Script::new().on("US-001", answers)
 }
 
-/// Then the honest way.
+/// After that, the agent is honest.
 fn then_done(script: Script) -> Script {
     script.on("US-001", [Turn::write("a", "one\n"), Turn::say("It is written.")])
 }
@@ -67,7 +66,7 @@ fn events<'a>(journal: &'a [Value], name: &str) -> Vec<&'a Value> {
     journal.iter().filter(|event| event["event"] == name).collect()
 }
 
-/// The word for how each turn ended.
+/// How each turn ended, as one word.
 fn outcomes(journal: &[Value]) -> Vec<String> {
     let word = |event: &&Value| match &event["outcome"] {
         Value::String(word) => word.clone(),
@@ -77,7 +76,7 @@ fn outcomes(journal: &[Value]) -> Vec<String> {
     events(journal, "turn_ended").iter().map(word).collect()
 }
 
-/// The client's own process, not those that started it in its workspace.
+/// The client's own process, not the launcher processes above it.
 pub(crate) fn client(world: &World) -> Option<u32> {
     let is_client =
         |command: &str| command.contains("--input-format") && command.contains("stream-json") && !command.starts_with(verdone());
@@ -88,7 +87,7 @@ fn runs(world: &World, command: &str) -> bool {
     world.sandbox.survivors().iter().any(|process| process.command == command)
 }
 
-/// Polls, because nobody tells.
+/// Polls, because there is no event to wait for.
 #[track_caller]
 fn wait_until(what: &str, reached: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
@@ -102,7 +101,7 @@ pub(crate) fn wait_for_file(world: &World, path: &str) {
     wait_until(path, || world.has(path));
 }
 
-/// Waits until the agent has made a file in its workspace; the folder of that file.
+/// Waits until the agent has created a file in its workspace; returns the file's folder.
 #[track_caller]
 fn wait_for_work(world: &World, path: &str) -> PathBuf {
     wait_until(path, || world.in_workspace(path).is_some());
@@ -117,7 +116,7 @@ pub(crate) fn send(pid: u32, signal: &str) {
     assert!(std::process::Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }
 
-/// Waits for the end and for everybody's.
+/// Waits until the run and all its processes have ended.
 fn ended(world: &World, run: Running, code: i32) -> Output {
     let output = run.wait(PATIENCE);
     output.assert_code(code);
@@ -125,7 +124,7 @@ fn ended(world: &World, run: Running, code: i32) -> Output {
     output
 }
 
-/// The last attempt that was kept holds this file, and the checkout never does.
+/// Asserts that the last kept attempt has this file, and that the checkout does not.
 #[track_caller]
 fn assert_kept(world: &World, path: &str) {
     let journal = world.journal();
@@ -152,7 +151,7 @@ fn what_a_turn_leaves_running_is_ended_before_the_checks_and_wakes_nobody() {
     }
     let (asked, pid) = (world.model.requests().len(), client(&world).expect("the client stays"));
     assert_eq!(state(pid), Some('T'), "nothing moves while its work is checked");
-    // Nothing tells that it does not wake up.
+    // There is no event for not waking up, so wait.
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(world.model.requests().len(), asked, "{}", world.model.overview());
     assert_eq!(state(pid), Some('T'));
@@ -169,7 +168,7 @@ fn what_a_turn_leaves_running_is_ended_before_the_checks_and_wakes_nobody() {
 #[test]
 fn a_turn_that_hangs_is_ended_at_its_limit_and_the_next_one_works_in_the_same_session() {
     let limits = "[limits]\nturn_time = \"3s\"\nno_progress = 0\n";
-    // The model does not answer, stops in the middle, a command does not end.
+    // The model does not answer, stops in the middle of an answer, and a command does not end.
     let script = first([stalls(), stalls_in_the_middle(), Turn::bash(HANGS)]);
     let Some(world) = world(ONE, limits, then_done(script)) else { return };
     ended(&world, world.start(&["run"]), 0);
@@ -199,7 +198,7 @@ fn a_flood_of_output_is_cut_and_the_story_is_done() {
     let Some(world) = world(ONE, "[limits]\noutput_bytes = 200000\n", script) else { return };
     let output = ended(&world, world.start(&["run"]), 0);
     world.assert_scripted();
-    // Twice as much was said; what is shown of it depends on the time that it takes.
+    // The model says this text twice. How much of it is shown depends on timing.
     assert!(output.stdout.len() < long.len(), "{} bytes were shown", output.stdout.len());
     let journal = world.journal();
     let file = events(&journal, "turn_ended")[0]["output"].as_str().unwrap().to_owned();
@@ -259,7 +258,7 @@ fn a_signal_in_a_turn_ends_the_run_with_its_code_and_leaves_no_process() {
 
 #[test]
 fn a_second_interrupt_waits_for_nobody() {
-    // The client is stopped by somebody else, so it cannot answer; the grace is long.
+    // Another process suspends the client, so it cannot answer; the grace period is long.
     let Some((world, run)) = hanging(At::Tool, "[limits]\ngrace = \"1m\"\n") else { return };
     let pid = client(&world).unwrap();
     send(pid, "-STOP");
@@ -283,7 +282,7 @@ fn a_killed_run_takes_its_client_along_and_the_next_one_goes_on() {
         ended(&world, world.start(&["run"]), 0);
         assert_eq!(world.sandbox.git(["show", "HEAD:a"]), "one");
         assert_eq!(world.sandbox.git(["status", "--porcelain"]), "");
-        // The dead run's journal has its end.
+        // The dead run's journal now has its end.
         let runs = fs::read_dir(world.sandbox.path(".verdone/runs")).unwrap();
         let journals = runs.filter_map(|run| fs::read_to_string(run.unwrap().path().join("journal.jsonl")).ok());
         let dropped = journals.filter(|journal| journal.contains("\"event\":\"attempt_dropped\"")).count();
@@ -383,7 +382,7 @@ fn a_second_run_and_a_run_of_the_agent_itself_are_refused() {
 
 #[test]
 fn commands_after_a_tool_run_beside_each_other_and_the_turn_goes_on() {
-    // Each waits for the other; one after the other, both would run out of time.
+    // Each waits for the other: if they ran one after the other, both would time out.
     let meet =
         ": > ../tmp/at-$(basename $VERDONE_FILE); until test -f ../tmp/at-one && test -f ../tmp/at-two; do sleep 0.02; done";
     let settings =
@@ -410,7 +409,7 @@ fn a_command_after_a_tool_that_hangs_keeps_neither_a_limit_nor_a_signal_waiting(
     ended(&limited, limited.start(&["run"]), 4);
     let journal = limited.journal();
     assert_eq!(outcomes(&journal), ["timed_out"]);
-    // The command itself had a minute less a quarter.
+    // The command itself had 45 seconds.
     let turn = events(&journal, "turn_ended")[0];
     assert!(turn["duration_ms"].as_u64().unwrap() < 40_000, "{turn}");
     drop(limited);

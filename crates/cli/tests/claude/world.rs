@@ -1,4 +1,4 @@
-//! A project, a scripted model and the real client between them; ways to run it alone or under Verdone, and to look at what came of it.
+//! A project, a scripted model and the real client; ways to run the client alone or under Verdone, and to examine the result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use serde_json::Value;
 use verdone_testkit::model_server::{ModelServer, Script};
 use verdone_testkit::{Claude, ClaudeSession, Output, Running, Sandbox};
 
-/// Longer than anything here takes on a loaded machine.
+/// Longer than anything in these tests takes on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 const SETTINGS: &str = ".verdone/config.toml";
 
-/// One story whose check wants a file.
+/// One story whose check needs a file.
 pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
 
-/// The program under test: the release binary that `scripts/test` built and names, else the one that cargo built for the tests.
-/// Where nothing may be skipped, users' own build is what has to be shown.
+/// The program under test: the release binary that `scripts/test` built and names, or else the one that cargo built for the tests. If
+/// nothing may be skipped, it must be the build that users get.
 pub(crate) fn verdone() -> &'static str {
     static FOUND: OnceLock<String> = OnceLock::new();
     FOUND.get_or_init(|| match std::env::var("VERDONE_RELEASE") {
@@ -55,7 +55,7 @@ pub(crate) const EVENTS: &[&str] = &[
     "SessionEnd",
 ];
 
-/// Dropped from the top: first the processes, then the model, then the place in the queue for the client.
+/// Fields drop in order: first the processes, then the model, then the place in the queue for the client.
 pub(crate) struct World {
     pub(crate) sandbox: Sandbox,
     pub(crate) model: ModelServer,
@@ -63,12 +63,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A repository with `.verdone/` and no plan. `None` where the client is missing, which has been said.
+    /// A repository with `.verdone/` and no plan. `None` if the client is missing, which has already been reported.
     pub(crate) fn new(script: Script) -> Option<Self> {
         Self::with(&[(".verdone/config.toml", "")], script)
     }
 
-    /// A repository with one commit that holds these files: settings, a plan, sources.
+    /// A repository with one commit that has these files: settings, a plan, sources.
     pub(crate) fn with(files: &[(&str, &str)], script: Script) -> Option<Self> {
         let claude = Claude::or_skip()?;
         let model = ModelServer::start(script);
@@ -81,17 +81,17 @@ impl World {
         Some(Self { sandbox, model, _claude: claude })
     }
 
-    /// A folder beside the project that agents and checks may write to: tests talk to them through it.
+    /// A path in a folder next to the project that agents and checks may write to; tests use it to communicate with them.
     pub(crate) fn shared(&self, name: &str) -> PathBuf {
         self.sandbox.root().join("tmp").join(name)
     }
 
-    /// Our hooks as a run would give them to the client, for `--settings`.
+    /// Our hooks as a run passes them to the client, for `--settings`.
     pub(crate) fn hooks() -> String {
         Self::hooks_of(EVENTS, Path::new(verdone()))
     }
 
-    /// The same for some events, and for a program that may be another.
+    /// The same for selected events and any program.
     pub(crate) fn hooks_of(events: &[&str], program: &Path) -> String {
         Claude::hook_settings(events, program, &["hook", "--run"]).to_string()
     }
@@ -103,7 +103,7 @@ impl World {
         Told { output: self.sandbox.run("claude", session.iter().chain(&mode)) }
     }
 
-    /// The client alone as a process that stays, with our hooks.
+    /// The client alone as a long-lived process, with our hooks.
     pub(crate) fn session(&self) -> ClaudeSession {
         let hooks = Self::hooks();
         ClaudeSession::start(&self.sandbox, &["--permission-mode", "default", "--include-hook-events", "--settings", &hooks])
@@ -122,7 +122,7 @@ impl World {
         self.sandbox.git(["log", "--format=%s"]).lines().map(str::to_owned).collect()
     }
 
-    /// The journal of the latest run, as `verdone log` tells it.
+    /// The journal of the latest run, from `verdone log`.
     #[track_caller]
     pub(crate) fn journal(&self) -> Vec<Value> {
         let output = self.verdone(&["log", "--json"]);
@@ -134,7 +134,7 @@ impl World {
         self.sandbox.path(path).exists()
     }
 
-    /// A path in the workspace in which the agent of a run works right now, where the file exists.
+    /// A path in the workspace that the agent of a run is using now, if the file exists.
     pub(crate) fn in_workspace(&self, path: &str) -> Option<PathBuf> {
         let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let workspaces = entries(&self.sandbox.home().join(".local/state/verdone/workspaces"));
@@ -142,7 +142,7 @@ impl World {
         trees.filter(|tree| tree.parent().is_some_and(is_the_agents)).map(|tree| tree.join(path)).find(|path| path.exists())
     }
 
-    /// What the hooks of all sessions wrote down, in the order of each.
+    /// The records of all sessions' hooks, in order within each session.
     pub(crate) fn hook_records(&self) -> Vec<Value> {
         let folders = fs::read_dir(self.sandbox.path(".verdone/sessions")).into_iter().flatten().flatten();
         let files: Vec<PathBuf> = folders.map(|entry| entry.path().join("events.jsonl")).filter(|path| path.exists()).collect();
@@ -150,7 +150,7 @@ impl World {
         texts.flat_map(|text| text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>()).collect()
     }
 
-    /// Panics unless the script was played as it stands: every question of an agent had its rule.
+    /// Panics unless every question of an agent had a rule in the script.
     #[track_caller]
     pub(crate) fn assert_scripted(&self) {
         assert!(self.model.unscripted().is_empty(), "the script has no answer to some of this:\n{}", self.model.overview());
@@ -169,7 +169,7 @@ fn is_the_agents(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
 }
 
-/// Settings with which stories land as they are done, and with the shared folder.
+/// Settings with which stories land when they are done, and with the shared folder.
 pub(crate) fn settings(text: &str, sandbox: &Sandbox) -> String {
     format!(
         "{text}\n[protect]\nwork = [\"*\"]\n[run]\nland = \"auto\"\n[workspace]\nwritable = [\"{}\"]\n",
@@ -177,7 +177,7 @@ pub(crate) fn settings(text: &str, sandbox: &Sandbox) -> String {
     )
 }
 
-/// What the client printed, read as the events of a stream.
+/// The client's output, parsed as a stream of events.
 pub(crate) struct Told {
     pub(crate) output: Output,
 }
@@ -198,7 +198,7 @@ impl Told {
         found.unwrap_or_else(|| panic!("no result\n{}", self.output.transcript()))
     }
 
-    /// Panics where the client could not use an answer of a hook, in any of the ways in which it says so.
+    /// Panics if the client reports, in any of its ways, that it could not use a hook's answer.
     #[track_caller]
     pub(crate) fn assert_hooks_were_understood(&self) {
         for event in self.of("system", "hook_response") {

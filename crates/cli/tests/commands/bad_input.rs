@@ -1,4 +1,4 @@
-//! What cannot be used as it is: told with its place, a hint and exit code 2, and nothing is changed.
+//! Invalid input is reported with its position, a hint and exit code 2, and nothing is changed.
 
 use std::fs;
 

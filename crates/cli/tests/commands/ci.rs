@@ -1,4 +1,4 @@
-//! The workflow of docs/ci.md, run as far as that is possible without a network: its own commands, in a clone of a pull request.
+//! The workflow in docs/ci.md, as far as it can run without a network: its own commands, in a clone of a pull request.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use verdone_testkit::Sandbox;
 
 use crate::stage::{BINARY, repository, repository_root, verdone};
 
-/// The commands of the steps, in their order.
+/// The commands of the steps, in order.
 fn commands(workflow: &str) -> Vec<&str> {
     workflow.lines().filter_map(|line| line.trim_start().strip_prefix("run: ")).collect()
 }
@@ -19,7 +19,7 @@ fn workflow() -> String {
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-/// A clone whose HEAD is a pull request of two commits, and the commit that it is for.
+/// A clone whose HEAD is a pull request of two commits, and its base commit.
 fn pull_request(greeting: &str) -> (Sandbox, String) {
     let sandbox = repository();
     sandbox.write(".verdone/config.toml", "[[gate]]\nname = \"greeting\"\ncommand = \"! grep bye src/*.txt\"\n");

@@ -1,4 +1,4 @@
-//! Nobody reads the output any more: the run goes on and ends right.
+//! If the reader of the output goes away, the run continues and ends correctly.
 
 use crate::stage::{BINARY, project, run_subjects, verdone};
 
@@ -30,7 +30,7 @@ fn commands_that_look_back_end_quietly_without_a_reader() {
     let sandbox = project();
     verdone(&sandbox, &["run", "--story", "US-001", "--quiet"]).assert_code(0);
     for command in ["status", "log", "report", "land --dry-run", "doctor", "plan show", "workspace list"] {
-        // Whether the reader goes before or after the first write, the end is the same.
+        // The result is the same whether the reader ends before or after the first write.
         let closed = format!("\"$0\" {command} | true; echo \"exit ${{PIPESTATUS[0]}}\"");
         let output = sandbox.run("bash", ["-c", &closed, BINARY]);
         assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("exit 0\n", ""), "{command}");

@@ -1,4 +1,4 @@
-//! `verdone doctor`: every finding, also where one fault hides others.
+//! `verdone doctor`: every finding, even if one problem hides others.
 
 use serde_json::Value;
 use verdone_testkit::Sandbox;

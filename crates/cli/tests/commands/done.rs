@@ -11,7 +11,7 @@ use crate::stage::{project as bare_project, transcript, verdone};
 const OWN: &str = "\n[done]\nrequire = [\"implementation_complete\", \"correctness_passed\", \"seen\"]\n\
                    [[done.condition]]\nname = \"seen\"\nprover = \"claim\"\ntodo = \"Look at the page in a browser.\"\n";
 
-/// A project in which a hook has seen the session `s1` begin.
+/// A project in which a hook has seen the session `s1` start.
 fn project() -> Sandbox {
     let sandbox = bare_project();
     let head = sandbox.git(["rev-parse", "HEAD"]);
@@ -56,7 +56,7 @@ fn claims_that_prove_nothing_are_refused() {
         output.assert_code(2);
     }
     assert!(!sandbox.path(".verdone/sessions").exists());
-    // In a session the client says which one it is; a hostile id stays inside the folder.
+    // Inside a session, the client sets the session's id; a hostile id stays inside the folder.
     sandbox.set("CLAUDE_CODE_SESSION_ID", "../../x");
     verdone(&sandbox, &["claim", "retrospective_done", "--note", "one"]).assert_code(0);
     let names: Vec<_> =
@@ -86,7 +86,7 @@ fn what_other_loops_wrote_about_a_session_is_told_and_left_as_it_is() {
     );
     assert_eq!(fs::read_to_string(dir.join("orchestrator.json")).unwrap(), theirs);
     assert!(dir.join("loop.json").is_file(), "a projection stands beside it");
-    // Nothing in such a file opens anything: this one only stops to hold back.
+    // Such a file never makes a session done: this one only no longer blocks it.
     fs::write(dir.join("orchestrator.json"), r#"{"verified_done": true, "phase": "complete"}"#).unwrap();
     fs::remove_dir_all(dir.join("tasks")).unwrap();
     let output = verdone(&sandbox, &["done", "--session", "test-456"]);
@@ -134,7 +134,7 @@ fn the_first_clear_answer_of_a_judge_about_files_and_a_story_stands() {
                command = \"echo x >> $HOME/asked; cat $HOME/answer\"\n";
     sandbox.write(".verdone/config.toml", config + own);
     let (answer, counted) = (sandbox.home().join("answer"), sandbox.home().join("asked"));
-    // What the judge would say, how the condition stands after that, and how often it was asked by then.
+    // What the judge would answer, the resulting state of the condition, and how often it has been asked so far.
     let ask = |would_say: &str, more: &[&str], expected: (&str, usize)| {
         fs::write(&answer, would_say).unwrap();
         let output = verdone(&sandbox, &[&["done", "--session", "s1", "--ask"], more].concat());
@@ -154,7 +154,7 @@ fn the_first_clear_answer_of_a_judge_about_files_and_a_story_stands() {
     fs::remove_file(sandbox.path("a")).unwrap();
     ask(holds, &[], ("missing", 3));
 
-    // Another story, or another text of it, is another question; a tick is none.
+    // Another story, or a changed text of the story, is a new question; a tick is not.
     sandbox.write("a", "two\n");
     let outcome = |why: &str| {
         let page = verdone(&sandbox, &["done", "--session", "s1", "--story", "US-001"]).stdout;

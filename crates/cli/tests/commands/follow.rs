@@ -1,4 +1,4 @@
-//! `verdone log --follow` beside a run, and looking at a run that is under way.
+//! `verdone log --follow` next to a run, and commands that examine a run in progress.
 
 use std::fs;
 use std::time::Duration;

@@ -1,10 +1,10 @@
-//! Text from a plan and an agent is shown, and obeyed by nothing.
+//! Text from plans and agents is displayed but never interpreted.
 
 use verdone_testkit::Sandbox;
 
 use crate::stage::{assert_harmless, compare, verdone};
 
-/// Clears the screen, sets the title, turns the writing round, forges a line, and is very long.
+/// Clears the screen, sets the title, reverses the text direction, forges a line, and is very long.
 fn plan() -> String {
     let title = r"\u001b[2J\u001b]0;owned\u0007\u202egnihton\u202c \u009b31mred\r\n\u2713 US-666 verified";
     let long = "long ".repeat(2000);
@@ -52,7 +52,7 @@ fn nothing_of_it_steers_the_terminal() {
         outputs.push(verdone(&sandbox, arguments));
     }
     for output in &outputs {
-        // The prompt is the agent's, and has the plan's own lines.
+        // The prompt is for the agent, and contains the plan's original lines.
         let shown = output.stdout.split("--- prompt of").next().unwrap();
         for text in [shown, &output.stderr] {
             let forged = text.lines().any(|line| line.starts_with("✓ US-2") || line.starts_with("✓ US-666"));

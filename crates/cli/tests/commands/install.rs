@@ -1,4 +1,4 @@
-//! `verdone install`, `uninstall`, and what `doctor` says of installed hooks. The home is the sandbox's.
+//! `verdone install`, `uninstall`, and what `doctor` reports about installed hooks. HOME is in the sandbox.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -12,7 +12,8 @@ use crate::stage::{BINARY, compare, project, repository, verdone};
 const LOCAL: &str = ".claude/settings.local.json";
 const SETTINGS: &str = "{\n    \"model\": \"opus\",\n    \"hooks\": {\n        \"Stop\": [\n            { \"hooks\": [{ \"type\": \"command\", \"command\": \"say done\" }] }\n        ]\n    }\n}\n";
 
-/// The commands one after the other, compared with the file of that name; the program's own path differs from machine to machine.
+/// Runs the commands one after the other and compares the outputs with the file of that name; replaces the program's path, which differs
+/// between machines.
 #[track_caller]
 fn transcript(name: &str, sandbox: &Sandbox, commands: &[&[&str]]) -> Vec<Output> {
     let mut outputs: Vec<Output> = commands.iter().map(|arguments| verdone(sandbox, arguments)).collect();
@@ -97,7 +98,7 @@ fn what_cannot_be_edited_is_refused_with_its_place_and_left_alone() {
     for output in &mut outputs {
         output.stdout = output.stdout.replace(BINARY, "[VERDONE]");
     }
-    // The whole change was shown before; here it is in the way.
+    // The complete change was compared above; here it would only distract.
     outputs[0].stdout = "[DIFF]\n".to_owned();
     compare("install-refused", &sandbox, &outputs);
 }

@@ -1,4 +1,4 @@
-//! `verdone land`: what is printed, and what is printed instead of landing.
+//! `verdone land`: what it prints when it lands and when it refuses.
 
 use crate::stage::{project, transcript, verdone};
 

@@ -1,4 +1,4 @@
-//! The commands that look back at a run, and the step back.
+//! The commands that look at past runs, and `verdone undo`.
 
 use serde_json::Value;
 

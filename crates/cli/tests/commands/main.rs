@@ -1,5 +1,5 @@
-//! Every command with the real binary in a hermetic sandbox. The transcripts under `tests/transcripts/` are whole outputs, good
-//! and bad, and are meant to be read; `VERDONE_BLESS=1` writes them anew.
+//! Every command with the real binary in a hermetic sandbox. The transcripts under `tests/transcripts/` are complete outputs of successes
+//! and failures, meant to be read; `VERDONE_BLESS=1` rewrites them.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 

@@ -1,4 +1,4 @@
-//! What the documents show and name is what the program does and has.
+//! The documents show what the program really prints, and name only commands that exist.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use verdone_testkit::{Sandbox, assert_block, normalise};
 
 use crate::stage::{BINARY, repository, repository_root, verdone};
 
-/// The README shows what a real run printed. Ids and times differ from run to run, so they are not compared.
+/// The README shows the output of a real run. Ids and times differ from run to run, so they are not compared.
 #[test]
 fn the_readme_shows_the_real_demo() {
     let sandbox = Sandbox::new();
@@ -17,7 +17,7 @@ fn the_readme_shows_the_real_demo() {
     let shown = excerpt(&output.stdout);
     let lines = shown.lines().count();
     assert!((25..=46).contains(&lines), "{lines} lines");
-    // The heading has all facts of the run on one line where nobody watches.
+    // Without a terminal, the heading has all facts of the run on one line.
     let wide = |line: &&str| line.chars().count() > 80 && !line.starts_with("· Run");
     assert_eq!(output.stdout.lines().find(wide), None, "a line is wider than eighty columns");
 
@@ -41,7 +41,7 @@ fn the_demo_needs_git_and_nothing_else() {
     assert!(report.stdout.contains("3 verified, 1 failed"), "{}", report.stdout);
 }
 
-/// The lie of the third story and the end of the fourth, then the summary; dots stand for what is left out.
+/// The lie of the third story and the end of the fourth, then the summary; dots mark what is left out.
 fn excerpt(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
     let at = |text: &str| lines.iter().position(|line| line.contains(text)).unwrap_or_else(|| panic!("no {text:?} in {output}"));
@@ -67,7 +67,7 @@ fn every_command_that_a_document_names_exists() {
     let mut seen = 0;
     for page in pages {
         let text = fs::read_to_string(&page).unwrap();
-        // In prose only what stands in code is a command; elsewhere what stands at the start of one.
+        // Only text in code or at the start of a command line is a command.
         for (at, _) in text.match_indices("verdone ") {
             let quoted = text[..at].ends_with(['`', '$']) || text[..at].ends_with("$ ") || text[..at].ends_with("hint: ");
             let word: String = text[at + 8..].chars().take_while(char::is_ascii_lowercase).collect();
@@ -126,7 +126,7 @@ fn every_example_of_the_guide_is_good() {
     assert_eq!(plans, formats.map(|(name, _)| name));
 }
 
-/// The one line of the README for any repository, typed as it stands there.
+/// The README's one-line command for any repository, run exactly as written.
 #[test]
 fn the_readmes_line_for_any_repository_works() {
     let readme = fs::read_to_string(repository_root().join("README.md")).unwrap();

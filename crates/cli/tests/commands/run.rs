@@ -1,4 +1,4 @@
-//! `verdone run`: what is printed, and what is printed instead of running.
+//! `verdone run`: what it prints when it runs and when it refuses.
 
 use crate::stage::{project, project_with, repository, run_branch, run_subjects, transcript, verdone};
 

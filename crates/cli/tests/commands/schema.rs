@@ -1,4 +1,4 @@
-//! As much of JSON Schema as our published schemas use.
+//! The subset of JSON Schema that our published schemas use.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ pub(crate) fn assert_valid(schema: &Value, value: &Value) {
     }
 }
 
-/// The first thing that is wrong. Keywords that nobody thought of are wrong too, so that no rule is skipped in silence.
+/// Returns the first error. An unknown keyword is an error, too, so that no rule is silently skipped.
 fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     const TOLD: [&str; 11] = [
         "$schema",
@@ -109,7 +109,7 @@ fn the_check_finds_what_is_wrong() {
         line[field] = bad;
         assert!(check(&schema, &schema, &line, "$").is_err(), "{line}");
         line.as_object_mut().unwrap().remove(field);
-        // Without a position it is still a good line of another kind only if that kind exists; it does not.
+        // Without the field, the line is invalid, too.
         assert!(check(&schema, &schema, &line, "$").is_err(), "{line}");
     }
 }

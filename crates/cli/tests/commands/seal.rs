@@ -1,5 +1,5 @@
-//! A machine that refuses a part of a workspace: `doctor` names it, a run completes without it and says so, and `[seal] required`
-//! refuses. Each as root and as an unprivileged user.
+//! A machine that refuses a part of a workspace: `doctor` names it, a run completes without it and says so, and `[seal] required` refuses.
+//! Each is tested as root and as an unprivileged user.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use verdone_testkit::{Sandbox, repeat_unprivileged};
 
 use crate::stage::{BINARY, run_subjects, verdone};
 
-/// Tries out where it can write and what it can see, and does its work.
+/// Tests where it can write and what it can see, and does its work.
 const AGENT: &str = "#!/bin/sh
 echo hello > greeting.txt
 echo changed > node_modules/dependency
@@ -19,17 +19,17 @@ echo \"keys: $(ls -A \"$HOME/.ssh\")\"
 echo 'Done.'
 ";
 
-/// What a machine without a part can do instead.
+/// The expectations for a machine without some part.
 struct Refused {
-    /// The step that the launcher fails at.
+    /// The step at which the launcher fails.
     fault: &'static str,
-    /// What `doctor` says: the step, the error and the way out.
+    /// What `doctor` says: the step, the error and the solution.
     doctor: [&'static str; 3],
-    /// What is missing, in the journal and at the start of the run.
+    /// How the journal and the start of the run name the missing part.
     missing: &'static str,
-    /// Whether agents still have a view of their own.
+    /// Whether agents still have a private view.
     view: bool,
-    /// Whether it is a part of the seal.
+    /// Whether the part belongs to the seal.
     seal: bool,
 }
 
@@ -163,7 +163,7 @@ fn check(refused: &Refused) {
     });
 }
 
-/// Runs the plan; gives what was printed. The story is committed, and nothing of the user's has changed.
+/// Runs the plan and returns the output. Asserts that the story is committed and the user's files are unchanged.
 #[track_caller]
 fn completes(sandbox: &Sandbox) -> String {
     let output = verdone(sandbox, &["run"]);
@@ -199,7 +199,7 @@ fn world(fault: &str, tables: &str) -> Sandbox {
     sandbox
 }
 
-/// Runs the test as whoever we are, and once more as an unprivileged user if we are root.
+/// Runs the test as the current user and, if that is root, once more as an unprivileged user.
 fn as_everybody(test: impl Fn()) {
     test();
     repeat_unprivileged(Path::new(BINARY));

@@ -1,4 +1,4 @@
-//! What hooks recorded, as `show`, `status`, `prune` and `doctor` tell it. The records are made by the real hook.
+//! Hook records as `show`, `status`, `prune` and `doctor` present them. The real hook makes the records.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -11,7 +11,7 @@ use verdone_testkit::Sandbox;
 use crate::schema;
 use crate::stage::{BINARY, compare, project, project_with, repository, transcript, verdone};
 
-/// A session as a client tells of it: a hostile id, tools that run, fail and are denied, tests, a subagent, an end with its cost.
+/// A session as a client reports it: a hostile id, tools that run, fail and are denied, tests, a subagent, and an end with its cost.
 fn session(sandbox: &Sandbox, id: &str) {
     let work = sandbox.work();
     let transcript = sandbox.root().join("transcript.jsonl");
@@ -19,7 +19,7 @@ fn session(sandbox: &Sandbox, id: &str) {
         "type": "cost-state", "totalCostUSD": 0.0123,
         "modelUsage": { "m": { "inputTokens": 600, "outputTokens": 120, "cacheReadInputTokens": 30_000 } },
     });
-    // Longer than what is read of it.
+    // Longer than the part that is read.
     fs::write(&transcript, format!("{}\n{books}\n", "x".repeat(300 * 1024))).unwrap();
     let call = |event: &str, tool: &str, input: Value, more: Value| {
         let mut value = json!({ "tool_name": tool, "tool_input": input, "tool_use_id": "t1" });
@@ -78,11 +78,11 @@ fn json_of(sandbox: &Sandbox, arguments: &[&str]) -> Value {
 #[test]
 fn a_session_is_shown_with_its_tools_denials_files_tests_and_cost() {
     let mut sandbox = repository();
-    // Room for a path however long the one of temporary files is.
+    // Wide enough for a path, however long that of the temporary folder is.
     sandbox.set("COLUMNS", "120");
     fs::create_dir(sandbox.path(".verdone")).unwrap();
     session(&sandbox, "../../s\u{1b}[31m 1");
-    // A line that a killed hook left half written.
+    // An incomplete line left by a killed hook.
     let folder = sandbox.path(".verdone/sessions").join("%2E%2E%2F%2E%2E%2Fs%1B%5B31m%201");
     fs::write(folder.join("events.jsonl"), format!("{}{{\"at\":", fs::read_to_string(folder.join("events.jsonl")).unwrap()))
         .unwrap();
@@ -125,7 +125,7 @@ fn a_session_without_books_has_an_unknown_cost() {
     assert!(verdone(&sandbox, &["show", "--session", "a"]).stdout.contains("cost unknown"));
 }
 
-/// The agent's hooks fail, and its session is recorded, in the run's own folder.
+/// The agent's hooks fail, and its session is recorded in the run's folder.
 const AGENT: &str = r#"#!/bin/sh
 run=".verdone/runs/$VERDONE_RUN/sessions"
 now() { date -u +%Y-%m-%dT%H:%M:%S.%NZ; }

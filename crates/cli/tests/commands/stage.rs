@@ -1,4 +1,4 @@
-//! A small project with a plan of four stories and an agent that passes, repairs, lies and fails.
+//! A small project with a plan of four stories and an agent that passes, fixes, lies and fails.
 
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,7 @@ story = "US-004"
 steps = [{ create = "circle.txt", text = "round\n" }, { claim = "Done: squared." }]
 "#;
 
-/// A repository on the branch `work`, with nothing in it that Verdone knows.
+/// A repository on the branch `work` that Verdone knows nothing about.
 pub(crate) fn repository() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.repo();
@@ -78,7 +78,7 @@ pub(crate) fn repository() -> Sandbox {
     sandbox
 }
 
-/// The project of the four stories, committed and ready to run.
+/// The project with four stories, committed and ready to run.
 pub(crate) fn project() -> Sandbox {
     project_with(PLAN, SCRIPT)
 }
@@ -94,7 +94,7 @@ pub(crate) fn project_with(plan: &str, script: &str) -> Sandbox {
     sandbox
 }
 
-/// A project whose only story is worked on until the returned file exists. It lands by itself.
+/// A project whose only story runs until the returned file exists. It lands automatically.
 pub(crate) fn slow_project() -> (Sandbox, PathBuf) {
     let sandbox = project_with("- [ ] US-001: Wait for the word\n  - Verification: `grep hello greeting.txt`\n", "");
     let word = sandbox.root().join("tmp/go");
@@ -108,7 +108,7 @@ pub(crate) fn slow_project() -> (Sandbox, PathBuf) {
     (sandbox, word)
 }
 
-/// Settings for an agent that is a program of the sandbox and may write to its `tmp/`.
+/// Settings for an agent that is a program in the sandbox and may write to its `tmp/`.
 pub(crate) fn slow_config(sandbox: &Sandbox, agent: &str, limits: &str) -> String {
     let shared = sandbox.root().join("tmp");
     format!(
@@ -125,7 +125,7 @@ pub(crate) fn run_branch(sandbox: &Sandbox) -> String {
     branches
 }
 
-/// Subjects of the only run's commits, newest first, and of those before it.
+/// The subjects of the only run's commits and of those before it, newest first.
 #[track_caller]
 pub(crate) fn run_subjects(sandbox: &Sandbox) -> String {
     sandbox.git(["log", "--format=%s", &run_branch(sandbox)])
@@ -136,12 +136,12 @@ pub(crate) fn verdone(sandbox: &Sandbox, arguments: &[&str]) -> Output {
     sandbox.verdone(BINARY, arguments)
 }
 
-/// Starts it and leaves it running.
+/// Starts `verdone` in the background.
 pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Running {
     sandbox.spawn(BINARY, arguments)
 }
 
-/// The commands one after the other, compared with the file of that name.
+/// Runs the commands one after the other and compares the outputs with the file of that name.
 #[track_caller]
 pub(crate) fn transcript(name: &str, sandbox: &Sandbox, commands: &[&[&str]]) -> Vec<Output> {
     let outputs: Vec<Output> = commands.iter().map(|arguments| verdone(sandbox, arguments)).collect();
@@ -156,13 +156,13 @@ pub(crate) fn compare(name: &str, sandbox: &Sandbox, outputs: &[Output]) {
     assert_transcript(file(name), &without_container(&sandbox.transcript(&outputs)));
 }
 
-/// Whether the tests run in a container is no part of a transcript.
+/// Transcripts must not depend on whether the tests run in a container.
 fn without_container(text: &str) -> String {
     let text = text.replace(",\"container\":true", "").replace(", inside a container", "");
     text.split_inclusive('\n').filter(|line| !line.starts_with("good     container ")).collect()
 }
 
-/// Nothing that a terminal would obey.
+/// Asserts that the output contains no terminal control characters.
 #[track_caller]
 pub(crate) fn assert_harmless(output: &Output) {
     let hostile = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

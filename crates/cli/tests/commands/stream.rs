@@ -1,4 +1,4 @@
-//! `verdone run --json`: one event a line, as the published schema says.
+//! `verdone run --json`: one event per line, valid under the published schema.
 
 use std::collections::BTreeSet;
 use std::fs;

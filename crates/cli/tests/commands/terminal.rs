@@ -1,4 +1,4 @@
-//! What a person sees, in a real terminal of 80 and of 200 columns.
+//! What a person sees in a real terminal of 80 and of 200 columns.
 
 use std::fs;
 use std::time::Duration;
@@ -13,7 +13,7 @@ fn live_line(screen: &str) -> &str {
     screen.lines().rev().find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// The colours of the visible screen, as SGR codes.
+/// Whether the visible screen has colour, as SGR codes.
 fn has_colour(terminal: &Tmux<'_>) -> bool {
     terminal.capture_coloured().contains("\u{1b}[3")
 }
@@ -78,7 +78,7 @@ fn the_live_line_follows_a_resize() {
     terminal.wait_for("│ Waiting for the word.", PATIENCE);
     terminal.wait_for("run 00:0", PATIENCE);
     terminal.resize(60, 24);
-    // The next second redraws it.
+    // The line is redrawn within a second.
     let narrow = |screen: &str| live_line(screen).contains("1/1") || !live_line(screen).contains("run 00:");
     let until = std::time::Instant::now() + PATIENCE;
     while !narrow(&terminal.capture()) {

@@ -1,4 +1,4 @@
-//! `verdone verify` and `verdone gates`: the checkout as it is, and what is known of its files.
+//! `verdone verify` and `verdone gates`: the current checkout, and the known results for its files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ fn with_config(config: &str) -> Sandbox {
     sandbox
 }
 
-/// A gate that leaves a line outside of its workspace each time that it is run.
+/// A gate that appends a line to a file outside of its workspace each time it runs.
 fn counted(rest: &str, command: &str) -> String {
     format!("[[gate]]\nname = \"g\"\ncommand = \"echo ran >> $VERDONE_TEST_TMP/asked; {command}\"\n{rest}\n")
 }
@@ -47,7 +47,7 @@ fn verify(sandbox: &Sandbox, arguments: &[&str], code: i32) -> Output {
     output
 }
 
-/// The only kept result.
+/// The only cached result.
 fn entry(sandbox: &Sandbox) -> PathBuf {
     let mut entries = fs::read_dir(sandbox.path(".verdone/cache/results")).unwrap();
     entries.next().unwrap().unwrap().path()
@@ -86,7 +86,7 @@ fn uncommitted_work_is_compared_with_the_last_commit() {
     assert!(page.starts_with("✓ US-1: Done, verified\n"), "{page}");
     assert!(page.contains("· PLAN.md has uncommitted changes; they are used as they are\n"), "{page}");
     assert!(!verify(&sandbox, &[], 0).stdout.contains("PLAN.md"), "no story is asked about");
-    // Once it is committed, nothing is left to compare, and the check proves nothing more.
+    // After the commit nothing is left to compare, and the check proves nothing.
     sandbox.git(["add", "--all"]);
     sandbox.git(["commit", "--quiet", "--message", "work"]);
     let report: Value = serde_json::from_str(&verify(&sandbox, &["US-1", "--json"], 0).stdout).unwrap();

@@ -1,4 +1,4 @@
-//! `verdone verify --base`: a range of commits, judged without a run.
+//! `verdone verify --base`: judges a range of commits without a run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use verdone_testkit::{Output, Sandbox};
 use crate::schema;
 use crate::stage::{repository, verdone};
 
-/// `main` with settings, tests and a plan; the present branch, `work`, begins there.
+/// `main` has settings, tests and a plan; the current branch, `work`, starts there.
 fn pull_request() -> Sandbox {
     let sandbox = repository();
     sandbox.write(".verdone/config.toml", "plan = \"docs/todo.md\"\n[[gate]]\nname = \"tests\"\ncommand = \"sh tests/run.sh\"\n");
@@ -54,7 +54,7 @@ fn commits_get_the_same_proof_as_a_run_whoever_made_them() {
     assert_eq!(judged(&sandbox, &["main"], 0)["proof"], "untested", "without the story, nothing was red before");
     assert!(!sandbox.path(".verdone/runs").exists());
     assert_eq!(sandbox.git(["status", "--porcelain"]), "", "the checkout is untouched");
-    // What is not committed is no part of it.
+    // Uncommitted changes are not part of it.
     sandbox.write("src/greeting.txt", "bye\n");
     judged(&sandbox, &["main", "US-1"], 0);
     let page = verify(&sandbox, &["main", "US-1"], 0).stdout;
@@ -127,7 +127,7 @@ fn a_branch_that_fell_behind_is_compared_with_where_it_branched_off() {
     assert_eq!(judged(&sandbox, &["main", "--head", "main"], 0)["notes"][0], "no file differs from main");
 }
 
-/// Another clone, beside the sandbox's repository.
+/// Creates a clone next to the sandbox's repository.
 fn clone(sandbox: &Sandbox, name: &str, options: &[&str]) -> PathBuf {
     let (from, to) = (format!("file://{}", sandbox.work().display()), sandbox.root().join(name));
     let arguments = [&["clone", "--quiet"], options, &[from.as_str(), to.to_str().unwrap()]].concat();

@@ -1,4 +1,4 @@
-//! `verdone verify` where something around it is not as it should be: it goes on where it can, and says what it does without.
+//! `verdone verify` with problems around it: it continues if it can, and says what it does without.
 
 use crate::stage::{repository, verdone};
 

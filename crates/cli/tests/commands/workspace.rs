@@ -1,4 +1,4 @@
-//! `verdone workspace`: a shell where an agent would work, and the folders that are left.
+//! `verdone workspace`: a shell in an agent's workspace, and leftover folders.
 
 use std::fs;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn shell(sandbox: &Sandbox, arguments: &[&str], script: &str) -> verdone_testkit
     verdone(sandbox, &[&["workspace", "shell"], arguments, &["--", "sh", "-c", script]].concat())
 }
 
-/// A shell that stays until it is killed, or until `tmp/go` is there.
+/// A shell that runs until it is killed or `tmp/go` exists.
 fn waiting_shell(sandbox: &Sandbox) -> Running {
     let shared = sandbox.root().join("tmp");
     sandbox.write(".verdone/config.toml", format!("[workspace]\nwritable = [\"{}\"]\n", shared.display()));

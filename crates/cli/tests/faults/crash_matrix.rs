@@ -1,4 +1,4 @@
-//! `kill -9` at every point, in the run and in the recovery: the next run ends as an undisturbed one.
+//! `kill -9` at every fault point, in the run and in the recovery: the next run ends like an undisturbed one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +6,11 @@ use verdone_runtime::base::fault::Point;
 
 use crate::world::{THREADS, World, in_parallel};
 
-/// Points that no run of this matrix reaches: verifications of sessions pass them, and landings that git refuses halfway.
+/// Points that no run of this matrix reaches: they are in verifications of sessions, and in landings that git refuses halfway.
 pub(crate) const ELSEWHERE: &[&str] =
     &["chain-append", "chain-appended", "index-write", "index-locked", "index-installed", "uncommit"];
 
-/// A point that was reached, for the n-th time, and in which effect.
+/// The n-th time that a point was reached, and in which effect.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
     pub(crate) point: String,
@@ -39,7 +39,7 @@ fn all_wanted() -> bool {
     std::env::var_os("VERDONE_FAULTS").is_some_and(|value| value == "all")
 }
 
-/// The moments to try: the first of each point, or all of them with `VERDONE_FAULTS=all`, which takes many minutes.
+/// The moments to try: the first of each point, or with `VERDONE_FAULTS=all` all of them, which takes many minutes.
 fn selected(all: Vec<Moment>, points: &mut BTreeSet<String>) -> Vec<Moment> {
     all.into_iter().filter(|moment| points.insert(moment.point.clone()) || all_wanted()).collect()
 }
@@ -62,14 +62,14 @@ fn killed_at_any_point_the_next_run_ends_as_an_undisturbed_one() {
 fn killed_again_at_any_point_of_the_recovery_the_next_run_ends_as_an_undisturbed_one() {
     let all = traced(&World::new());
     let mut reached: BTreeSet<String> = all.iter().map(|moment| moment.point.clone()).collect();
-    // The branch has the commit, and the journal does not say so yet.
+    // The branch already has the commit, but the journal does not say so yet.
     let committed = all.iter().rfind(|moment| moment.effect == "Commit" && moment.point == "ref-was-set").unwrap();
     let committed = format!("ref-was-set:{}", committed.nth);
     let (mut cases, mut points) = (Vec::new(), BTreeSet::new());
     for first in [World::end_of_first_turn(), &committed, "land-files-moved:1"] {
         let world = World::new();
         world.run_with_fault(&format!("kill@{first}")).assert_code(-9);
-        // Up to where the new run begins.
+        // Up to the start of the new run.
         let recovery: Vec<Moment> = traced(&world).into_iter().take_while(|moment| moment.point != "run-dir").collect();
         reached.extend(recovery.iter().map(|moment| moment.point.clone()));
         cases.extend(selected(recovery, &mut points).into_iter().map(|again| (first, again)));
@@ -87,7 +87,7 @@ fn killed_again_at_any_point_of_the_recovery_the_next_run_ends_as_an_undisturbed
 
 #[test]
 fn a_run_that_was_killed_before_it_began_does_not_hide_what_the_one_before_it_owes() {
-    // Right before the end is put in order: the last story is committed, its progress is not.
+    // Just before the run finishes: the last story is committed, but its progress is not.
     let trace = {
         let world = World::new();
         world.run_with_fault("trace=../tmp/trace").assert_code(0);

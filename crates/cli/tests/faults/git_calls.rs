@@ -1,4 +1,4 @@
-//! A git that counts its calls, and to which something happens at one of them.
+//! A git wrapper that counts its calls and disturbs one of them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -9,18 +9,18 @@ use rustix::fs::OFlags;
 
 use crate::world::World;
 
-/// More calls than any run makes, and fewer than a pipe has room for.
+/// More calls than any run makes, but few enough to fit into a pipe.
 const CALLS: usize = 20_000;
 
-/// A pipe of which each call of git takes a byte. Other than a file that counts, it works in views that can write nothing.
+/// A pipe from which each git call takes one byte. Unlike a counter file, it also works in read-only views.
 pub(crate) struct GitCalls {
     pipe: PathBuf,
     held: File,
 }
 
 impl GitCalls {
-    /// Before the call with number `from` (0 is none), or before every call from there on, the shell runs `happens`. It knows
-    /// the real git as `$real`.
+    /// Runs the shell code `happens` before call number `from` (0 means never), or before every call from that one on. In it, `$real` is
+    /// the real git.
     pub(crate) fn new(world: &World, from: u64, only_one: bool, happens: &str) -> Self {
         let pipe = world.sandbox.home().join("shared/git-calls");
         world.sandbox.run("mkfifo", [&pipe]).assert_code(0);
@@ -39,7 +39,7 @@ impl GitCalls {
         Self { pipe, held }
     }
 
-    /// Git is well again; how many calls there were.
+    /// Restores git; returns the number of calls.
     pub(crate) fn end(mut self) -> u64 {
         fs::remove_file(&self.pipe).unwrap();
         let mut left = vec![0; CALLS];
@@ -47,7 +47,7 @@ impl GitCalls {
     }
 }
 
-/// Puts a script in git's place, or another in the place of the last.
+/// Replaces git with a script; a later call replaces the previous script.
 pub(crate) fn replace_git(world: &World, script: impl Fn(&Path) -> String) {
     let bin = world.sandbox.root().join("bin");
     let (git, real) = (bin.join("git"), bin.join("real-git"));

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments: of Verdone, of the agent, of a git process, of everything at once. 60 in the suite, `VERDONE_KILLS` for
+//! `kill -9` at random moments: Verdone, the agent, a git process, or everything at once. 60 cases in the suite; `VERDONE_KILLS` sets
 //! another number.
 
 use std::sync::OnceLock;
@@ -11,10 +11,10 @@ use verdone_testkit::{Output, Running, Signal};
 use crate::git_calls::GitCalls;
 use crate::world::{Kind, PATIENCE, Random, THREADS, World, first_seed, in_parallel, wanted};
 
-/// What Verdone starts ends with it, as soon as its watchdog has noticed.
+/// How long Verdone's child processes may take to end after it: its watchdog has to notice first.
 const END_OF_THE_REST: Duration = Duration::from_secs(20);
 
-/// Git at work for a moment, then killed with its wrapper.
+/// Lets git work for a moment, then kills it with its wrapper.
 const KILL_GIT: &str = "exec 3<&0; $real \"$@\" <&3 & sleep @LIVES@; kill -9 $!; kill -9 $$";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,16 +25,16 @@ enum Victim {
     Everything,
 }
 
-/// Everything that a seed decides.
+/// Everything that the seed determines.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     #[expect(dead_code, reason = "told where the case fails")]
     seed: u64,
     victim: Victim,
     kind: Kind,
-    /// `verdone land` is disturbed, not the run before it.
+    /// Whether to disturb `verdone land` instead of the run before it.
     in_landing: bool,
-    /// Up to three kills in a row, each of them in thousandths of an undisturbed run.
+    /// Up to three kills in a row, each in thousandths of an undisturbed run's duration.
     moments: [u64; 3],
     kills: usize,
     /// How long a git process lives before it is killed.
@@ -111,7 +111,7 @@ fn after_a_kill_at_a_random_moment_the_next_run_ends_as_an_undisturbed_one() {
     assert!(killed * 2 > planned, "only {killed} of {planned} kills hit anybody");
 }
 
-/// Runs a command of which somebody is killed; whether somebody was.
+/// Runs a command and kills one of its processes; returns whether one was killed.
 fn disturb(world: &World, case: Case, moment: u64) -> (Output, bool) {
     let (command, (whole, calls)) = {
         let measured = Measured::of(case.kind);
@@ -124,7 +124,7 @@ fn disturb(world: &World, case: Case, moment: u64) -> (Output, bool) {
         return (output, calls.end() >= at);
     }
     let run = world.start(command);
-    // The instant is the point of this test, so there is no event to wait for.
+    // The random moment is the point of this test, so there is no event to wait for.
     std::thread::sleep(whole * u32::try_from(moment).unwrap() / 1000);
     let mut hit = !run.has_ended();
     match case.victim {
@@ -136,7 +136,7 @@ fn disturb(world: &World, case: Case, moment: u64) -> (Output, bool) {
     (run.wait(PATIENCE), hit)
 }
 
-/// Every process of the sandbox, and those that they started meanwhile.
+/// Kills every process of the sandbox, including those started meanwhile.
 pub(crate) fn kill_all(world: &World) {
     loop {
         let all = world.sandbox.survivors();
@@ -149,7 +149,7 @@ pub(crate) fn kill_all(world: &World) {
     }
 }
 
-/// Waits for an agent to be at work.
+/// Waits until an agent is working, then kills it.
 fn kill_agent(world: &World, run: &Running) -> bool {
     while !run.has_ended() {
         let agents: Vec<u32> = world
@@ -169,7 +169,7 @@ fn kill_agent(world: &World, run: &Running) -> bool {
 
 fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // It may be gone by now.
+        // The process may have ended already.
         let _ = kill_process(pid, Signal::KILL);
     }
 }

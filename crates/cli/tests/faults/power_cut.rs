@@ -1,6 +1,5 @@
-//! A power cut: the disk keeps what was synced, and nothing else. The project, HOME and the state folder are on a file system in an image;
-//! a copy of the image while it is mounted is what a disk would have after a power cut. 5 cuts in the suite, `VERDONE_POWER_CUTS` for
-//! another number.
+//! A power cut: the disk keeps only what was synced. The project, HOME and the state folder are on a file system in an image; a copy of the
+//! mounted image has exactly what a disk would have after a power cut. 5 cuts in the suite; `VERDONE_POWER_CUTS` sets another number.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -16,10 +15,10 @@ use crate::crash_matrix::{Moment, traced};
 use crate::kills::kill_all;
 use crate::world::{Kind, PATIENCE, Random, THREADS, VERDONE, World, first_seed, in_parallel, wanted};
 
-/// Enough for the project and its workspaces.
+/// Large enough for the project and its workspaces.
 const IMAGE_BYTES: u64 = 512 << 20;
 
-/// A file system over a sandbox's root. Gone when dropped, before the sandbox is.
+/// A file system mounted over a sandbox's root. Unmounted on drop, before the sandbox is removed.
 struct Disk {
     root: PathBuf,
     images: tempfile::TempDir,
@@ -27,7 +26,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// Puts everything that is in the sandbox onto a separate disk, or says why that cannot be done here.
+    /// Moves the sandbox's files to a separate disk, or returns why that is not possible.
     fn under(world: &World) -> Result<Self, String> {
         let root = world.sandbox.root().to_owned();
         let images = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -40,7 +39,7 @@ impl Disk {
         let moved = command("cp", &[Path::new("-a"), &disk.root.join("."), &place])
             .and_then(|()| command("mount", &[Path::new("--bind"), &place, &disk.root]))
             .and_then(|()| command("sync", &[Path::new("--file-system"), &disk.root]));
-        // Lazily: a view that starts elsewhere at this moment has it in its copy of the mounts.
+        // Lazily, because a view that another test is starting right now may have the mount in its copy of the mount table.
         command("umount", &[Path::new("--lazy"), &place])?;
         moved.map(|()| disk)
     }
@@ -49,12 +48,12 @@ impl Disk {
         self.images.path().join(format!("disk-{}", self.copies))
     }
 
-    /// Nothing is written to the disk before it is asked for, as far as that can be told to a file system.
+    /// As far as a file system can be configured so, it writes nothing to the disk before a sync.
     fn mount(image: &Path, place: &Path) -> Result<(), String> {
         command("mount", &[Path::new("-o"), Path::new("loop,commit=900"), image, place])
     }
 
-    /// Cuts the power: from now on the disk has what was synced.
+    /// Cuts the power: from now on, the disk has only what was synced.
     fn cut(&mut self) {
         let before = self.image();
         self.copies += 1;
@@ -69,7 +68,7 @@ impl Disk {
         let until = Instant::now() + PATIENCE;
         while let Err(error) = command("umount", &[&self.root]) {
             assert!(Instant::now() < until, "{error}");
-            // Somebody's copy of the mounts may hold it for a moment.
+            // Another process's copy of the mount table may keep it busy for a moment.
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -87,7 +86,7 @@ fn command(program: &str, arguments: &[&Path]) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(said()) }
 }
 
-/// Whether file systems can be mounted here. Without that the test is skipped loudly; with `VERDONE_NO_SKIP` set, as in CI, it fails.
+/// Whether file systems can be mounted here. If not, the test is skipped loudly; with `VERDONE_NO_SKIP` set, as in CI, it fails.
 fn can_mount(test: &str) -> bool {
     static CAN: OnceLock<Result<(), String>> = OnceLock::new();
     let can = CAN.get_or_init(|| {
@@ -98,12 +97,12 @@ fn can_mount(test: &str) -> bool {
     });
     let Err(reason) = can else { return true };
     assert!(std::env::var_os("VERDONE_NO_SKIP").is_none(), "{test} would be skipped: {reason}");
-    // Not `eprintln`, which the harness hides where a test passes.
+    // Not `eprintln`, which the harness hides when a test passes.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
     false
 }
 
-/// A project on a disk. The disk goes first.
+/// A project on a disk. The disk is dropped first.
 struct PowerWorld {
     disk: Disk,
     world: World,
@@ -116,17 +115,17 @@ impl PowerWorld {
         Self { disk, world }
     }
 
-    /// Whatever runs ends, and the disk has what was synced.
+    /// Kills everything that runs, and cuts the power.
     fn cut(&mut self) {
         kill_all(&self.world);
-        // So that it is known that this test can fail.
+        // Shows that this test can fail.
         let tmp = self.world.sandbox.root().join("tmp");
         fs::write(tmp.join("not-synced"), "lost").unwrap();
         self.disk.cut();
         assert!(fs::read(tmp.join("not-synced")).unwrap_or_default().is_empty(), "the disk has what was not synced");
     }
 
-    /// What the journals and refs name is there and whole, before anybody repairs anything.
+    /// Asserts that everything the journals and refs name exists and is complete, before any repair.
     fn assert_nothing_is_missing(&self) {
         self.world.assert_mine("right after the power cut");
         self.world.git(&["fsck", "--full", "--strict", "--no-dangling"]);
@@ -166,7 +165,7 @@ impl PowerWorld {
     }
 }
 
-/// Paths of files below a key, wherever it is.
+/// Collects the file paths below a key, at any depth.
 fn find(value: &Value, key: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
@@ -184,12 +183,12 @@ fn find(value: &Value, key: &str, found: &mut Vec<String>) {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum When {
-    /// A point of the code.
+    /// A fault point.
     At(String, usize),
     After(Duration),
 }
 
-/// When the power goes, as a seed decides.
+/// When the power is cut, determined by the seed.
 fn moment(seed: u64, kind: Kind) -> When {
     static TRACED: [OnceLock<(Duration, Vec<Moment>)>; 4] = [const { OnceLock::new() }; 4];
     let (whole, all) = TRACED[kind.number()].get_or_init(|| {
@@ -205,7 +204,7 @@ fn moment(seed: u64, kind: Kind) -> When {
             let moment = &all[below(all.len())];
             When::At(moment.point.clone(), moment.nth)
         }
-        // Each point as often as any other, however seldom it is reached.
+        // Picks each point with equal probability, however rarely it is reached.
         _ => {
             let points: Vec<&String> = all.iter().map(|moment| &moment.point).collect::<BTreeSet<_>>().into_iter().collect();
             let point = points[below(points.len())];
@@ -221,7 +220,7 @@ fn assert_survives(kind: Kind, when: &When) {
         When::At(point, nth) => drop(world.world.run_with_fault(&format!("kill@{point}:{nth}"))),
         When::After(delay) => {
             let run = world.world.sandbox.spawn(&*VERDONE, ["run"]);
-            // The instant is the point of this test, so there is no event to wait for.
+            // The random moment is the point of this test, so there is no event to wait for.
             std::thread::sleep(*delay);
             kill_all(&world.world);
             run.wait(PATIENCE);

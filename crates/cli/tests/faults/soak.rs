@@ -1,5 +1,5 @@
-//! A long time with an agent that does whatever agents do, on a machine that kills and interrupts: 60 iterations in the suite,
-//! `VERDONE_SOAK=N` for another number. `VERDONE_SEED` names another seed.
+//! A long run with an agent that does whatever agents do, on a machine that kills and interrupts: 60 iterations in the suite;
+//! `VERDONE_SOAK=N` sets another number. `VERDONE_SEED` sets another seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,12 +13,12 @@ use verdone_testkit::{Sandbox, Signal};
 use crate::world::{PATIENCE, Random, VERDONE, first_seed, in_parallel, sandbox, wanted};
 
 const STORIES: usize = 25;
-/// More than cores: much of the time an agent hangs.
+/// More than there are cores, because agents hang much of the time.
 const WORLDS_AT_A_TIME: usize = 4;
-/// A project that is not done by then has met more trouble than most.
+/// A project that is not done after this many runs had more trouble than most.
 const MOST_RUNS: usize = 12;
 
-/// What the agent does in its n-th turn is drawn by the seed; two in five times it is honest and nothing else.
+/// The seed determines what the agent does in its n-th turn; in two of five cases, it is simply honest.
 const AGENT: &str = r#"#!/bin/sh
 s=$VERDONE_STORY
 echo turn >> "$SOAK/turns"
@@ -82,7 +82,7 @@ fn many_iterations_with_an_agent_and_a_machine_at_their_worst_end_right() {
     let mut random = Random::new(first);
     let begun = Instant::now();
     let tally = Tally::default();
-    // Worlds are begun until there are enough iterations; more than enough seeds for that.
+    // Worlds are started until there are enough iterations; these seeds are more than enough.
     let seeds: Vec<u64> = (0..wanted.max(8)).map(|_| random.below(1 << 40)).collect();
     in_parallel(&seeds, WORLDS_AT_A_TIME, |seed| {
         if tally.iterations.load(Ordering::Relaxed) < wanted {
@@ -119,7 +119,7 @@ impl World {
         Self { sandbox, random: Random::new(seed), initial }
     }
 
-    /// Runs until the plan is done, the patience is, or there were enough iterations; then looks at everything.
+    /// Runs until the plan is done, `MOST_RUNS` is reached, or there were enough iterations; then checks everything.
     fn live(mut self, tally: &Tally, wanted: usize) {
         let mut counted = 0;
         for number in 1..=MOST_RUNS {
@@ -130,7 +130,7 @@ impl World {
             let now = self.iterations();
             tally.iterations.fetch_add(now - counted, Ordering::Relaxed);
             counted = now;
-            // A run that was killed is in order again after the next one.
+            // After a killed run, things are in order again only after the next run.
             if code != -9 {
                 self.assert_right(tally, false);
             }
@@ -144,7 +144,7 @@ impl World {
     }
 
     fn run_undisturbed(&self) -> i32 {
-        // So that a soak of few iterations ends soon.
+        // So that a soak with few iterations ends soon.
         self.sandbox.verdone(&*VERDONE, ["run", "--max-iterations", "3"]).code
     }
 
@@ -159,7 +159,7 @@ impl World {
         let run = self.sandbox.spawn(&*VERDONE, ["run"]);
         let until = Instant::now() + Duration::from_millis(200 + self.random.below(6000));
         while Instant::now() < until && !run.has_ended() {
-            // The instant is what is random here.
+            // The moment is what is random here.
             std::thread::sleep(Duration::from_millis(10));
         }
         let signal = [Signal::KILL, Signal::INT, Signal::TERM, Signal::HUP][self.random.below(4) as usize];
@@ -183,7 +183,7 @@ impl World {
         self.events().iter().filter(|event| event["event"] == "story_selected").count()
     }
 
-    /// What holds after every run that was not killed; at the end with the costly questions too.
+    /// Invariants after every run that was not killed; at the end, also the expensive checks.
     fn assert_right(&self, tally: &Tally, at_the_end: bool) {
         let told = std::panic::AssertUnwindSafe(|| self.look(tally, at_the_end));
         if let Err(panic) = std::panic::catch_unwind(told) {
@@ -212,7 +212,7 @@ impl World {
             let note = git(&["notes", "--ref=verdone", "show", id]);
             let note: Value = serde_json::from_str(&note).unwrap_or_else(|error| panic!("{subject}: {error}"));
             assert_eq!(note["tree"], tree, "{subject}\n{}", history());
-            // Unproven is said where ignore rules of the attempt had a part in it.
+            // A story is untested if ignore rules from the attempt affected it.
             let verified = note["proof"] == "verified";
             assert!(verified || note["proof"] == "untested", "{subject}: {note}");
             let twice = done.insert(story.to_owned(), (id.to_owned(), verified));

@@ -1,5 +1,5 @@
-//! Trouble of the machine: whatever cannot be written, the run ends with a clear message, nothing is lost, and once the trouble is
-//! over the next run ends as an undisturbed one.
+//! Machine failures: whatever cannot be written, the run ends with a clear message, nothing is lost, and once the cause is gone, the next
+//! run ends like an undisturbed one.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::crash_matrix::{ELSEWHERE, moments};
 use crate::git_calls::{GitCalls, replace_git};
 use crate::world::{Kind, SCRIPT, THREADS, VERDONE, World, in_parallel};
 
-/// The user's files stay untouched, and the next run continues.
+/// Asserts that the user's files are untouched, and that the next run continues.
 #[track_caller]
 fn assert_recovers(world: &World, trouble: &Output) {
     world.assert_mine(&trouble.transcript());
@@ -31,7 +31,7 @@ fn a_write_that_fails_anywhere_is_reported_and_the_next_run_continues() {
     let mut cases = Vec::new();
     for (number, point) in Point::ALL.iter().filter(|point| point.can_fail()).enumerate() {
         let reached = all.iter().filter(|moment| moment.point == point.name()).count();
-        // The middle one is in the thick of it; only recovery reopens a journal.
+        // Disturb the middle occurrence of each point. Points that this run does not reach are in the recovery, which reopens a journal.
         let (error, words) =
             [("ENOSPC", "No space left on device"), ("EIO", "Input/output error"), ("EACCES", "Permission denied")][number % 3];
         let lasting = if number % 2 == 0 { "+" } else { "" };
@@ -45,7 +45,7 @@ fn a_write_that_fails_anywhere_is_reported_and_the_next_run_continues() {
     in_parallel(&cases, THREADS, |(fault, words)| {
         let world = World::new();
         let output = world.run_with_fault(fault);
-        // What can wait (a note, a progress file, a request, a landing) does not end the run.
+        // Failures that can wait (a note, a progress file, a request, a landing) do not end the run.
         assert!([0, 1].contains(&output.code), "{}", output.transcript());
         let quiet = ["inbox-taken"].iter().any(|name| fault.contains(name));
         assert!(all_of(&output).contains(words) || quiet, "{}", output.transcript());
@@ -102,7 +102,7 @@ fn faults_are_not_passed_on_to_children() {
     }
 }
 
-/// Runs a shell script as root of a name space of its own, where it may mount what it likes.
+/// Runs a shell script as root of a separate namespace, where it may mount anything.
 fn in_namespace(world: &World, script: &str) -> Output {
     for tool in ["unshare", "mount", "umount"] {
         if !world.sandbox.root().join("bin").join(tool).exists() {
@@ -243,7 +243,7 @@ fn a_lock_that_another_git_process_left_is_named_and_only_landing_waits_for_it()
     let world = World::new();
     let lock = world.sandbox.path(".git/index.lock");
     fs::write(&lock, "").unwrap();
-    // Older than the run by more than a tick of the file system's clock.
+    // Older than the run by more than one tick of the file system's clock.
     while lock.metadata().unwrap().modified().unwrap().elapsed().unwrap() < Duration::from_millis(100) {
         std::thread::yield_now();
     }
@@ -262,7 +262,7 @@ fn git_that_disappears_in_the_middle_is_reported_and_nothing_is_lost() {
     in_parallel(&calls, THREADS, |calls| {
         let world = World::new();
         let bin = world.sandbox.root().join("bin");
-        // A view cannot write there, so the first call outside of one takes git away.
+        // A view cannot write there, so the first call outside of a view removes git.
         let happens = format!("mv {0}/git {0}/hidden 2>/dev/null", bin.display());
         let git_calls = GitCalls::new(&world, *calls, false, &happens);
         let output = world.run();
@@ -292,7 +292,7 @@ fn git_that_hangs_is_ended_and_reported() {
     assert_recovers(&world, &output);
 }
 
-/// A run that died after the first turn, its journal then damaged.
+/// A run that died after the first turn, with its journal then damaged.
 fn with_damage(damage: impl Fn(&Path)) -> World {
     let world = World::new();
     world.run_with_fault(&format!("kill@{}", World::end_of_first_turn())).assert_code(-9);
@@ -315,7 +315,7 @@ fn a_journal_with_broken_lines_is_set_aside_and_what_can_be_read_of_it_is_used()
             lines.insert(1, "\u{1}".repeat(1_000_000));
             (lines.join("\n") + "\n").into_bytes()
         },
-        // Torn: the ordinary trace of a crash.
+        // Torn last line: the usual result of a crash.
         |lines| lines.join("\n").into_bytes(),
     ];
     for (number, damage) in broken.into_iter().enumerate() {
@@ -347,7 +347,7 @@ fn a_journal_with_broken_lines_is_set_aside_and_what_can_be_read_of_it_is_used()
 #[test]
 fn without_a_readable_journal_the_next_run_starts_over() {
     let gone: [fn(&Path); 6] = [
-        // The line that says which story was begun.
+        // The line that says which story was started.
         |dir| {
             let text = fs::read_to_string(dir.join("journal.jsonl")).unwrap();
             fs::write(dir.join("journal.jsonl"), text.replace("story_selected", "story_forgotten")).unwrap();

@@ -1,5 +1,5 @@
-//! A small project of a user who is in the middle of something, and a plan of three stories: the first attempt at one of them fails
-//! and is kept, a commit hook rewrites the files of another, and the third adds a folder.
+//! A small project whose user has uncommitted work, and a plan of three stories: the first attempt at one of them fails and is kept, a
+//! commit hook rewrites the files of another, and the third adds a folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,14 +12,14 @@ use std::time::Duration;
 use serde_json::Value;
 use verdone_testkit::{Output, Running, Sandbox};
 
-/// Longer than anything here takes on a loaded machine.
+/// Longer than anything in these tests takes on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
-/// More than cores: much of the time a run waits.
+/// More than there are cores, because a run waits much of the time.
 pub(crate) const THREADS: usize = 3;
-/// After a kill the next run ends the plan, or the one after it.
+/// After a kill, the next run completes the plan, or the one after it.
 const MOST_RUNS: usize = 4;
 
-/// The program under test: the release binary where `scripts/test` names it, which is faster.
+/// The program under test: the faster release binary if `scripts/test` names it.
 pub(crate) static VERDONE: LazyLock<String> = LazyLock::new(|| {
     let named = std::env::var("VERDONE_RELEASE").ok().filter(|path| !path.is_empty());
     named.unwrap_or_else(|| env!("CARGO_BIN_EXE_verdone").to_owned())
@@ -33,7 +33,7 @@ pub(crate) const PLAN: &str = "# Implementation Plan\n\n## Tasks\n\n\
 const PRD: &str = "# PRD\n\n## User stories\n\n### [ ] US-001: Write a\n\nText.\n\n### [ ] US-002: Write b\n\nText.\n\n\
                    ### [ ] US-003: Write c\n\nText.\n";
 
-/// The first attempt at the first story does what agents should not do; it fails.
+/// The first attempt at the first story does what agents should not do, and fails.
 pub(crate) const SCRIPT: &str = r#"
 [[turn]]
 story = "US-001"
@@ -63,10 +63,10 @@ story = "US-003"
 steps = [{ create = "sub/c", text = "three\n" }, { sleep = "100ms" }]
 "#;
 
-/// Ends the line of `a`, so that the commit is not what was verified first.
+/// Adds a newline at the end of `a`, so that the commit differs from what was verified first.
 const HOOK: &str = "#!/bin/sh\nif [ -f a ] && [ \"$(wc -l < a)\" = 0 ]; then echo one > a; git add a; fi\n";
 
-/// What the user has that is in no commit: a changed file, a staged one, untracked and ignored ones.
+/// The user's uncommitted files: changed, staged, untracked and ignored.
 const MINE: [(&str, &str); 5] = [
     ("edited.txt", "my edit\n"),
     ("staged.txt", "my staged edit\n"),
@@ -75,7 +75,7 @@ const MINE: [(&str, &str); 5] = [
     ("key.secret", "ignored\n"),
 ];
 
-/// How a run's commits reach the user's branch, and whether the plan is committed as it stands.
+/// How a run's commits reach the user's branch, and whether the plan is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) lands_itself: bool,
@@ -101,29 +101,29 @@ pub(crate) struct World {
     pub(crate) kind: Kind,
 }
 
-/// What has to be the same however often the run was killed.
+/// The result, which must be the same however often the run was killed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Final {
-    /// Each story once: its verdict, and the files that its commit changed. Those of the plan are left out: stories come in any order,
-    /// and progress names commits and times.
+    /// Each story with its verdict and the files that its commit changed. Plan files are left out: stories come in any order, and progress
+    /// names commits and times.
     stories: BTreeMap<String, (String, String)>,
     tree: String,
     plan: String,
     prd: String,
-    /// Stories that the progress file names.
+    /// The stories in the progress file.
     progress: Vec<String>,
-    /// Of the user's checkout.
+    /// Git status of the user's checkout.
     status: String,
     staged: String,
 }
 
 impl World {
-    /// Stories land by themselves, the plan is committed.
+    /// Stories land automatically, and the plan is committed.
     pub(crate) fn new() -> Self {
         Self::of(Kind::ALL[0])
     }
 
-    /// A copy of the project: making it anew takes a dozen processes.
+    /// A copy of the project: creating a new one takes a dozen processes.
     pub(crate) fn of(kind: Kind) -> Self {
         static FIRST: [OnceLock<World>; 4] = [const { OnceLock::new() }; 4];
         FIRST[kind.number()].get_or_init(|| Self::make(kind)).copy()
@@ -133,7 +133,7 @@ impl World {
         let sandbox = sandbox();
         let copied = Command::new("cp").arg("-a").arg(self.sandbox.path(".")).arg(sandbox.work()).status();
         assert!(copied.is_ok_and(|status| status.success()), "cannot copy the project");
-        // Files with other times look changed to who compares them by their times alone.
+        // The copies have new modification times, so git would consider them changed until the index is refreshed.
         sandbox.git(["update-index", "-q", "--refresh"]);
         Self { sandbox, kind: self.kind }
     }
@@ -196,7 +196,7 @@ impl World {
         self.sandbox.run("env", [&format!("VERDONE_FAULT={fault}"), VERDONE.as_str(), "run"])
     }
 
-    /// What an undisturbed run leaves.
+    /// The result of an undisturbed run.
     pub(crate) fn expected(kind: Kind) -> &'static Final {
         static EXPECTED: [OnceLock<Final>; 4] = [const { OnceLock::new() }; 4];
         EXPECTED[kind.number()].get_or_init(|| {
@@ -225,7 +225,7 @@ impl World {
         &MOMENT
     }
 
-    /// Brings the run's commits to the user's branch where that is not done by the run.
+    /// Lands the run's commits if the run does not do that itself.
     fn land(&self) {
         if !self.kind.lands_itself && self.waits_to_land() {
             self.verdone(&["land"]).assert_code(0);
@@ -236,13 +236,13 @@ impl World {
         !self.verdone(&["land", "--dry-run"]).stdout.contains("Nothing to land")
     }
 
-    /// Runs until the plan is done, lands, and looks at everything.
+    /// Runs until the plan is done, lands, and checks everything.
     #[track_caller]
     pub(crate) fn assert_ends_as_undisturbed(&self) {
         self.assert_ends_as_undisturbed_after(String::new());
     }
 
-    /// The same, with what was said before.
+    /// The same, with the output so far.
     #[track_caller]
     pub(crate) fn assert_ends_as_undisturbed_after(&self, mut said: String) {
         for number in 1..=MOST_RUNS {
@@ -263,7 +263,7 @@ impl World {
         assert!(audit.code == 0 && audit.stdout.contains("3 stories hold"), "{}\n{said}", audit.transcript());
     }
 
-    /// The refs of kept attempts, found without any journal.
+    /// The refs of kept attempts, found without a journal.
     pub(crate) fn attempts(&self) -> Vec<String> {
         let listed = self.git(&["for-each-ref", "--format=%(refname)", "refs/verdone/attempts"]);
         listed.lines().map(str::to_owned).collect()
@@ -307,7 +307,7 @@ impl World {
         }
     }
 
-    /// The user's own files are as they were, byte for byte.
+    /// Asserts that the user's files are unchanged, byte for byte.
     #[track_caller]
     pub(crate) fn assert_mine(&self, said: &str) {
         for (path, text) in MINE {
@@ -321,7 +321,8 @@ impl World {
         assert_eq!(self.sandbox.read(".verdone/script.toml"), SCRIPT, "{said}");
     }
 
-    /// What holds after every run that was not killed: no process, mount, workspace, lock or draft is left, every note is true.
+    /// Invariants after every run that was not killed: no process, mount, workspace, lock or temporary file is left, and every note is
+    /// true.
     #[track_caller]
     pub(crate) fn assert_sound(&self) {
         self.sandbox.assert_no_survivors(PATIENCE);
@@ -338,7 +339,7 @@ impl World {
             if subject.starts_with("feat(") {
                 let note: Value = serde_json::from_str(&self.git(&["notes", "--ref=verdone", "show", id])).unwrap();
                 assert_eq!(note["tree"], tree, "the note of {subject} is about another tree");
-                // The hook rewrites the other one: its trailer names what was verified before, its note what was after.
+                // The commit hook rewrites US-001: its trailer names the evidence from before the hook, its note the evidence after it.
                 if !subject.starts_with("feat(US-001)") {
                     self.assert_names_its_evidence(id);
                 }
@@ -356,7 +357,7 @@ impl World {
         assert!(ours.is_empty(), "still mounted: {ours:?}");
     }
 
-    /// The digest in the commit's trailer is that of its note.
+    /// Asserts that the digest in the commit's trailer is that of its note.
     fn assert_names_its_evidence(&self, id: &str) {
         let blob = self.git(&["notes", "--ref=verdone", "list", id]);
         self.sandbox.write("../tmp/note", format!("{}\n", self.git(&["cat-file", "blob", &blob])));
@@ -365,7 +366,7 @@ impl World {
         assert_eq!(trailer, format!("sha256:{}", &digest[..64]), "the commit names other evidence");
     }
 
-    /// Temporary files and locks of ours that should be gone.
+    /// Our temporary files and locks that should be gone.
     fn drafts(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut open = vec![self.sandbox.work()];
@@ -393,7 +394,7 @@ pub(crate) fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Calls `each` for every item on a few threads; panics with all that went wrong.
+/// Calls `each` for every item on a few threads; panics with all failures.
 pub(crate) fn in_parallel<T: Sync + std::fmt::Debug>(items: &[T], threads: usize, each: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
@@ -415,12 +416,12 @@ pub(crate) fn in_parallel<T: Sync + std::fmt::Debug>(items: &[T], threads: usize
     assert!(failures.is_empty(), "{} of {} went wrong:\n{}", failures.len(), items.len(), failures.join("\n\n"));
 }
 
-/// How many of something: what the variable says, or the number that fits the suite.
+/// A count: the variable's value, or the default for the suite.
 pub(crate) fn wanted(variable: &str, in_the_suite: usize) -> usize {
     std::env::var(variable).map_or(in_the_suite, |text| text.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
 }
 
-/// Numbers that look random and come again with the same seed (xorshift).
+/// A pseudo-random sequence that is the same for the same seed (xorshift).
 pub(crate) struct Random {
     state: u64,
 }
@@ -438,7 +439,7 @@ impl Random {
     }
 }
 
-/// The first seed of a test: fixed in the suite, so that it says the same everywhere; `VERDONE_SEED` names another.
+/// The first seed of a test: fixed in the suite, so that results are the same everywhere; `VERDONE_SEED` sets another.
 pub(crate) fn first_seed() -> u64 {
     std::env::var("VERDONE_SEED").map_or(1, |text| text.parse().expect("VERDONE_SEED is a number"))
 }

@@ -1,4 +1,4 @@
-//! `[[after_tool]]`: the user's own commands, and all the ways in which they go wrong.
+//! `[[after_tool]]`: the user's own commands, and every way they can fail.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ fn a_formatter_runs_on_the_file_and_is_silent_where_it_succeeds() {
         "['sh', '-c', 'echo HELLO > \"$0\"; echo done', '{file}']",
     ]) {
         let world = with(&format!("[[after_tool]]\ntools = [\"Edit\", \"Write\"]\npaths = [\"**/*.txt\"]\nrun = {run}\n"));
-        // A name that a shell would take apart.
+        // A name that a shell would split or expand.
         let path = world.write("it's a $(touch pwned) file.txt", "hello\n");
         assert_eq!(said_to(&world, mode, "Write", &json!({ "file_path": path, "content": "hello\n" })), "");
         assert_eq!(world.read("it's a $(touch pwned) file.txt"), "HELLO\n");
@@ -61,7 +61,7 @@ fn a_failure_is_told_and_success_where_it_is_asked_for() {
     assert!(!said.contains("s3cr3t") && !said.contains('\u{1b}'), "{said}");
     let said = after(&world, "Bash", &json!({ "command": "ls" }));
     assert!(said.ends_with("ran after Bash: it failed with exit code 1. It said:\nafter Bash"), "{said}");
-    // A tool that failed has changed nothing.
+    // A failed tool has changed nothing.
     let mut failed = world.event("PostToolUseFailure", "Edit", &json!({ "file_path": "a.txt" }));
     failed["error"] = "no match".into();
     assert_eq!(world.ask(Mode::Run, &failed), None);

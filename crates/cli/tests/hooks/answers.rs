@@ -1,4 +1,4 @@
-//! Every real input, in both modes.
+//! Every real input in both modes.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn without_a_verdone_folder_or_beside_a_run_an_installed_hook_is_silent() {
         }
         assert!(!world.work.join(".verdone/sessions").exists());
     }
-    // The hook of a run speaks all the same.
+    // The hook of a run answers anyway.
     let push = serde_json::json!({ "command": "git push" });
     worlds[1].judge(Mode::Run, "Bash", &push).denied_by("git-push");
 }
@@ -74,7 +74,7 @@ fn the_project_is_found_by_the_clients_variable_and_not_by_where_the_agent_is() 
     assert!(world.ask(Mode::Session, &input).is_some());
     world.set("CLAUDE_PROJECT_DIR", &elsewhere.work.display().to_string());
     assert!(world.ask(Mode::Session, &input).is_none());
-    // A folder below the one of `.verdone/` belongs to it.
+    // Subfolders belong to the folder that has `.verdone/`.
     fs::create_dir(world.work.join("sub")).unwrap();
     let sub = world.path("sub");
     world.set("CLAUDE_PROJECT_DIR", &sub);

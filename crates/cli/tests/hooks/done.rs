@@ -1,4 +1,4 @@
-//! A session on its way to *done*: what is missing names what helps, and doing that is enough.
+//! A session becoming *done*: the page names what is missing and what helps, and doing that is enough.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn done(world: &World, more: &[&str], code: i32) -> String {
     said + &err
 }
 
-/// Everything in backticks that is a command of ours, of conditions that are asked for.
+/// All our commands in backticks that belong to required conditions.
 fn commands(page: &str) -> Vec<String> {
     let asked = page.split("\nNot asked for:").next().unwrap();
     let quoted = asked.split('`').skip(1).step_by(2).filter(|text| text.starts_with("verdone "));
@@ -51,7 +51,7 @@ fn a_session_is_done_after_its_change_and_the_commands_that_the_page_names() {
     world.begin(Mode::Session);
     assert!(done(&world, &[], 1).contains("nothing was changed"));
     world.write("one", "1\n");
-    // Gates alone are not the story's own checks: the page says so, and with which command.
+    // The gates alone do not cover the story's own checks: the page says so, and names the command.
     verdone(&world, &["verify"]);
     let page = done(&world, &[], 1);
     assert_eq!(commands(&page), ["verdone verify US-001"], "{page}");
@@ -69,7 +69,7 @@ fn a_session_is_done_after_its_change_and_the_commands_that_the_page_names() {
     }
     let page = done(&world, &[], 0);
     assert!(page.contains("Done: everything that is asked for holds (session s1, story US-001, complexity 3)."), "{page}");
-    // A commit is still a change; what was verified before it may have to be verified again, and is.
+    // A commit still counts as a change; what was verified before it may have to be verified again.
     commit(&world);
     verdone(&world, &["verify", "US-001"]);
     assert!(done(&world, &[], 0).contains("1 file was changed\n"));
@@ -121,7 +121,7 @@ fn a_session_or_a_story_that_does_not_exist_is_no_answer() {
     assert!(said.contains("no session \"nope\" was recorded here\nhint: known, newest first: s1"), "{said}");
     let said = done(&world, &["--story", "US-009"], 2);
     assert!(said.contains("PLAN.md has no story \"US-009\"\nhint: its stories: US-001, US-002"), "{said}");
-    // One that only claimed something began nobody knows when.
+    // The start of a session that only made a claim is unknown.
     verdone(&world, &["claim", "retrospective_done", "--note", "x", "--session", "s2"]);
     assert!(done(&world, &["--session", "s2"], 1).contains("nobody knows what it has committed"));
 }

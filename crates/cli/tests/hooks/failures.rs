@@ -1,4 +1,4 @@
-//! What Verdone cannot judge: guards of a run deny, in the form of their event; everybody else is silent; the fault is recorded.
+//! Input that Verdone cannot judge: guards of a run deny it in the format of the event, all others are silent, and the fault is recorded.
 
 use std::fs;
 use std::io::Write as _;
@@ -19,7 +19,7 @@ fn good(world: &World, event: &str) -> Value {
     input
 }
 
-/// The same call in a shape that cannot be used.
+/// The same call in unusable forms.
 fn broken(world: &World, event: &str) -> Vec<(&'static str, Vec<u8>)> {
     let input = good(world, event);
     let text = input.to_string();
@@ -190,7 +190,7 @@ fn an_open_pipe_keeps_nobody_waiting_and_an_endless_one_ends_at_the_deadline() {
     assert_eq!(said["hookSpecificOutput"]["permissionDecision"], "allow");
     assert!(started.elapsed() < Duration::from_secs(4), "it waited for the end of the input");
     drop(pipe);
-    // All four at once: each waits for the deadline.
+    // All four in parallel: each waits for the deadline.
     let guard = open(Mode::Run, "PreToolUse", half);
     let session = open(Mode::Session, "PreToolUse", half);
     let observer = open(Mode::Run, "Stop", half);
@@ -240,7 +240,7 @@ fn a_denial_that_cannot_be_written_blocks_by_its_exit_code_in_a_run() {
         let output = child.wait_with_output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    // A closed standard output is the null device by the time that we see it.
+    // Rust replaces a closed standard output with the null device before `main`.
     for out in ["/dev/full", "/dev/null"] {
         for event in ["PreToolUse", "PermissionRequest"] {
             let (code, reason) = ended(&["hook", event, "--run"], event, "git push", out);

@@ -1,4 +1,4 @@
-//! Where git stands after a command.
+//! Git's state after a command.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn a_switched_branch_a_detached_head_and_a_merge_in_progress_are_told_once_each(
             ("BISECT_LOG", "a bisect is in progress", "`git bisect reset`"),
         ] {
             world.write(&format!(".git/{sign}"), "");
-            // A command that fails leaves it too.
+            // After a failed command, too.
             let mut failed = world.event("PostToolUseFailure", "Bash", &json!({ "command": "make" }));
             failed["error"] = "Exit code 1".into();
             let text = told(world.ask(mode, &failed));
@@ -73,7 +73,7 @@ fn a_run_knows_its_branch_and_a_linked_work_tree_its_own_head() {
     let world = World::in_run(&json!({
         "story": "US-001", "title": "One", "text": "", "checks": [], "branch": "verdone/work", "plan": "/nowhere",
     }));
-    // The session began on the wrong branch already: only the run can know.
+    // The session started on the wrong branch, so only the run can notice.
     let said = told(world.ask(Mode::Run, &world.ran("make")));
     assert!(said.contains("the branch is `main` now, and was `verdone/work`"), "{said}");
 
@@ -98,7 +98,7 @@ fn what_the_user_did_between_two_prompts_is_not_the_agents() {
     let prompt = json!({ "session_id": "s1", "cwd": world.work, "hook_event_name": "UserPromptSubmit", "prompt": "go on" });
     assert_eq!(world.ask(Mode::Session, &prompt), None);
     assert_eq!(world.ask(Mode::Session, &world.ran("make")), None);
-    // A file that hooks keep may be anything; it is a memory, no guard.
+    // The hooks' own files may contain anything: they are a memory, not a guard.
     world.write(".verdone/sessions/s1/seen.json", "broken");
     assert_eq!(world.ask(Mode::Session, &world.ran("make")), None);
 }

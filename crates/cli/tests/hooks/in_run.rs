@@ -1,4 +1,4 @@
-//! Hooks of a run: where their sessions keep what they saw, and when a failing test run ends the turn.
+//! Hooks of a run: where they store what they saw, and when a failing test run ends the turn.
 
 use std::os::unix::fs::symlink;
 
@@ -20,7 +20,7 @@ fn sessions_of_a_run_live_in_its_folder_and_others_do_not() {
     assert_eq!(world.lines(&format!("{sessions}/s1/events.jsonl")).len(), 1);
     assert_eq!(world.lines(&format!("{sessions}/faults.jsonl")).len(), 1);
     assert!(!world.work.join(".verdone/sessions").exists());
-    // What the run's hooks have seen is the session's memory.
+    // The session remembers what the run's hooks saw.
     let mut read = world.event("PostToolUse", "Read", &json!({ "file_path": world.path("a.txt") }));
     read["tool_response"] = json!({});
     world.ask(Mode::Run, &read);
@@ -44,13 +44,13 @@ fn a_variable_that_names_no_run_leads_nowhere_else() {
     }
 }
 
-/// A world whose hooks work for a turn of a run.
+/// A world whose hooks belong to a turn of a run.
 fn at_work(config: &str) -> World {
     let mut world = World::new();
     std::fs::create_dir_all(world.work.join(".verdone/runs").join(RUN)).unwrap();
     world.write(".verdone/config.toml", config);
     world.set("VERDONE_RUN", RUN);
-    // What a client that stays still has from the turn that it was started in.
+    // A long-lived client still has the variables of the turn in which it was started.
     for (name, value) in [("VERDONE_ITERATION", "1"), ("VERDONE_TURN", "7")] {
         world.set(name, value);
     }
@@ -58,7 +58,7 @@ fn at_work(config: &str) -> World {
     world
 }
 
-/// The driver begins the first turn of this iteration.
+/// The driver starts the first turn of this iteration.
 fn in_iteration(world: &World, iteration: u32) {
     let story = json!({ "story": "A", "title": "t", "text": "", "checks": [], "plan": "/p", "iteration": iteration, "turn": 1 });
     world.write(&format!(".verdone/runs/{RUN}/turns/story.json"), &story.to_string());
@@ -82,7 +82,7 @@ fn a_failing_test_run_ends_the_turn_where_the_settings_want_it() {
     assert_eq!(records.last().unwrap()["reason"], said["stopReason"]);
     let failure = &world.lines(&format!("{session}/failures.jsonl"))[0];
     assert_eq!((&failure["iteration"], &failure["turn"], &failure["ends_turn"]), (&json!(3), &json!(1), &said["stopReason"]));
-    // A failure that a pipe hid is one, too.
+    // A failure hidden by a pipe counts, too.
     let hidden = world.ask(Mode::Run, &passed(&world, "cargo test | tail", FAILED)).unwrap();
     assert_eq!(hidden["continue"], false);
 }
@@ -91,7 +91,7 @@ fn a_failing_test_run_ends_the_turn_where_the_settings_want_it() {
 fn failing_test_runs_are_counted_in_a_row_and_for_the_attempt() {
     let world = at_work("[policy.tests]\nrollback_after = 3\n");
     assert!(told(failing(&world)).contains("failing test run 1 in a row; at 3 Verdone rolls the attempt back"));
-    // Another session of the attempt, and other commands between.
+    // Another session of the attempt, with other commands in between.
     let mut other = failed(&world, "cargo test", &format!("Exit code 101\n{FAILED}"));
     other["session_id"] = "s2".into();
     assert!(told(world.ask(Mode::Run, &other)).contains("failing test run 2 in a row"));
@@ -100,7 +100,7 @@ fn failing_test_runs_are_counted_in_a_row_and_for_the_attempt() {
     for n in 1..=2 {
         assert!(told(failing(&world)).contains(&format!("failing test run {n} in a row")));
     }
-    // The next attempt begins anew.
+    // The next attempt starts counting again.
     in_iteration(&world, 4);
     assert!(told(failing(&world)).contains("failing test run 1 in a row"));
     in_iteration(&world, 3);

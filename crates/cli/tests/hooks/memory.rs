@@ -27,7 +27,7 @@ fn an_existing_file_is_read_before_it_is_changed() {
         assert_eq!(world.judge(mode, "Write", &json!({ "file_path": world.path("new.txt"), "content": "x" })), fine);
         did(&world, "Read", &json!({ "file_path": path }));
         assert_eq!(world.judge(mode, "Edit", &edit(&path)), fine);
-        // Another name of the same file is the same file.
+        // A different path to the same file counts as the same file.
         assert_eq!(world.judge(mode, "Edit", &edit(&format!("{}/../project/./a.txt", world.work.display()))), fine);
         // Another session has not read it.
         let mut other = world.event("PreToolUse", "Edit", &edit(&path));
@@ -89,14 +89,14 @@ fn a_failed_read_is_no_read_and_compaction_forgets_nothing() {
 fn a_file_that_is_being_read_may_be_changed_in_the_same_message() {
     let world = World::new();
     let path = world.path("a.txt");
-    // Hooks of one message run side by side: the change is judged before the reading has ended.
+    // Hooks of one message run in parallel: the edit is judged before the read has ended.
     assert_eq!(world.judge(Mode::Run, "Read", &json!({ "file_path": path })), Verdict::Allow);
     assert_eq!(world.judge(Mode::Run, "Edit", &edit(&path)), Verdict::Allow);
     let mut failed = world.event("PostToolUseFailure", "Read", &json!({ "file_path": path }));
     failed["error"] = "File is too large".into();
     world.ask(Mode::Run, &failed);
     world.judge(Mode::Run, "Edit", &edit(&path)).denied_by(RULE);
-    // A reading that is denied is none.
+    // A denied read does not count.
     world.write(".verdone/config.toml", "[policy.tools]\nRead = \"deny\"\n");
     assert!(matches!(world.judge(Mode::Run, "Read", &json!({ "file_path": path })), Verdict::Deny(_)));
     world.judge(Mode::Run, "Edit", &edit(&path)).denied_by(RULE);

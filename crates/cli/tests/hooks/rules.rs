@@ -1,4 +1,4 @@
-//! Policy behind the hook: the disk's part of it, the user's rules, prompts and settings.
+//! Policy behind the hook: its file access, the user's rules, prompts and settings.
 
 use std::os::unix::fs::symlink;
 

@@ -49,7 +49,7 @@ fn a_session_of_a_run_begins_with_its_story_and_the_plan_is_not_read() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // A run whose story is not told yet has rules all the same.
+    // The rules apply even before a run has announced its story.
     fs::remove_file(world.work.join(format!(".verdone/runs/{RUN}/turns/story.json"))).unwrap();
     let said = told(world.begin(Mode::Run));
     assert!(said.contains("Verdone judges every tool call") && !said.contains("US-007"), "{said}");
@@ -108,13 +108,13 @@ fn what_a_command_changed_outside_the_scope_is_found_by_looking() {
         assert_eq!(world.ask(Mode::Run, &world.ran("make")), None, "told once");
         world.write("notes.txt", "written over by the agent\n");
         assert!(world.ask(Mode::Run, &world.ran("make")).unwrap().to_string().contains("`notes.txt`"));
-        // Taken back and done again, it is told again.
+        // If a change is undone and made again, it is reported again.
         world.git(&["checkout", "--quiet", "README.md"]);
         assert_eq!(world.ask(Mode::Run, &world.ran("make")), None);
         world.write("README.md", "changed again\n");
         assert!(world.ask(Mode::Run, &world.ran("make")).unwrap().to_string().contains("`README.md`"));
         assert_eq!(world.records("outside").len(), 3);
-        // In the next turn the same files are old news.
+        // In the next turn, the same files are not reported again.
         let prompt = json!({ "session_id": "s1", "cwd": world.work, "hook_event_name": "UserPromptSubmit", "prompt": "go on" });
         world.ask(Mode::Run, &prompt);
         assert_eq!(world.ask(Mode::Run, &world.ran("make")), None);
@@ -130,7 +130,7 @@ fn without_a_scope_or_with_the_setting_off_nothing_is_looked_for() {
         assert_eq!(world.ask(Mode::Run, &wrote(&world, "README.md")), None);
         assert_eq!(world.ask(Mode::Run, &world.ran("make")), None);
     }
-    // The rule's name switches it off as every other.
+    // Like every rule, it can be switched off by its name.
     let world = World::in_run(&story(&["src"]));
     world.write(".verdone/config.toml", "[policy]\nscope = \"enforced\"\noff = [\"story-scope\", \"read-before-edit\"]\n");
     assert_eq!(world.judge(Mode::Run, "Write", &write(&world, "README.md")), Verdict::Allow);
@@ -149,7 +149,7 @@ fn a_plan_that_only_the_run_knows_is_guarded() {
     world.judge(Mode::Run, "Edit", &edit("make hello", "true")).denied_by("plan-checks");
     world.judge(Mode::Run, "Bash", &json!({ "command": "rm -r work" })).denied_by("plan-status");
     assert_eq!(world.judge(Mode::Run, "Edit", &edit("# Plan", "# The plan")), Verdict::Allow);
-    // Another plan in the project is an ordinary file then.
+    // Another plan in the project is then an ordinary file.
     let other = world.write("PLAN.md", "- [ ] US-001: One\n");
     let tick = json!({ "file_path": other, "old_string": "- [ ]", "new_string": "- [x]" });
     assert_eq!(world.judge(Mode::Run, "Edit", &tick), Verdict::Allow);

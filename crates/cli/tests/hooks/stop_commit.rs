@@ -1,4 +1,4 @@
-//! Commits of the Stop gate's loops (`[stop] commit = true`): what goes into them, what does not, and when there is none.
+//! Commits of the Stop gate's loops (`[stop] commit = true`): what they contain, what they leave out, and when there is none.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -35,13 +35,13 @@ fn a_commit_takes_no_earlier_change_of_the_users_along_and_an_audit_holds() {
     let world = committing(PLAN);
     world.write("README.md", "The user's own.\n");
     fs::remove_file(world.work.join("src/a.rs")).unwrap();
-    // What the commit starts is ended with its worker, by a mark that it has.
+    // Processes that the commit starts have this variable, by which they are found and ended together with the worker.
     let hook = world.write(".git/hooks/pre-commit", "#!/bin/sh\ntest -n \"$VERDONE_VERIFY\"\n");
     fs::set_permissions(hook, fs::Permissions::from_mode(0o755)).unwrap();
     arm(&world, &["--plan", "PLAN.md"]);
     stop(&world).blocked("test -f one");
     world.write("one", "1\n");
-    // An agent stages everything; that makes nothing of it the agent's.
+    // The agent stages everything, but that does not make it the agent's work.
     git(&world, &["add", "-A"]);
     let reason = stop(&world).blocked("story US-001 is done (verified)");
     assert!(!reason.contains("not committed"), "{reason}");
@@ -71,7 +71,7 @@ fn what_cannot_be_told_apart_is_not_committed_and_the_story_is_marked_all_the_sa
     assert!(last_commit(&world).as_str().unwrap().starts_with(told));
     assert_eq!((commits(&world), world.read("PLAN.md").matches("[x]").count()), (1, 1));
     assert!(git(&world, &["status", "--porcelain"]).contains("?? one"), "nothing is lost");
-    // The user settles it, and what was held back goes with the next story.
+    // The user resolves it, and the work that was held back is committed with the next story.
     git(&world, &["-c", "user.name=dev", "-c", "user.email=d@e", "commit", "--quiet", "-m", "mine", "README.md"]);
     world.write("two", "2\n");
     stop(&world).let_go("COMPLETE");
@@ -218,7 +218,7 @@ fn conditions_and_a_commit_come_to_an_end_where_the_checks_take_longer_than_anyb
         let Said::Block(reason) = said else { break said };
         assert!(reason.contains("still verifying") && waits < 10, "{waits}: {reason}");
         waits += 1;
-        // No answer comes while somebody waits for it.
+        // Wait for a new finding before stopping again.
         wait_for_finding(&world, &before);
     };
     last.let_go("COMPLETE: the one story");

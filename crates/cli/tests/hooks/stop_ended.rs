@@ -1,4 +1,4 @@
-//! A loop whose start or whose verification is ended: nothing of it goes on.
+//! A loop whose start or verification is stopped leaves no process behind.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -25,7 +25,7 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// One that nobody reaps has no words any more.
+/// A zombie process has an empty command line.
 fn is_gone(pid: Pid) -> bool {
     fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).map_or(true, |words| words.is_empty())
 }

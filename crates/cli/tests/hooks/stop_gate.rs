@@ -1,4 +1,4 @@
-//! The Stop gate through the binary: sessions that a loop holds, what sends their agents on, and everything that lets them go.
+//! The Stop gate through the binary: sessions with a loop, what keeps their agents working, and everything that lets them stop.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::world::{Mode, Verdict, World};
 
-/// One gate that wants as many lines in `done.txt` as `want.txt` says.
+/// One gate that requires as many lines in `done.txt` as `want.txt` says.
 const GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
 const CHECK: &str = "test \"$(cat done.txt)\" != broken || { echo 'src/a.rs:42: broken'; exit 3; }\n";
-/// Stories with checks of their own.
+/// Stories with their own checks.
 const PLAN: &str = "- [ ] US-001: One\n  - Verification: `test -f one`\n- [ ] US-002: Two\n  - Verification: `test -f two`\n";
 
 fn features(done: usize) -> String {
@@ -22,7 +22,7 @@ fn features(done: usize) -> String {
     serde_json::to_string_pretty(&json!({ "features": list })).unwrap()
 }
 
-/// New files at the root are protected unless the settings call them work.
+/// New files at the root are protected unless the settings declare them as work.
 pub(crate) const WORK: &str = "\n[protect]\nwork = [\"one\", \"two\", \"three\", \"a\", \"*.txt\", \"broken\", \"mood\"]\n";
 
 pub(crate) fn world(config: &str, files: &[(&str, &str)]) -> World {
@@ -103,14 +103,14 @@ impl Said {
     }
 }
 
-/// A file of the loop that holds the session s1, out of the project.
+/// A file of the loop of session s1, which is stored outside of the project.
 pub(crate) fn kept(world: &World, file: &str) -> PathBuf {
     let folders = fs::read_dir(world.root.join(".local/state/verdone/loops")).unwrap();
     let mut found = folders.map(|folder| folder.unwrap().path().join("s1")).filter(|folder| folder.is_dir());
     found.next().unwrap().join(file)
 }
 
-/// Waits until the worker has written another finding than `before`.
+/// Waits until the worker has written a finding other than `before`.
 #[track_caller]
 pub(crate) fn wait_for_finding(world: &World, before: &[u8]) {
     let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
@@ -124,7 +124,7 @@ fn causes(world: &World) -> Vec<String> {
     world.records("stop").iter().map(|record| record["cause"].as_str().unwrap().to_owned()).collect()
 }
 
-// The four tests of the analysis that the gate goes back to.
+// Basic behaviour of the gate.
 
 #[test]
 fn a_turn_that_was_held_before_is_let_go_in_mode_once() {
@@ -161,7 +161,7 @@ fn state_files_of_another_tool_hold_a_session_once_and_never_open_the_gate() {
     state("test-789", "tasks/1.json", &json!({ "status": "in_progress" }));
     let reason = stop_with(&world, "test-789", &json!({})).blocked("the last result is failed");
     assert!(reason.contains("1 of its tasks"), "{reason}");
-    // What Verdone wrote there itself is no other tool's word.
+    // Verdone's own entries there do not count as another tool's.
     state("ours", "orchestrator.json", &json!({ "verified_done": false, "written_by": "verdone" }));
     assert_eq!(stop_with(&world, "ours", &json!({})), Said::Nothing);
     state("s1", "orchestrator.json", &json!({ "verified_done": true }));
@@ -171,7 +171,7 @@ fn state_files_of_another_tool_hold_a_session_once_and_never_open_the_gate() {
     assert_eq!(stop_with(&world, "../../x", &json!({})), Said::Nothing);
 }
 
-// The exits of a loop over a feature list.
+// How a loop over a feature list ends.
 
 #[test]
 fn features_are_marked_one_by_one_and_the_last_one_completes_the_loop() {
@@ -302,7 +302,7 @@ fn an_agent_arms_its_own_session_and_cannot_end_the_loop() {
     let call = |world: &World, command: &str| world.judge(Mode::Session, "Bash", &json!({ "command": command }));
     assert_eq!(call(&world, "verdone loop stop"), Verdict::Silent);
     assert_eq!(call(&world, "verdone loop start --plan feature_list.json"), Verdict::Silent);
-    // A hook saw which session ran it; the client's own variable says the same where it is set.
+    // A hook saw which session ran it; the client's variable, if set, says the same.
     world.set("CLAUDECODE", "1");
     verdone(&world, &["loop", "start", "--plan", "feature_list.json"]);
     stop(&world).blocked("Feature 1");
@@ -315,7 +315,7 @@ fn an_agent_arms_its_own_session_and_cannot_end_the_loop() {
         world.command(&["-C", &at, "loop", "start", "--plan", "feature_list.json", "--max-iterations", "1"]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "{again:?}");
     assert!(String::from_utf8_lossy(&again.stderr).contains("the session s1 has a loop already, about feature_list.json"));
-    // Nor does a script of the agent's that no rule sees.
+    // A script of the agent, which no rule sees, cannot do it either.
     for command in [&["loop", "stop"][..], &["plan", "approve", "feature_list.json", "--yes"]] {
         let refused = world.command(&[&["-C", &at], command].concat()).output().unwrap();
         let said = String::from_utf8_lossy(&refused.stderr);
@@ -377,7 +377,7 @@ fn a_verdict_that_came_between_two_stops_is_told_before_it_is_run_again() {
     let before = fs::read(kept(&world, "finding.json")).unwrap();
     stop(&world).blocked("still verifying");
     wait_for_finding(&world, &before);
-    // The client says both times that this is the first Stop of the turn.
+    // In both cases, the client says that this is the first Stop of the turn.
     stop(&world).blocked("The check `slow` failed");
     assert_eq!(world.records("stop").last().unwrap()["verdict"], "cached");
 }
@@ -401,7 +401,7 @@ fn a_killed_verification_of_the_gate_leaves_no_check_behind() {
     }
 }
 
-/// Whether a process has this word among its arguments.
+/// Whether any process has this word in its arguments.
 pub(crate) fn is_running(word: &str) -> bool {
     let words = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).unwrap_or_default();
     let all = fs::read_dir("/proc").unwrap().flatten().map(words);
@@ -570,7 +570,7 @@ fn a_finding_or_a_request_that_somebody_else_wrote_counts_for_nothing() {
         fs::write(&finding, &honest).unwrap();
         stop_with(&world, "s1", &again).blocked("The check `tests` failed");
     }
-    // Nor does a worker do what nobody of ours asked for.
+    // A worker ignores forged requests, too.
     for text in forged(&request) {
         fs::write(&request, &text).unwrap();
         world.command(&["stop-verify", world.work.to_str().unwrap(), "s1"]).output().unwrap();

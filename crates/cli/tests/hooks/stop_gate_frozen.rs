@@ -1,4 +1,4 @@
-//! A loop against an agent that works on what judges it: earlier stories, settings, the loop's own files, marks and tests.
+//! A loop with an agent that tampers with what judges it: earlier stories, settings, the loop's own files, marks and tests.
 
 use std::fs;
 use std::process::Output;
@@ -62,7 +62,7 @@ fn a_story_that_is_broken_a_second_time_ends_the_loop() {
         }
         stop(&world).blocked("US-00");
     }
-    // Both were opened again. While one is mended, the other stays broken, and then the first is broken anew.
+    // Both were reopened. While one is fixed, the other stays broken; then the first is broken again.
     world.write("one", "one\n");
     stop(&world).blocked("NEXT STORY (US-002)");
     world.write("two", "two\n");
@@ -104,7 +104,7 @@ fn a_loop_has_nothing_in_the_project_that_could_be_deleted_or_edited_and_only_th
     let world = world(GATE, &[]);
     arm(&world, &["Fix it"]);
     world.write("done.txt", "broken\n");
-    // Neither the folder of the session nor the journal that others read is the truth.
+    // Neither the session's folder nor the public journal is the source of truth.
     let _ = fs::remove_dir_all(world.work.join(".verdone/sessions"));
     let run = status(&world)["loops"][0]["run"].as_str().unwrap().to_owned();
     let journal = format!(".verdone/runs/{run}/journal.jsonl");
@@ -115,10 +115,10 @@ fn a_loop_has_nothing_in_the_project_that_could_be_deleted_or_edited_and_only_th
     stop(&world).blocked("The check `tests` failed");
     let now = world.read(&journal);
     assert!(now.starts_with(&honest) && !now.contains("run_stopped") && now.lines().count() > honest.lines().count(), "{now}");
-    // A file of a loop that was never started holds nothing.
+    // A file of a loop that was never started has no effect.
     world.write(".verdone/sessions/s2/loop.json", &fs::read_to_string(kept(&world, "loop.json")).unwrap());
     assert_eq!(stop_with(&world, "s2", &json!({})), Said::Nothing);
-    // What somebody else wrote in place of the loop counts for nothing, and lets nobody go.
+    // A forged loop file has no effect, and does not let the session stop.
     let held = kept(&world, "loop.json");
     fs::write(&held, "{}").unwrap();
     stop(&world).blocked("is not one that Verdone wrote: the user ends the loop with `verdone loop stop --session s1`");
@@ -153,13 +153,13 @@ fn a_loop_is_stopped_told_and_pruned_in_a_project_without_its_folder() {
     let start = |dir: &std::path::Path| at(dir, &["loop", "start", "--session", "s1", "Fix it"]);
     assert!(start(&sub).contains("A loop holds the session s1"));
     fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
-    // The folder above is another project.
+    // The parent folder is another project.
     stop(&world).blocked("No file was changed");
     fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
     assert!(at(&sub, &["doctor"]).contains("although its .verdone/ is gone"));
     assert_eq!(at(&sub, &["loop", "stop"]), "The loop is stopped.\n");
     assert!(stop(&world) == Said::Nothing && !world.work.join("sub/.verdone").exists());
-    // One that nobody stopped is silent for long.
+    // A loop that was never stopped, with a session that has been silent for long.
     start(&world.work);
     let copies = fs::read_dir(world.root.join(".local/state/verdone/loops")).unwrap();
     let copy = copies.map(|folder| folder.unwrap().path().join("s1/loop.json")).find(|copy| copy.is_file()).unwrap();
@@ -211,7 +211,7 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     let reason = stop(&world).blocked("THE STORY (US-001)");
     assert!(reason.contains("story US-002 was marked as done without a verification; Verdone took the mark back"), "{reason}");
     assert_eq!(world.read("PLAN.md"), before);
-    // A story that came later brings no command of its own before the user has accepted the plan with it.
+    // The command of a story that was added later does not run until the user accepts the plan with it.
     let more = format!("{before}\n### US-003: Three\n- [x] c\n- Verification: `grep -q three three`\n");
     world.write("PLAN.md", &more.replace("grep -q three three", "true"));
     let reason = stop(&world).blocked("story US-003 was marked as done");
@@ -227,7 +227,7 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     world.write("PLAN.md", &world.read("PLAN.md").replace("grep -q three three", "true"));
     stop(&world).blocked("Nothing verifies story US-003");
     world.write("PLAN.md", &world.read("PLAN.md").replace("`true`", "`grep -q three three`"));
-    // An approval that the user did not give is none.
+    // A forged approval does not count.
     let approved = world.read(".verdone/approvals.json");
     let mut forged: Value = serde_json::from_str(&approved).unwrap();
     assert!(forged["PLAN.md"].as_object_mut().unwrap().remove("mark").is_some());
@@ -244,7 +244,7 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
 fn an_agent_may_raise_the_complexity_of_a_story_and_never_lower_it() {
     let done = "[done]\nrequire = [\"page_seen\"]\n\
                 [[done.condition]]\nname = \"page_seen\"\nprover = \"claim\"\nmin_complexity = 6\n";
-    // A story that says nothing counts as a complex one, and words that came later do not change that either.
+    // A story without a complexity counts as complex, and later edits do not change that.
     for (began, edited, held) in [("9", "1", true), ("9", "", true), ("", "1", true), ("3", "8", true), ("3", "1", false)] {
         let plan = |complexity: &str| {
             let line = if complexity.is_empty() { String::new() } else { format!("- Complexity: {complexity}\n") };
@@ -270,7 +270,7 @@ fn a_story_that_came_later_is_judged_by_the_gates_and_brings_no_command() {
     world.write("PLAN.md", &format!("{plan}- [ ] US-002: Two\n  - Scope: check.sh\n  - Verification: `false`\n"));
     world.write("one", "one\n");
     stop(&world).blocked("NEXT STORY (US-002)");
-    // Nor does it excuse anything.
+    // It does not excuse anything either.
     world.write("check.sh", "true\n");
     world.write("done.txt", "broken\n");
     stop(&world).blocked("passes only with the changed check.sh");
@@ -297,7 +297,7 @@ fn checks_are_seen_red_before_a_story_is_worked_on() {
     let said = verdone(&world, &["loop", "start", "--session", "s1", "--plan", "PLAN.md"]);
     let said = String::from_utf8(said.stdout).unwrap();
     assert!(said.contains("The checks of US-001 fail now: when they pass, it is verified."), "{said}");
-    // Both at once: the second was never red when its turn came.
+    // Both at once: the check of the second was never red when its turn came.
     world.write("one", "one\n");
     world.write("two", "two\n");
     stop(&world).blocked("story US-001 is done (verified)");
@@ -329,7 +329,7 @@ fn an_empty_session_or_task_is_a_usage_error_with_a_hint() {
         let said = refused(&world, arguments);
         assert!(said.contains(part) && said.contains("hint"), "{said}");
     }
-    // A plan that cannot be used ends with the same code.
+    // An unusable plan gives the same exit code.
     arm(&world, &["Fix it"]);
     stop(&world);
     world.write("PLAN.md", "- [ ] US-001: One\n- [ ] US-001: The same\n");

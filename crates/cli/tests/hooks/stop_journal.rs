@@ -1,4 +1,4 @@
-//! The journal of a loop: every command that looks back finds it like a run's, and no run takes it for one that died.
+//! The journal of a loop: commands about past runs find it like a run's, and no run mistakes it for a dead one.
 
 use serde_json::Value;
 

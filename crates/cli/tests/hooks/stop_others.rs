@@ -1,4 +1,4 @@
-//! Ends that are not the end of a turn: subagents, tasks, teammates, and the session itself.
+//! Other events than the end of a turn: the end of subagents, tasks, teammates, and the session itself.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ fn event(world: &World, name: &str, more: &Value) -> Value {
     input
 }
 
-/// The exit code and what is on standard error: the only way in which these events are held.
+/// The exit code and standard error: the only way to block these events.
 fn refused(world: &World, name: &str, more: &Value) -> (Option<i32>, String) {
     let mut command = world.command(&["hook", name]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -79,7 +79,7 @@ fn subagents_of_the_loop_are_held_by_tasks_debris_and_quick_gates_and_others_are
     assert!(!reason.contains("slow"), "{reason}");
     assert!(subagent(&world, "ralph-coder").is_some());
     assert_eq!(subagent(&world, "ralph-coder"), None, "three times are enough");
-    // What it did is right now; the gate that is not quick is red all the same, and nothing is complete.
+    // Its own work is correct now. The gate that is not quick still fails, and nothing is complete.
     let mut gone = world.event("PostToolUse", "TaskUpdate", &json!({ "taskId": "1", "status": "deleted" }));
     gone["tool_response"] = json!({});
     world.ask(Mode::Session, &gone);
@@ -95,7 +95,7 @@ fn subagents_of_the_loop_are_held_by_tasks_debris_and_quick_gates_and_others_are
 fn a_block_that_cannot_be_written_holds_by_its_exit_code() {
     let world = world(GATES, &[]);
     arm(&world, &["Do it"]);
-    // A closed standard output is the null device by the time that we see it; options in front take another way.
+    // Rust replaces a closed standard output with the null device before `main`. Options before `hook` take a different code path.
     for (out, front) in [("/dev/full", &[][..]), ("/dev/null", &[]), ("/dev/full", &["--no-color"])] {
         world.write("done.txt", &format!("{out} {front:?}"));
         let out = std::fs::OpenOptions::new().write(true).open(out).unwrap();

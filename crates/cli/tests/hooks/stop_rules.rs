@@ -1,4 +1,4 @@
-//! Loops by the rules of runs: scope, conditions of gates, the least proof, tests and checks that the work changed, and reviews.
+//! Loops follow the rules of runs: scope, conditions of gates, the minimum proof, tests and checks that the work changed, and reviews.
 
 use std::process::Output;
 
@@ -56,7 +56,7 @@ fn the_least_proof_is_asked_for_once_and_then_a_person_is() {
     assert!(reason.contains("NEXT STORY (US-002)"), "{reason}");
     assert!(!world.read("PLAN.md").contains("[x]"));
     assert_eq!(status(&world)["review"], json!(["US-001"]));
-    // A story may ask for less than the settings do.
+    // A story may require less than the settings.
     world.write("two", "2\n");
     stop(&world).let_go("1 for you to review: US-001 (`verdone review`)");
     assert_eq!((proof(&world, "US-002"), status(&world)["status"].clone()), (json!("untested"), json!("blocked")));
@@ -126,12 +126,12 @@ fn a_loop_whose_conditions_nobody_can_evaluate_does_not_start() {
         assert!(refused.status.code() == Some(2) && said.contains(&expected), "no {expected:?} in {said}");
         assert_eq!(stop(&world), Said::Nothing, "no loop holds the session");
     }
-    // What a person can still do is no reason to refuse.
+    // A condition that a person can still meet is no reason to refuse.
     let world = world("[done]\nrequire = [\"plan_approved\"]\n", &[("PLAN.md", ONE)]);
     arm(&world, &["--plan", "PLAN.md"]);
 }
 
-/// However it ends.
+/// Runs the command, whatever its exit code.
 fn run(world: &World, arguments: &[&str]) -> Output {
     let at = world.work.display().to_string();
     world.command(&[&["-C", &at], arguments].concat()).output().unwrap()
@@ -148,7 +148,7 @@ fn a_worker_that_has_answered_and_still_cleans_up_is_not_waited_for_in_vain() {
     busy.lock().unwrap();
     let said = std::thread::scope(|scope| {
         let again = scope.spawn(|| stop(&world));
-        // Should the hook look only after this, it starts a worker at once, and the answer is the same.
+        // If the hook checks the lock only after this, it starts a worker immediately, and the answer is the same.
         std::thread::sleep(std::time::Duration::from_millis(500));
         busy.unlock().unwrap();
         again.join().unwrap()
@@ -168,7 +168,7 @@ fn a_check_that_the_work_rewrote_proves_neither_its_story_nor_an_earlier_one() {
     world.git(&["checkout", "--quiet", "one.sh"]);
     world.write("one", "good\n");
     stop(&world).blocked("story US-001 is done (verified)");
-    // It is broken, and made not to show it.
+    // The story is broken, and its check is changed to hide that.
     world.write("one", "bad\n");
     world.write("one.sh", "test -f one\n");
     world.write("two", "2\n");

@@ -1,4 +1,4 @@
-//! What a test run of the agent showed is told and kept.
+//! The results of the agent's test runs are reported and recorded.
 
 use serde_json::{Value, json};
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-/// Longer context is moved into a file by the client.
+/// The client moves longer context into a file.
 const LONGEST: usize = 9_000;
 
-/// The answer in what a hook printed, if it said anything; a reason why the client would not obey it.
+/// Parses a hook's output: its answer, if any, or the reason why the client would not follow it.
 pub(crate) fn answer(event: &str, stdout: &str) -> Result<Option<Value>, String> {
     if stdout.is_empty() {
         return Ok(None);

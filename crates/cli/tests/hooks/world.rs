@@ -1,4 +1,4 @@
-//! A project that hooks are called in.
+//! A project in which hooks are called.
 
 use std::fs;
 use std::io::Write as _;
@@ -43,7 +43,7 @@ impl World {
         Self { _temp: temp, root, work, variables: Vec::new() }
     }
 
-    /// In a run, which told its hooks this story; with a repository that git can be asked about.
+    /// In a run that has given its hooks this story, with a real repository.
     pub(crate) fn in_run(story: &Value) -> Self {
         let mut world = Self::with_repository(&[]);
         world.set("VERDONE_RUN", RUN);
@@ -52,7 +52,7 @@ impl World {
         world
     }
 
-    /// A repository with one commit, which holds these files too.
+    /// A repository with one commit that also has these files.
     pub(crate) fn with_repository(files: &[(&str, &str)]) -> Self {
         let mut world = Self::new();
         fs::remove_dir_all(world.work.join(".git")).unwrap();
@@ -83,14 +83,14 @@ impl World {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What was recorded in the session, wherever its files are.
+    /// The records of the session, wherever its files are.
     pub(crate) fn records(&self, kind: &str) -> Vec<Value> {
         let places = [".verdone/sessions/s1/events.jsonl".to_owned(), format!(".verdone/runs/{RUN}/sessions/s1/events.jsonl")];
         let lines = places.iter().flat_map(|place| self.lines(place));
         lines.filter(|line| line["record"] == kind).collect()
     }
 
-    /// The end of a command, as the client tells it.
+    /// The end of a command, as the client reports it.
     pub(crate) fn ran(&self, command: &str) -> Value {
         let mut event = self.event("PostToolUse", "Bash", &json!({ "command": command }));
         event["tool_response"] = json!({ "stdout": "", "stderr": "", "interrupted": false });
@@ -137,7 +137,7 @@ impl World {
         self.command(arguments).spawn().unwrap()
     }
 
-    /// What a hook answers to these bytes. Panics unless it is an answer that the client obeys.
+    /// The hook's answer to these bytes. Panics if the client would not follow it.
     #[track_caller]
     pub(crate) fn send(&self, mode: Mode, event: &str, bytes: &[u8]) -> Option<Value> {
         let mut child = self.start(mode, event);

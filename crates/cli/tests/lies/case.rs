@@ -1,12 +1,12 @@
-//! Cases as text: what a project looks like, what its agent does, and what may become of it.
+//! Cases as text: what a project looks like, what its agent does, and which outcomes are allowed.
 //!
-//! A file of `cases/` starts with defaults for all of its cases. `=== name: sentence` begins a case, with lines of `key: value` and
-//! then blocks: `--- agent` is the shell script that works on the story, `--- file PATH` a file of the project, `--- shell` functions
-//! that every agent of a base can call, `--- before` what the user does after the first commit, `--- after` what has to hold in the
-//! user's checkout afterwards, `--- config` further tables of the settings, `--- truth` a check that neither agent nor gates know.
+//! A file in `cases/` starts with defaults for all of its cases. `=== name: sentence` starts a case, followed by lines of `key: value` and
+//! then blocks: `--- agent` is the shell script that works on the story, `--- file PATH` a file of the project, `--- shell` functions that
+//! every agent of a base can call, `--- before` what the user does after the first commit, `--- after` what must be true in the user's
+//! checkout afterwards, `--- config` more tables for the settings, `--- truth` a check that neither agent nor gates know.
 //!
-//! A base (`cases/*.base`) has the same keys and blocks; a case names one and overrides what it wants. `remove: PATH` takes a file or
-//! a folder of the base away. Keys that can be given several times: `gate`, `check`, `remove`.
+//! A base (`cases/*.base`) has the same keys and blocks; a case names a base and overrides parts of it. `remove: PATH` removes a file or a
+//! folder of the base. Keys that can be given several times: `gate`, `check`, `remove`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,11 +16,11 @@ use crate::outcome::Seen;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// The work is wrong, and tests, settings or tools were made to look away.
+    /// The work is wrong, and tests, settings or tools were changed to hide that.
     Lie,
-    /// Good work that touches what judges it.
+    /// Good work that touches protected files.
     Honest,
-    /// Ordinary work: what proof does it get?
+    /// Ordinary work: which proof does it get?
     History,
     /// An agent that tries to destroy the user's own work.
     Destructive,
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) name: String,
-    /// One sentence about the trick, or the change.
+    /// One sentence about the trick or the change.
     pub(crate) about: String,
     pub(crate) kind: Kind,
     pub(crate) runner: String,
@@ -47,15 +47,15 @@ pub(crate) struct Case {
     pub(crate) before: String,
     pub(crate) after: String,
     pub(crate) config: String,
-    /// What may become of the story.
+    /// The allowed outcomes of the story.
     pub(crate) expect: BTreeSet<Seen>,
-    /// The row in docs/security.md that says why this lie is believed.
+    /// The row in docs/security.md that explains why this lie is believed.
     pub(crate) known: Option<String>,
-    /// Whether somebody who only runs the checks in the attempt's files sees them pass. Otherwise the reason why not.
+    /// Whether the checks pass when they are simply run on the attempt's files; otherwise the reason why not.
     pub(crate) naive: Result<(), String>,
 }
 
-/// Keys of a case, in the order in which they were written, and blocks by their heading.
+/// The keys of a case in their order, and its blocks by heading.
 #[derive(Debug, Clone, Default)]
 struct Section {
     name: String,
@@ -74,7 +74,7 @@ impl Section {
         self.keys.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Every value of a key that can be given several times; `none` means no value.
+    /// All values of a key that can be given several times; `none` means no value.
     fn all(&self, name: &str) -> Option<Vec<String>> {
         let values: Vec<String> = self.keys.iter().filter(|(key, _)| key == name).map(|(_, value)| value.clone()).collect();
         (!values.is_empty()).then(|| values.into_iter().filter(|value| value != "none").collect())
@@ -84,10 +84,10 @@ impl Section {
         self.blocks.iter().rfind(|(heading, _)| heading == name).map(|(_, text)| text.as_str())
     }
 
-    /// What this section does not say itself is taken from another one.
+    /// Fills in what this section does not set from another one.
     fn over(&self, below: &Self) -> Self {
         let replaced: BTreeSet<&str> = self.keys.iter().map(|(key, _)| key.as_str()).collect();
-        // What a base removes is gone from it already.
+        // What a base removes is already gone from it.
         let kept = below.keys.iter().filter(|(key, _)| !replaced.contains(key.as_str()) && key != "remove");
         let keys = kept.chain(&self.keys).cloned().collect();
         let removed = self.all("remove").unwrap_or_default();
@@ -101,7 +101,7 @@ impl Section {
     }
 }
 
-/// The first section has what stands before the first heading: defaults.
+/// The first section is the part before the first heading: the defaults.
 fn sections(text: &str) -> Result<Vec<Section>, String> {
     let mut found = vec![Section::default()];
     for (number, line) in text.lines().enumerate() {
@@ -127,7 +127,7 @@ fn sections(text: &str) -> Result<Vec<Section>, String> {
             return fail("neither a key nor a block");
         }
     }
-    // A blank line before the next heading is not part of a file.
+    // A blank line before the next heading is not part of the file.
     for (_, block) in found.iter_mut().flat_map(|section| &mut section.blocks) {
         let text = block.trim_end_matches('\n').len();
         block.truncate(text);
@@ -138,7 +138,7 @@ fn sections(text: &str) -> Result<Vec<Section>, String> {
     Ok(found)
 }
 
-/// Every case of the folder, in the order of the files.
+/// All cases in the folder, in the order of the files.
 pub(crate) fn load() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lies/cases");
     let mut paths: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();

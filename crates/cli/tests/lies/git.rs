@@ -1,5 +1,5 @@
-//! Lies told to git: forged commits, hidden files, hooks, settings, refs. The agent has its own private repository, which goes with its
-//! workspace: nothing of it is believed, and nothing of it reaches the user's.
+//! Lies told to git: forged commits, hidden files, hooks, settings, refs. The agent has a private repository that is deleted with its
+//! workspace: none of it is trusted, and none of it reaches the user's repository.
 
 use crate::row::{Row, Seen, judge_all};
 use crate::world::World;
@@ -10,13 +10,13 @@ fn hold(name: &'static str) -> Row {
     Row::new(name, Seen::Failed).create("x", "x")
 }
 
-/// No surface says that anything is verified.
+/// Asserts that no command reports anything as verified.
 fn nothing_is_verified(world: &World) -> Result<(), String> {
     let status = world.verdone(&["status", "--json"]).stdout;
     if status.contains("\"proof\": \"verified\"") { Err(format!("status believes it: {status}")) } else { Ok(()) }
 }
 
-/// Exactly the agent's file, with one parent.
+/// Asserts that the commit has exactly the agent's file, and one parent.
 fn the_work_is_committed(world: &World) -> Result<(), String> {
     let (file, parents) = (world.git(&["show", "HEAD:a"]), world.git(&["log", "-1", "--format=%p"]));
     if file == "good" && parents.split(' ').count() == 1 { Ok(()) } else { Err(format!("{file} was committed on {parents}")) }
@@ -47,7 +47,7 @@ pub(crate) fn rows() -> Vec<Row> {
             .also(nothing_is_verified),
         hold("moves the refs of the run")
             .run("git commit -q --allow-empty -m x; git update-ref refs/heads/verdone/$VERDONE_RUN HEAD; git update-ref refs/verdone/attempts/x HEAD"),
-        // Its index is not asked: the file counts, hidden or not.
+        // The agent's index is not used: the file counts, hidden or not.
         Row::new("hides the work from git", Seen::Honest)
             .file("a", "bad\n")
             .check("grep -q good a")

@@ -1,4 +1,4 @@
-//! Lies told to Verdone itself: its settings, journal, cache and folder; and what is left running to act behind its back.
+//! Lies told to Verdone itself: its settings, journal, cache and folder, and processes left running to act later.
 
 use crate::row::{Row, Seen, judge_all};
 use crate::world::{PATIENCE, VERDONE};
@@ -38,12 +38,12 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("leaves a process that answers for it", Seen::Failed)
             .check("test -f a && dd if=/dev/null of=../tmp/server oflag=nonblock conv=notrunc,nocreat")
             .good()
-            // A pipe that can be written as long as somebody reads it.
+            // The pipe is writable as long as a process has it open for reading.
             .run(
                 "mkfifo ../tmp/server && { setsid sleep 60 <> ../tmp/server & } && \
                  until dd if=/dev/null of=../tmp/server oflag=nonblock conv=notrunc,nocreat; do sleep 0.01; done",
             ),
-        // Its check is right about what it saw; what it leaves behind does not live to change that.
+        // The check is right about what it saw; the process that it leaves behind is ended before it can change that.
         Row::new("leaves a process of its own check to swap the file", Seen::Told("agent-tested"))
             .check("sh a.sh")
             .good()
@@ -56,7 +56,7 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("ticks the plan from its test", Seen::Failed)
             .check("sh a.sh")
             .create("a.sh", "sed -i 's/\\[ ]/[x]/' PLAN.md; exit 1\n"),
-        // What a check writes goes with its workspace.
+        // Whatever a check writes is deleted with its workspace.
         Row::new("loosens the settings from its test", Seen::Told("untested"))
             .check("sh a.sh")
             .create("a.sh", "sed -i 's/grep -q good a/true/' .verdone/config.toml\n")

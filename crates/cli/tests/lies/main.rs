@@ -1,7 +1,7 @@
-//! Agents that lie, and honest agents that do what looks like it. Every case is a real run of the real binary.
+//! Agents that lie, and honest agents whose work looks similar. Every case is a real run of the real binary.
 //!
-//! `cases/` has them as text, with real test runners: [`suite`] judges them. What is told to git and to Verdone itself is in tables of
-//! their own.
+//! The cases with real test runners are text files in `cases/`; [`suite`] runs them. Lies told to git and to Verdone itself are in separate
+//! tables.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 

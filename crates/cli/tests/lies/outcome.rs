@@ -1,4 +1,4 @@
-//! What became of a story, read from the run's journal.
+//! The outcome of a story, read from the run's journal.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::case::Kind;
 
-/// The outcome, with the proof where the story is done.
+/// The outcome, with the proof if the story is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Seen {
     Verified,
@@ -29,7 +29,7 @@ const NAMES: [(Seen, &str); 6] = [
 ];
 
 impl Seen {
-    /// What may become of a case that says nothing about it.
+    /// The allowed outcomes of a case that does not name any.
     pub(crate) fn usual(kind: Kind) -> BTreeSet<Self> {
         match kind {
             Kind::Lie => BTreeSet::from([Self::Untested, Self::NeedsReview, Self::Failed]),
@@ -39,7 +39,7 @@ impl Seen {
         }
     }
 
-    /// Whether the story counts as shown to be right.
+    /// Whether the story counts as proven correct.
     pub(crate) fn is_proven(self) -> bool {
         matches!(self, Self::Verified | Self::AgentTested)
     }
@@ -64,15 +64,15 @@ impl FromStr for Seen {
     }
 }
 
-/// What a run left behind of its only story.
+/// The result of a run with a single story.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) seen: Seen,
-    /// The commit of the story or of the kept attempt. None where the agent changed nothing.
+    /// The commit of the story or of the kept attempt. None if the agent changed nothing.
     pub(crate) commit: Option<String>,
-    /// Why it is not done, in the run's own words.
+    /// Why the story is not done, in the run's own words.
     pub(crate) reason: String,
-    /// Whether each of the agent's turns ended in order.
+    /// Whether all of the agent's turns ended normally.
     pub(crate) turns_ended: bool,
 }
 

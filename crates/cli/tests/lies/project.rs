@@ -1,4 +1,4 @@
-//! One case as a real project: a repository, a plan, an agent, and a run of the real binary over it.
+//! One case as a real project: a repository, a plan, an agent, and a run with the real binary.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::world::VERDONE;
 
 const DEADLINE: Duration = Duration::from_mins(4);
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Debug)]
 pub(crate) struct Judged {
     pub(crate) seen: Option<Seen>,
-    /// What is wrong with it; nothing if all is well.
+    /// The problems found; empty if the case ended as expected.
     pub(crate) wrong: Vec<String>,
     pub(crate) took: Duration,
 }
 
-/// Runs a case. `thorough` also tries the checks by hand, to see that the case is what it says it is.
+/// Runs a case. `thorough` also runs the checks by hand, to confirm that the case is what it claims to be.
 pub(crate) fn judge(case: &Case, runners: &Runners, thorough: bool) -> Judged {
     let started = Instant::now();
     let project = Project::new(case, runners);
@@ -143,7 +143,7 @@ impl<'a> Project<'a> {
         wrong
     }
 
-    /// Whether the case is what it says it is: gates pass before the work, and all checks after it, for whoever only runs them.
+    /// Checks that the case is what it claims to be: when simply run, the gates pass before the work, and all checks pass after it.
     fn broken(&self, attempt: Option<&Path>) -> Vec<String> {
         let case = self.case;
         let base = self.checked_out("main", "base");
@@ -160,7 +160,7 @@ impl<'a> Project<'a> {
         wrong
     }
 
-    /// The files of a commit, with the packages beside them that git ignores.
+    /// Checks out a commit, with the packages that git ignores next to it.
     fn checked_out(&self, commit: &str, name: &str) -> PathBuf {
         let folder = self.sandbox.root().join("tmp").join(name);
         let place = folder.to_string_lossy();

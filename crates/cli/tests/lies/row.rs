@@ -1,4 +1,4 @@
-//! A row of a table: a small project, what its agent does, and what has to be seen of it. And the runner of such tables.
+//! A table row: a small project, what its agent does, and the expected result. Also runs such tables.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,16 +11,16 @@ use serde_json::Value;
 
 use crate::world::{Settings, World};
 
-/// What has to be seen of an attempt.
+/// The expected result of an attempt.
 #[derive(Clone, Copy)]
 pub(crate) enum Seen {
     /// The agent changed nothing that counts.
     Nothing,
-    /// A check says no.
+    /// A check fails.
     Failed,
-    /// Refused for a reason with these words.
+    /// Refused for a reason that contains this text.
     Refused(&'static str),
-    /// Committed, and its evidence tells of this: `flaky`, or a proof that is not *verified*.
+    /// Committed, and its evidence says this: `flaky`, or a proof other than *verified*.
     Told(&'static str),
     /// Committed as *verified*.
     Honest,
@@ -33,17 +33,17 @@ pub(crate) struct Row {
     check: Option<&'static str>,
     tables: String,
     steps: Vec<String>,
-    /// A file that has to be named as not the agent's to change.
+    /// A file that must be reported as protected from the agent.
     restored: Option<&'static str>,
     also: fn(&World) -> Result<(), String>,
     seen: Seen,
 }
 
-/// The project wants a good `a`, and nothing where there is none.
+/// The project requires `a`, if it exists, to be good.
 const PROJECT_GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"test ! -f a || grep -q good a\"\n";
 
 impl Row {
-    /// A story that wants the file `a`, in a project whose tests want it to be good.
+    /// A story that asks for the file `a`, in a project whose tests require it to be good.
     pub(crate) fn new(name: &'static str, seen: Seen) -> Self {
         Self {
             name,
@@ -68,13 +68,13 @@ impl Row {
         self
     }
 
-    /// Prose alone.
+    /// A story with prose only.
     pub(crate) fn no_check(mut self) -> Self {
         self.check = None;
         self
     }
 
-    /// The project's gate in place of the usual one.
+    /// Replaces the project's usual gate.
     pub(crate) fn gate(self, command: &str) -> Self {
         let command = serde_json::to_string(command).unwrap();
         self.tables(&format!("[[gate]]\nname = \"tests\"\ncommand = {command}\n"))
@@ -90,7 +90,7 @@ impl Row {
         self
     }
 
-    /// Work that the story's own check takes and the tests do not.
+    /// Work that passes the story's own check but not the tests.
     pub(crate) fn bad(self) -> Self {
         self.step(create("a", "bad\n"))
     }
@@ -189,7 +189,7 @@ impl Row {
     }
 }
 
-/// After an attempt that was not taken: the plan as it was, the history as it was, nothing left over.
+/// After a rejected attempt: the plan and the history are unchanged, and nothing is left over.
 fn unharmed(world: &World, plan: &str) -> Result<(), String> {
     let status = world.git(&["status", "--porcelain"]);
     if world.plan() != plan || world.subjects() != ["initial"] || !status.is_empty() {
@@ -198,7 +198,7 @@ fn unharmed(world: &World, plan: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What steers the user's repository, and its refs but for those of runs.
+/// Everything that controls the user's repository, and its refs except those of runs.
 fn repository(world: &World) -> BTreeSet<(PathBuf, Vec<u8>)> {
     let mut found = BTreeSet::new();
     let mut open = vec![world.sandbox.path(".git")];
@@ -226,7 +226,7 @@ fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_default()
 }
 
-/// Whether the event and the note in the repository tell of it.
+/// Whether the event and the note in the repository both say so.
 fn tells(world: &World, report: &Value, committed: &Value, what: &str) -> bool {
     let note: Value = serde_json::from_str(&world.git(&["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
     if what == "flaky" {
@@ -245,10 +245,10 @@ fn create(path: &str, text: &str) -> String {
     format!("{{ create = {}, text = {}{executable} }}", quoted(path), quoted(text))
 }
 
-/// Runs every row and tells of all that are not as they should be.
+/// Runs every row and reports all unexpected results.
 #[track_caller]
 pub(crate) fn judge_all(rows: &[Row]) {
-    // A run waits for git and its disk more than it computes.
+    // A run spends more time waiting for git and the disk than computing.
     const AT_ONCE: usize = 4;
     let judge = |row: &Row| {
         let judged = catch_unwind(AssertUnwindSafe(|| row.judge())).unwrap_or_else(|_| Err("it panicked, see above".to_owned()));

@@ -1,4 +1,4 @@
-//! Lies about the story: words, marks and the plan in place of work.
+//! Lies about the story: claims, ticks and plan edits instead of work.
 
 use crate::row::{Row, Seen, judge_all};
 use crate::world::VERDONE;
@@ -36,7 +36,7 @@ pub(crate) fn rows() -> Vec<Row> {
              echo 'Status: COMPLETE' > progress.txt",
         ),
         Row::new("commits nothing at all", Seen::Nothing).run("git commit -q --allow-empty -m 'feat(US-001): Write a'"),
-        // Prose without a check is never more than untested.
+        // Prose without a check is at best untested.
         Row::new("adds any file for a story of prose", Seen::Told("untested")).no_check().create("notes.md", "Done.\n"),
         Row::new("brings a test that passes with or without the work", Seen::Told("untested"))
             .no_check()

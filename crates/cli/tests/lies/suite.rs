@@ -1,4 +1,4 @@
-//! The suites: every case that is due, two at a time, and a table of all that ended otherwise than they should.
+//! The suites: run every selected case, two at a time, and print a table of all unexpected results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ use crate::case::{self, Case, Kind};
 use crate::outcome::Seen;
 use crate::project::{Judged, judge};
 
-/// A run computes more than it waits: its test runners do. For the same reason one suite waits for the other.
+/// Because of its test runners, a run computes more than it waits. For the same reason, suites do not run in parallel.
 const AT_ONCE: usize = 2;
 static ONE_SUITE: Mutex<()> = Mutex::new(());
 const RUNNERS: [&str; 12] =
@@ -25,8 +25,8 @@ fn is_long() -> bool {
     std::env::var_os("VERDONE_LIES").is_some_and(|value| value == "all")
 }
 
-/// The cases of these kinds that are due: a part of them, or all where `VERDONE_LIES=all` says so. `VERDONE_CASE` names some by a
-/// part of their names.
+/// The selected cases of these kinds: a subset, or all of them with `VERDONE_LIES=all`. `VERDONE_CASE` selects cases by a part of their
+/// names.
 fn due(kinds: &[Kind]) -> Vec<Case> {
     let wanted = std::env::var("VERDONE_CASE").ok();
     let is_due = |case: &Case| match &wanted {
@@ -36,7 +36,7 @@ fn due(kinds: &[Kind]) -> Vec<Case> {
     case::load().into_iter().filter(|case| kinds.contains(&case.kind) && is_due(case)).collect()
 }
 
-/// Runs them all, and gives the results in the same order. Each prints one line as it ends.
+/// Runs all cases and returns the results in the same order. Prints one line as each case ends.
 fn run(cases: &[Case], runners: &Runners) -> Vec<(String, Judged)> {
     let _turn = ONE_SUITE.lock().unwrap_or_else(PoisonError::into_inner);
     let thorough = is_long() || std::env::var_os("VERDONE_CASE").is_some();
@@ -53,7 +53,7 @@ fn run(cases: &[Case], runners: &Runners) -> Vec<(String, Judged)> {
         for why in &judged.wrong {
             line.push_str(&format!("      {}\n", why.replace('\n', "\n      ")));
         }
-        // Not `eprintln`, which the harness hides where a test passes.
+        // Not `eprintln`, which the harness hides when a test passes.
         let _ = std::io::stderr().write_all(line.as_bytes());
         (number, (case.name.clone(), judged))
     };

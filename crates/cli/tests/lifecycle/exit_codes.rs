@@ -1,10 +1,10 @@
-//! Each script with each way to end, and each way not to run.
+//! Each script with every way to end, and every way to fail to run.
 
 use serde_json::{Value, json};
 
 use crate::world::{SCRIPTS, Setting, World};
 
-/// How the script under test is there, and what its event has to say.
+/// How the script under test is set up, and the expected event.
 struct Case {
     text: &'static str,
     timeout: &'static str,
@@ -18,7 +18,7 @@ fn case(text: &'static str, exit: Value) -> Case {
 /// Finish type, exit code, meaning, commits.
 type Expected = (&'static str, i32, &'static str, usize);
 
-/// Runs one cell. `finished` always notes how the run ended.
+/// Runs one combination. `finished` always records how the run ended.
 #[track_caller]
 fn check(script: &str, case: &Case, behavior: &str, expected: Expected) {
     let tables = format!("[hooks]\ntimeout = \"{}\"\nfail_behavior = \"{behavior}\"\n", case.timeout);
@@ -59,7 +59,7 @@ fn aborted(commits: usize) -> Expected {
     ("hook_abort", 4, "abort", commits)
 }
 
-/// 0, 1 and 2 mean the same whatever `fail_behavior` says; the rest is what it is about.
+/// 0, 1 and 2 mean the same for every `fail_behavior`; it applies to all other results.
 fn check_all(script: &str, one: Expected, two: Expected, failed: Expected) {
     for behavior in ["continue", "abort"] {
         check(script, &case("exit 0", json!({ "code": 0 })), behavior, DONE);
@@ -76,7 +76,7 @@ fn check_all(script: &str, one: Expected, two: Expected, failed: Expected) {
             exit: json!({ "timed_out": { "after_ms": 1000 } }),
         },
     ];
-    // Most of this is waiting for a timeout.
+    // Most of the time is spent waiting for a timeout.
     std::thread::scope(|scope| {
         for failure in &failures {
             scope.spawn(move || check(script, failure, "continue", ended_with("error")));
@@ -120,7 +120,7 @@ fn a_skipped_iteration_counts_and_the_story_is_tried_again() {
     assert_eq!(world.finish(), "max_iterations");
 }
 
-/// Every script notes that it ran; answers with those that did.
+/// Every script records that it ran; returns those that did.
 fn ran(tables: &str, variables: &[(&str, &str)], forbidden: &str) -> Vec<String> {
     let setting = Setting { tables, ..Setting::default() };
     let scripts: Vec<_> = SCRIPTS.iter().map(|name| (*name, format!("echo {name} >> ../tmp/ran"))).collect();
@@ -149,7 +149,7 @@ fn scripts_run_in_their_order_unless_switched_off() {
             assert_eq!(ran("", &[(&variable, "false")], script), others, "{variable}");
         }
     }
-    // The environment is asked last, and ours wins.
+    // The environment has the last word, and Verdone's variable wins.
     assert_eq!(ran("[hooks]\nenabled = false", &[("FRESHER_HOOKS_ENABLED", "true")], "none"), SCRIPTS);
     assert_eq!(ran("", &[("FRESHER_HOOKS_ENABLED", "false"), ("VERDONE_HOOKS_ENABLED", "true")], "none"), SCRIPTS);
 }

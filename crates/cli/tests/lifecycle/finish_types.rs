@@ -1,4 +1,4 @@
-//! `finished` runs however a run ends, and is told how.
+//! `finished` runs however a run ends, and learns how it ended.
 
 use verdone_testkit::Signal;
 

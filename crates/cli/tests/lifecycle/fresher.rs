@@ -1,4 +1,4 @@
-//! A project that was set up for fresher works as it is.
+//! A project that was set up for fresher works without changes.
 
 use crate::world::{HONEST, ONE, Setting, VERDONE, World};
 

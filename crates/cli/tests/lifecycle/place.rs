@@ -1,11 +1,11 @@
-//! Where a script runs: it sees the run's last commit at the project's own path, and cannot write it.
+//! Where a script runs: it sees the run's last commit at the project's own path, and cannot change it.
 
 use std::fs;
 use std::path::Path;
 
 use crate::world::{Setting, VERDONE, World};
 
-/// Writes down what it sees, and tries to change it.
+/// Records what it sees, and tries to change it.
 const LOOK: &str = "cat a >> ../tmp/seen 2>/dev/null; git log -1 --format=%s >> ../tmp/seen; cat ~/.ssh/id >> ../tmp/seen\n\
                     { echo mine > a; } 2>> ../tmp/refused; { echo mine > new; } 2>> ../tmp/refused\n\
                     echo x > \"$TMPDIR/x\" && echo \"$TMPDIR\" > ../tmp/temp\n\

@@ -1,10 +1,10 @@
-//! Nothing that a script starts outlives it, or the run; and nobody changes a script on the way.
+//! No process of a script outlives it or the run, and an agent cannot change a script during the run.
 
 use serde_json::json;
 
 use crate::world::{SCRIPTS, Setting, World, always};
 
-/// Left its session, heeds no TERM, and holds no pipe of its parent.
+/// Has left its session, ignores TERM, and keeps no pipe of its parent open.
 const DAEMON: &str = "setsid sh -c 'trap \"\" TERM; while :; do sleep 9; done' </dev/null >/dev/null 2>&1 &";
 
 #[test]
@@ -30,7 +30,7 @@ fn a_script_that_heeds_nothing_ends_with_its_whole_family() {
 #[test]
 fn a_script_in_the_background_runs_beside_the_agent_and_ends_with_the_run() {
     let text = format!("{DAEMON}\ntrap '' TERM; echo begun; : > ../tmp/begun; while :; do sleep 9; done");
-    // The agent waits until the scripts are at work, so they were not waited for; they go on until the end of the run.
+    // The agent waits until the scripts are running. So the run did not wait for them; they continue until the end of the run.
     let agent = always("{ run = \"until test -f ../tmp/begun; do sleep 0.05; done\" }, { create = \"a\" }");
     for script in ["started", "next_iteration"] {
         let tables = format!("[hooks.{script}]\nbackground = true");

@@ -2,7 +2,7 @@
 
 use crate::world::{SCRIPTS, Setting, VERDONE, World};
 
-/// A repository after `init`, with the test's own config back in place.
+/// A repository after `init`, with the test's own config restored.
 fn initialised() -> World {
     let world = World::new(&Setting::default(), &[]);
     let config = world.sandbox.read(".verdone/config.toml");

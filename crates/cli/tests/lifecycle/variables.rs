@@ -1,4 +1,4 @@
-//! What scripts are told, where they run, and where their words go.
+//! The variables that scripts get, where they run, and where their output goes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::world::{SCRIPTS, Setting, TWO, VERDONE, World, always};
 
 type Pairs<'a> = &'a [(&'a str, &'a str)];
 
-/// Writes down everything that it was told.
+/// Writes down its whole environment.
 const TELL: &str = "env > ../tmp/told-$(basename \"$0\")-${VERDONE_ITERATION:-0}";
 
 fn told(world: &World, script: &str, iteration: u32, prefix: &str) -> BTreeMap<String, String> {

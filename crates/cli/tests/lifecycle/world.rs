@@ -1,4 +1,4 @@
-//! A repository with a plan, an agent that does what it asks for, and lifecycle scripts.
+//! A repository with a plan, an agent that does what the plan asks for, and lifecycle scripts.
 
 use std::fs;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use verdone_testkit::{Output, Running, Sandbox};
 
 pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
-/// Longer than anything here takes on a loaded machine.
+/// Longer than anything in these tests takes on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
@@ -18,14 +18,14 @@ pub(crate) const HONEST: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create
 
 pub(crate) const SCRIPTS: [&str; 4] = ["started", "next_iteration", "post_iteration", "finished"];
 
-/// What a run is made of; the rest is empty.
+/// The parts of a run; all others are empty.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting<'a> {
     pub(crate) plan: &'a str,
     pub(crate) agent: &'a str,
-    /// Lines of `[limits]`.
+    /// Lines in `[limits]`.
     pub(crate) limits: &'a str,
-    /// Tables after it.
+    /// Tables after `[limits]`.
     pub(crate) tables: &'a str,
 }
 
@@ -40,8 +40,8 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A repository that holds all of it in one commit, and the scripts: path, text. Stories land at once, and agents and checks may
-    /// write to `../tmp`, as scripts may anyway.
+    /// A repository with all of it in one commit, and the scripts (path and text). Stories land immediately. Agents and checks may write to
+    /// `../tmp`, as scripts can anyway.
     pub(crate) fn new(setting: &Setting<'_>, scripts: &[(&str, &str)]) -> Self {
         let sandbox = Sandbox::new();
         let config = format!(
@@ -72,7 +72,7 @@ impl World {
         self.sandbox.spawn(VERDONE, ["run"])
     }
 
-    /// What scripts of a test wrote down, beside the repository.
+    /// A file that the test's scripts wrote next to the repository.
     pub(crate) fn noted(&self, name: &str) -> String {
         fs::read_to_string(self.sandbox.path("../tmp").join(name)).unwrap_or_default()
     }

@@ -1,10 +1,10 @@
-//! What the agent does to history: it has a repository of its own for that. Only its files count.
+//! What the agent does to history stays in its private repository. Only its files count.
 
 use crate::world::{ONE, Settings, World, always, text};
 
 const SHORT: Settings<'static> = Settings { top: "", limits: "attempts = 1\nturns = 1", tables: "" };
 
-/// Subjects of every commit that any ref of the user's repository reaches.
+/// The subjects of all commits reachable from any ref of the user's repository.
 fn all_subjects(world: &World) -> Vec<String> {
     world.git(&["log", "--all", "--format=%s"]).lines().map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! Story commits against their evidence: honest histories hold, and each kind of damage is told in its own words.
+//! Story commits and their evidence: honest histories pass, and each kind of damage gets its own message.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use verdone_testkit::{Output, Signal};
 
 use crate::world::{HONEST, ONE, PATIENCE, TWO, VERDONE, World, always, text};
 
-/// Two stories by two runs, so that the chain goes from one run to the next.
+/// Two stories in two runs, so that the evidence chain spans both.
 pub(crate) fn two_stories() -> World {
     let world = World::new(TWO, HONEST);
     world.run_with(&["--max-iterations", "1"], 3);
@@ -22,12 +22,12 @@ pub(crate) fn audit(world: &World, arguments: &[&str], code: i32) -> Output {
     output
 }
 
-/// What was printed, without its line ends.
+/// The output without line breaks.
 pub(crate) fn flat(output: &Output) -> String {
     output.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Story and kind of each problem, what is missing last.
+/// The story and kind of each problem; missing commits come last.
 #[track_caller]
 pub(crate) fn problems(world: &World, code: i32) -> Vec<String> {
     let found: Value = serde_json::from_str(&audit(world, &["--json"], code).stdout).unwrap();
@@ -331,7 +331,7 @@ fn a_command_that_is_not_the_projects_own_runs_only_when_the_user_says_so() {
     world.sandbox.repo();
     world.run(0);
     let ran = || world.sandbox.read("../tmp/ran").lines().count();
-    // The note still has the command; the plan has another one.
+    // The note still has the command; the plan now has a different one.
     world.sandbox.write("PLAN.md", world.plan().replace(&command, "test -f a"));
     let mut before = ran();
     audit(&world, &["--rerun"], 0);
@@ -343,7 +343,7 @@ fn a_command_that_is_not_the_projects_own_runs_only_when_the_user_says_so() {
         assert!(output.stderr.contains("verdone audit --rerun --yes"), "{}", output.stderr);
         assert_eq!(ran(), before);
     };
-    // A journal that git knows is not one of here: it came with the repository.
+    // A journal tracked by git does not count as local: it came with the repository.
     world.git(&["add", "--force", ".verdone/runs"]);
     refused();
     world.git(&["rm", "-r", "--quiet", "--cached", ".verdone/runs"]);

@@ -1,4 +1,4 @@
-//! Story commits that are gone, and the commits that Verdone makes beside them.
+//! Story commits that are gone, and Verdone's other commits.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
             "that commit is not in this history",
             &["US-002 commit_missing"],
         ),
-        // Last, because it is not taken back.
+        // Last, because it is not undone.
         (
             "reset, and the run's branch deleted",
             "git reset --quiet --hard HEAD~1; git for-each-ref --format='%(refname)' refs/heads/verdone | xargs -n1 git update-ref -d",
@@ -45,7 +45,7 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
         assert!(audit(&world, &["--markdown"], 1).stdout.contains("| missing |"), "{name}");
         world.git(&["reset", "--quiet", "--hard", &head]);
     }
-    // On another branch they are where they belong.
+    // They are accounted for if another branch has them.
     world.git(&["checkout", "--quiet", "-b", "other", "HEAD~2"]);
     let told = flat(&audit(&world, &[], 4));
     assert!(told.contains("2 stories of runs of here are on other branches."), "{told}");
@@ -140,14 +140,14 @@ fn commits_that_only_record_marks_and_progress_are_verdones_own() {
     shell(&world, "echo evil > a; git commit --quiet --all -m 'chore: record progress' -m 'Verdone-Run: 20260101-000000-0000'");
     assert_eq!(problems(&world, 1), ["? not_bookkeeping"]);
     assert!(flat(&audit(&world, &[], 1)).contains("changes more than the plan's marks and progress files: a"));
-    // The mark of a story that nothing broke, with a weaker check beside it.
+    // The mark of a story that nothing broke, together with a weaker check.
     world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     shell(
         &world,
         "sed -i 's/test -f a/true/' PLAN.md; git commit --quiet --all -m 'chore: x' -m 'Verdone-Run: 20260101-000000-0000'",
     );
     assert_eq!(problems(&world, 1), ["? not_bookkeeping"]);
-    // A tick alone, of a story that nobody worked on.
+    // Only a tick, for a story that was never worked on.
     world.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     shell(
         &world,

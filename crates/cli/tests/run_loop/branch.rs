@@ -15,7 +15,7 @@ fn at_work(world: &World) -> Run<'_> {
     run
 }
 
-/// Lets the agent continue, and waits for the end of the run.
+/// Lets the agent continue, and waits for the run to end.
 #[track_caller]
 fn finish(world: &World, run: Run<'_>, code: i32) -> String {
     world.sandbox.write("../tmp/go", "");
@@ -28,13 +28,13 @@ fn subjects_of(world: &World, branch: &str) -> Vec<String> {
     world.git(&["log", "--format=%s", branch]).lines().map(str::to_owned).collect()
 }
 
-/// A run whose branch has another name than usual.
+/// A run whose branch has a custom name.
 #[track_caller]
 fn run_on(world: &World, arguments: &[&str]) {
     world.sandbox.verdone(VERDONE, [&["run"], arguments].concat()).assert_code(0);
 }
 
-/// Refused before anything happened.
+/// Asserts that the run is refused before anything happens.
 #[track_caller]
 fn assert_refused(world: &World, arguments: &[&str], words: &[&str]) {
     let branches = world.sandbox.run("git", ["for-each-ref", "refs/heads"]).stdout;
@@ -81,7 +81,7 @@ fn commits_go_to_the_branch_that_is_asked_for() {
     run_on(&world, &["--branch", "work/it", "--story", "US-001"]);
     assert_eq!(branch_of(&world), "work/it");
     assert_eq!(subjects_of(&world, "work/it"), ["feat(US-001): Write a", "initial"]);
-    // One that exists is continued, with the user's commits on it.
+    // An existing branch is continued, including the user's commits on it.
     world.git(&["switch", "--quiet", "work/it"]);
     commit(&world, "mine", "");
     world.git(&["switch", "--quiet", "main"]);
@@ -164,7 +164,7 @@ fn commits_of_the_users_change_nothing_for_the_attempt_in_progress() {
 #[test]
 fn a_user_who_switches_branches_during_a_run_keeps_the_new_one_as_it_is() {
     let world = World::new(ONE, WAITS);
-    // Landing moves main, which is not what is checked out then.
+    // Landing moves main, which is not checked out at that time.
     let run = world.sandbox.spawn(VERDONE, ["run"]);
     run.wait_for("at work", PATIENCE);
     world.git(&["switch", "--quiet", "--create", "other"]);
@@ -293,7 +293,7 @@ fn a_named_branch_that_is_landed_and_behind_is_continued_from_the_users_tip() {
     assert_eq!(world.subjects().len(), 4);
 }
 
-/// A run whose branch the user switches to while the agent works.
+/// A run during which the user switches to the run's branch.
 fn on_the_runs_branch(world: &World, arrange: impl FnOnce()) -> (verdone_testkit::Output, String) {
     let run = world.sandbox.spawn(VERDONE, ["run"]);
     run.wait_for("at work", PATIENCE);
@@ -342,7 +342,7 @@ fn a_commit_that_the_checked_out_branch_cannot_get_is_kept_and_the_run_says_how_
 
 #[test]
 fn where_everything_is_landed_the_next_attempt_starts_from_the_users_new_tip() {
-    // The second story's first attempt does nothing but wait.
+    // The second story's first attempt only waits.
     let waits = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
                  [[turn]]\nattempt = 1\nsteps = [{ say = \"at work\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }]\n\
                  [[turn]]\nsteps = [{ run = \"test -f mine && echo two > b\" }]\n";

@@ -1,4 +1,4 @@
-//! A condition that CI proves: a run asks about a commit of exactly the work, and waits for the answer.
+//! A condition proven by CI: a run asks about a commit with exactly the work, and waits for the answer.
 
 use serde_json::Value;
 use verdone_testkit::Signal;
@@ -7,11 +7,11 @@ use crate::signals::wait_for_file;
 use crate::world::{HONEST, ONE, PATIENCE, Settings, VERDONE, World, always, reason, text};
 
 const CONDITION: &str = "[[done.condition]]\nname = \"ci_ok\"\nprover = \"ci\"\n";
-/// Writes first, then something about it.
+/// Creates the file first, then changes it.
 const TWO_TURNS: &str = "[[turn]]\nturn = 1\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
                          [[turn]]\nsteps = [{ append = \"a\", text = \"two\\n\" }]\n";
 
-/// A project whose CI is a script outside of it. Each question is a line in `tmp/asked`.
+/// A project whose CI is a script outside of it. Each question adds a line to `tmp/asked`.
 fn world(plan: &str, script: &str, limits: &str, ci: &str, waiting: &str) -> World {
     requiring("", plan, script, limits, ci, waiting)
 }
@@ -67,7 +67,7 @@ fn what_a_red_ci_says_goes_back_to_the_agent() {
     assert_eq!((seen.len(), outcome(&seen[1]).as_str(), asked(&fixed).len()), (2, "done", 2));
     assert_eq!(fixed.subjects().len(), 2);
 
-    // Nobody waits again for an answer about the same files.
+    // The run does not wait again for an answer about the same files.
     let limits = "attempts = 1\nturns = 3\nno_progress = 0\n";
     let stubborn = world(ONE, "[[turn]]\nturn = 1\nsteps = [{ create = \"a\" }]\n[[turn]]\nsteps = []\n", limits, wants_two, "");
     stubborn.run(4);

@@ -1,4 +1,4 @@
-//! Wall clocks that jump, and a run that is frozen from outside: limits and durations do not mind.
+//! Wall clock jumps, and a run that is frozen from outside: neither affects limits or durations.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use verdone_testkit::Signal;
 
 use crate::world::{ONE, PATIENCE, Settings, TWO, World, text};
 
-/// Each story waits for a word of its own.
+/// Each story waits for its own file.
 const WAITS: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ say = \"waiting for one\" }, { run = \"until test -f ../tmp/one; do sleep 0.02; done\" }, { create = \"a\" }]\n\
                      [[turn]]\nstory = \"US-002\"\nsteps = [{ say = \"waiting for two\" }, { run = \"until test -f ../tmp/two; do sleep 0.02; done\" }, { create = \"b\" }]\n";
 
-/// Far below the jumps of these tests, far above what the runs take.
+/// Far below the jumps in these tests, far above the duration of the runs.
 const TOTAL: &str = "total_time = \"10m\"\nturn_time = \"9m\"\nidle_time = \"8m\"";
 
 fn faketime() -> PathBuf {
@@ -21,7 +21,7 @@ fn faketime() -> PathBuf {
     places.find(|path| path.exists()).expect("these tests need libfaketime: ./scripts/test installs it")
 }
 
-/// A world in which every process has a wall clock that can be set, and the kernel's own monotonic one.
+/// A world in which every process has an adjustable wall clock and the kernel's real monotonic clock.
 fn with_a_clock_to_set(plan: &str, script: &str, limits: &str) -> World {
     let mut world = World::with(plan, script, &Settings { limits, ..Settings::default() });
     world.sandbox.set("LD_PRELOAD", faketime());
@@ -88,7 +88,7 @@ fn a_run_begun_after_the_clock_was_set_back_is_still_the_latest() {
     assert_eq!(world.subjects()[..2], ["revert: US-002", "feat(US-002): Write b"], "and what it did is what is undone");
 }
 
-/// Much less than what a clock on the wall would say: a slow machine makes both longer, only the standstill makes the difference.
+/// Asserts that the duration is much less than the wall time: a slow machine makes both longer, but only the standstill makes them differ.
 #[track_caller]
 pub(crate) fn assert_less(event: &Value, wall: Duration, standstill: Duration) {
     let counted = Duration::from_millis(event["duration_ms"].as_u64().unwrap());
@@ -107,7 +107,7 @@ fn a_run_that_was_frozen_from_outside_has_lost_no_time() {
     let run = world.start();
     run.wait_for("waiting for one", PATIENCE);
     run.signal(Signal::STOP);
-    // Nothing to wait for: this is the time that must not count.
+    // There is no event to wait for: this is the time that must not count.
     std::thread::sleep(frozen);
     run.signal(Signal::CONT);
     world.sandbox.write("../tmp/one", "");

@@ -1,4 +1,4 @@
-//! The user's git hooks have their say in every story's commit.
+//! The user's git hooks run for every story's commit.
 
 use crate::world::{HONEST, ONE, World, text};
 

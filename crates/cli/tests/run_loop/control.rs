@@ -1,8 +1,8 @@
-//! What a user asks of a run from another terminal.
+//! What a user can request from another terminal during a run.
 
 use crate::world::{HONEST, ONE, PATIENCE, TWO, World, always};
 
-/// Waits in the first turn of US-001 until the test lets it go on.
+/// Waits in the first turn of US-001 until the test lets it continue.
 const WAITS: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ say = \"waiting\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }, { create = \"a\" }]\n\
                      [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\" }]\n";
 

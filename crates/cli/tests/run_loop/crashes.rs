@@ -1,4 +1,4 @@
-//! A run that was killed in the middle of something is put in order by the next one. The `faults` test kills at every point.
+//! The next run cleans up after a killed one. The `faults` test kills at every fault point.
 
 use verdone_testkit::Signal;
 
@@ -6,7 +6,7 @@ use crate::land::{branch_of, commit};
 use crate::signals::{HANGS_ONCE, wait_for_file};
 use crate::world::{HONEST, ONE, PATIENCE, Settings, VERDONE, World, always, text};
 
-/// Does `steps` and hangs; at the second try it does what the story wants.
+/// Does `steps` and hangs; in the second attempt, it does what the story asks for.
 pub(crate) fn once(steps: &str) -> String {
     format!(
         "[[turn]]\nsteps = [{steps}{{ run = \"test -f ../tmp/again || {{ : > ../tmp/again; echo in-the-turn; sleep 60; }}\" }}, {{ create = \"a\" }}]\n"
@@ -54,7 +54,7 @@ fn what_the_dead_runs_agent_did_to_the_plan_and_the_settings_reached_nobody() {
     }
 }
 
-/// What an agent may do so that a later commit goes past the user's hook, or git sees something else.
+/// What an agent may try so that a later commit bypasses the user's hook, or git sees something else.
 const TAMPERING: [&str; 8] = [
     "rm .git/hooks/pre-commit",
     "git config core.hooksPath /dev/null",

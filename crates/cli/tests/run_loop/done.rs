@@ -1,4 +1,4 @@
-//! Conditions beyond checks: what a run with `[done]` asks for before it commits.
+//! Conditions beyond checks: what a run with `[done]` requires before it commits.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn outcome(verified: &Value) -> String {
     text(&verified["report"]["outcome"])
 }
 
-/// The conditions that are not met, or unknown.
+/// The conditions that are unmet or unknown.
 fn missing(verified: &Value) -> Vec<String> {
     let is_open = |reason: &&Value| text(&reason["reason"]).starts_with("condition-");
     verified["report"]["reasons"].as_array().unwrap().iter().filter(is_open).map(|reason| text(&reason["name"])).collect()
@@ -104,7 +104,7 @@ fn a_judge_that_refutes_is_heard_and_what_one_does_to_files_counts_for_nothing()
 
 #[test]
 fn a_judge_is_asked_last_and_its_first_clear_answer_about_a_tree_stands() {
-    // It refutes, and would agree when it is asked again.
+    // It refutes, but would agree if asked again.
     let judge = "echo x >> \"../tmp/asked\"; test $(wc -l < \"../tmp/asked\") -ge 2 && echo '{\"verdict\":\"holds\"}' || echo \
                  '{\"refuted\":true,\"reasons\":[\"too short\"],\"checked\":[]}'";
     let tables = format!(
@@ -123,7 +123,7 @@ fn a_judge_is_asked_last_and_its_first_clear_answer_about_a_tree_stands() {
     assert_eq!((outcome(&seen[1]), outcome(&seen[2])), ("failed".to_owned(), "needs-review".to_owned()));
     assert_eq!((seen.len(), world.sandbox.read("../tmp/asked").as_str()), (3, "x\n"));
 
-    // A commit that is refused is no reason to ask again about the same tree.
+    // After a refused commit, the judge is not asked again about the same tree.
     let judge = "echo x >> \"../tmp/asked\"; echo '{\"verdict\":\"holds\"}'";
     let world = World::with(&complex(), HONEST, &Settings { tables: &judged_by(judge), ..Settings::default() });
     world.hook("commit-msg", "test -e \"../tmp/refused\" || { : > \"../tmp/refused\"; exit 1; }");

@@ -1,4 +1,4 @@
-//! Files that are the user's, and files that checks touch.
+//! The user's files, and files that checks touch.
 
 use crate::world::{HONEST, ONE, Settings, World, always, reason, text};
 
@@ -54,7 +54,7 @@ fn what_a_check_writes_into_tracked_files_is_not_committed() {
 
 #[test]
 fn what_checks_leave_behind_is_neither_committed_nor_seen_by_the_next_check() {
-    // The first run of the check is the red one, the second fails, the third passes.
+    // The first run of the check is the red check, the second fails, the third passes.
     let plan = ONE.replace("test -f a", "ls | grep -c log >> ../tmp/seen; echo x > log; test -f a");
     let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"x\" }]\n[[turn]]\nsteps = [{ create = \"a\" }]\n";
     let world = World::new(&plan, script);

@@ -1,4 +1,5 @@
-//! Floods of output from an agent, a check and a lifecycle script: beginning and end are kept, memory stays small, the run goes on.
+//! Output floods from an agent, a check and a lifecycle script: the beginning and the end are kept, memory use stays small, and the run
+//! continues.
 
 use std::path::Path;
 
@@ -7,12 +8,12 @@ use verdone_testkit::Output;
 use crate::signals::wait_for_file;
 use crate::world::{HONEST, ONE, PATIENCE, Settings, World, text};
 
-/// Enough to fill any buffer several times over, and still quick without optimisation.
+/// Enough to fill any buffer several times, and still fast without optimisation.
 const FLOOD: usize = 16_000_000;
-/// What a run's memory may grow by, in kB: far less than the flood.
+/// How much a run's memory may grow, in kB: far less than the flood.
 const MOST: u64 = 4_000;
 
-/// Prints a beginning, a flood of one kind, and an end; before and after it, it waits until somebody has looked at the run's memory.
+/// Prints a beginning, a flood of one kind, and an end. Before and after the flood, it waits until the test has measured the run's memory.
 fn flood(kind: &str) -> String {
     let body = match kind {
         "lines" => format!("yes 0123456789012345678901234567890123456789 | head -c {FLOOD}"),
@@ -27,7 +28,7 @@ fn flood(kind: &str) -> String {
     format!("echo the first line; {}; {body}; echo; echo the last line; {}", wait("begin"), wait("end"))
 }
 
-/// A run with a flood in it, and by how much its memory grew.
+/// A run with a flood, and how much its memory grew.
 fn run(world: &World, arguments: &[&str]) -> (Output, u64) {
     let run = world.start_with(arguments);
     let peaks = ["begin", "end"].map(|at| {
@@ -49,7 +50,7 @@ fn assert_bounded(output: &Path, (run, grown): &(Output, u64), kind: &str) {
     let kept = String::from_utf8_lossy(&kept);
     assert!(kept.starts_with("the first line\n") && kept.ends_with("the last line\n"), "{kind}");
     assert!(kept.contains(" bytes cut ...]\n"), "{kind}");
-    // A slow machine has more time to show something: what counts is that a second has its limit.
+    // On a slow machine, more may be shown: there is a limit per second.
     let readable = 2_000_000 + 500_000 * run.duration.as_secs() as usize;
     let shown = &run.stdout;
     assert!(shown.len() < readable, "{kind}: {} bytes were shown in {:?}", shown.len(), run.duration);

@@ -1,4 +1,4 @@
-//! Every format of plan, in the home that it comes from, from end to end.
+//! Every plan format, in the layout of the tool it comes from, from end to end.
 
 use verdone_testkit::PlanShape;
 

@@ -1,4 +1,4 @@
-//! Gates in a run: beside each other, advisory, flaky, only where they are due, on the files of the commit alone, and asked once for the same tree.
+//! Gates in a run: in parallel, advisory, flaky, only if they apply, only on the files of the commit, and only once for the same tree.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ fn world(plan: &str, script: &str, tables: &str) -> World {
     World::with(plan, script, &Settings { limits: "attempts = 1\nturns = 2", tables, ..Settings::default() })
 }
 
-/// Names of the checks of the last verification, in the order in which they count.
+/// The checks of the last verification, in order.
 fn verified(world: &World) -> Vec<String> {
     runs(world).iter().map(|run| text(&run["name"])).collect()
 }
@@ -40,7 +40,7 @@ fn gates_of_a_stage_run_beside_each_other_and_stages_of_ones_own_come_last() {
 fn an_advisory_gate_that_fails_is_told_and_stops_nothing() {
     let tables = "[[gate]]\nname = \"style\"\nblocking = false\ncommand = \"echo ugly; exit 3\"\n\
                   [[gate]]\nname = \"late\"\nstage = \"security\"\ncommand = \"true\"\n";
-    // The first turn does not do what the story wants, so that there is feedback.
+    // The first turn does not do what the story asks for, so that there is feedback.
     let script = "[[turn]]\nturn = 1\nsteps = [{ create = \"b\" }]\n[[turn]]\nsteps = [{ create = \"a\" }]\n";
     let world = world(ONE, script, tables);
     let output = world.run(0);
@@ -137,8 +137,8 @@ fn a_result_is_filed_under_its_own_check_when_checks_are_not_in_the_order_of_sta
     world.sandbox.write("own.sh", "test -f a\n");
     world.sandbox.repo();
     world.run(0);
-    // The third story changes a script, so the checks of earlier ones run once more. They are of an earlier stage than the last gate, and
-    // come after it in the list. On the base, all of them run together.
+    // The third story changes a script, so the checks of earlier stories run again. They belong to an earlier stage than the last gate, but
+    // are listed after it. On the base, all of them run together.
     let report = world.last("verified")["report"].clone();
     let base = report["runs"]["base"].as_array().unwrap();
     let failed: Vec<String> = base.iter().filter(|run| run["outcome"] != "passed").map(|run| text(&run["name"])).collect();
@@ -170,7 +170,7 @@ fn a_test_report_is_found_in_a_folder_that_the_checkout_has_too() {
 
 #[test]
 fn no_prompt_says_more_about_a_hidden_gate_than_its_name_and_that_it_did_not_pass() {
-    // Red before the work and after the first turn, without an answer after the second, green after the third.
+    // Red before the work and after the first turn, no answer after the second, green after the third.
     let exam = "test -f b && exit 0\necho SECRET-OUTPUT\ntest -f c && exec no-such-examiner\nexit 77\n";
     let gate = "[[gate]]\nname = \"exam\"\ncommand = \"sh $VERDONE_HIDDEN/questions.sh\"\nhidden = \"~/hidden\"\n";
     let turns = [(1, "a"), (2, "c"), (3, "b")];

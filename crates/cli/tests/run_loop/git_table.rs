@@ -1,4 +1,4 @@
-//! Every situation of a repository that a run may find or cause, each with its message.
+//! Every repository state that a run may find or cause, each with its message.
 
 mod commits;
 mod formats;
@@ -13,14 +13,14 @@ use verdone_testkit::Output;
 
 const SHORT: Settings<'static> = Settings { top: "", limits: "attempts = 1\nturns = 1", tables: "" };
 
-/// Refused before anything happened: exit code 2, this message, this hint.
+/// Asserts that the run is refused before anything happens, with exit code 2, this message and this hint.
 #[track_caller]
 fn assert_refused(output: &Output, message: &str, hint: &str) {
     output.assert_code(2);
     assert!(output.stderr.contains(message) && output.stderr.contains(hint), "{}", output.transcript());
 }
 
-/// A second commit, so that there is history to move.
+/// Adds a second commit, so that there is history to move.
 fn add_commit(world: &World, path: &str, text: &str) {
     world.sandbox.write(path, text);
     world.git(&["add", "--", path]);

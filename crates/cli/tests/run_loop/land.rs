@@ -6,7 +6,7 @@ use verdone_testkit::{Checkout, Output, Signal, Tmux};
 use crate::signals::wait_for_file;
 use crate::world::{HONEST, ONE, PATIENCE, Settings, TWO, VERDONE, World, text};
 
-/// A world whose settings say when commits land.
+/// A world whose settings determine when commits land.
 pub(crate) fn world(plan: &str, script: &str, land: &str) -> World {
     let world = World::folder(script, &Settings::default());
     let settings = world.sandbox.read(".verdone/config.toml").replace("land = \"auto\"", &format!("land = {land:?}"));
@@ -16,7 +16,7 @@ pub(crate) fn world(plan: &str, script: &str, land: &str) -> World {
     world
 }
 
-/// One story that is committed and waits to be landed; gives its branch.
+/// One story that is committed but not landed; also returns its branch.
 fn waiting(plan: &str) -> (World, String) {
     let world = world(plan, HONEST, "ask");
     world.run(0);
@@ -35,7 +35,7 @@ pub(crate) fn commit(world: &World, path: &str, content: &str) {
     world.git(&["commit", "--quiet", "-m", path]);
 }
 
-/// Refused: this exit code, these words, and nothing changed.
+/// Asserts that landing is refused with this exit code and this text, and that nothing changed.
 #[track_caller]
 fn assert_refused(world: &World, code: i32, words: &[&str]) {
     let (before, branch) = (Checkout::look(&world.sandbox), world.git(&["for-each-ref", "refs/heads"]));
@@ -375,7 +375,7 @@ fn a_runs_branch_that_a_work_tree_is_on_is_not_re_applied() {
 
 #[test]
 fn a_re_applied_landing_that_git_left_half_done_is_finished_and_recorded_by_the_next_command() {
-    // From the last check on, the filter of one file fails.
+    // After the last check, the filter of one file fails.
     let (world, branch) = waiting(&ONE.replace("test -f a", "test -f a && if test -f mine; then : > ../tmp/broken; fi"));
     world.sandbox.write(".git/info/attributes", "a filter=fails\n");
     world.git(&["config", "filter.fails.required", "true"]);

@@ -1,4 +1,4 @@
-//! The real Git LFS: its filter runs inside of views, and what it stores reaches the user's repository.
+//! The real Git LFS: its filter runs inside views, and the objects it stores reach the user's repository.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Agents that say more than they did, or reach for the judge. None of it ends done, and nothing that they wrote is lost.
+//! Agents that claim more than they did, or tamper with what judges them. None of them ends as done, and nothing that they wrote is lost.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Every limit ends the run with its own finish and exit code.
+//! Every limit ends the run with a specific finish and exit code.
 
 use crate::world::{HONEST, ONE, PATIENCE, Settings, TWO, World, always, text};
 

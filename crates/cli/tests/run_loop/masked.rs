@@ -1,20 +1,21 @@
-//! What an agent can see of runs: its own prompts and what its hooks write, and no journal, no output of a check or of a turn, of no run.
+//! What an agent can see of runs: its own prompts and what its hooks write, but no run's journal, and no output of checks or turns.
 
 use std::fs;
 
 use crate::world::{Settings, TWO, World};
 
-/// What a gate prints and an agent says. Neither is spelled so anywhere else.
+/// Printed by a gate and by an agent. Neither text appears literally anywhere else.
 const GATE: &str = "[[gate]]\nname = \"chatty\"\ncommand = \"printf 'SECRET-%s\\\\n' OUTPUT\"\n";
 const FIRST: &str =
     "[[turn]]\nstory = \"US-001\"\nsteps = [{ run = \"printf 'SAID-%s' THIS\" }, { create = \"a\", text = \"one\\n\" }]\n";
-/// Says it again in a turn that is not enough; in the next one, looks for both in everything that the agent can reach. Where it works may be another path than that of the checkout.
+/// Says it again in a turn that is not enough. In the next turn, searches everything that the agent can reach for both texts. The agent's
+/// workspace may have a different path than the checkout.
 const SECOND: &str = "[[turn]]\nstory = \"US-002\"\nturn = 1\nsteps = [{ run = \"printf 'SAID-%s' THIS\" }, { create = \"c\", text = \"\" }]\n\
      [[turn]]\nstory = \"US-002\"\nsteps = [{ run = \"sh @ROOT@/tmp/look.sh\" }, { create = \"b\", text = \"two\\n\" }]\n";
 const LOOK: &str = "grep -rlE 'SECRET-OUTPU[T]|SAID-THI[S]' . ~ @ROOT@/work @ROOT@/beside 2>/dev/null > @ROOT@/tmp/leaked\n\
                     find .verdone sub/.verdone @ROOT@/*/.verdone 2>/dev/null | sort > @ROOT@/tmp/seen\n: > @ROOT@/tmp/looked\n";
 
-/// Files of these folders that have one of the two.
+/// The number of files in these folders that contain one of the two texts.
 fn leaky(world: &World, folders: &[&str]) -> usize {
     let mut found = 0;
     let mut left: Vec<_> = folders.iter().map(|folder| world.sandbox.path(folder)).collect();
@@ -43,7 +44,7 @@ fn an_agent_sees_no_journal_and_no_output_of_any_run() {
         sandbox.write("sub/file", "of another project\n");
         sandbox.write(".gitignore", ".verdone/runs/\n.verdone/cache/\n.verdone/sessions/\n");
         sandbox.repo();
-        // Runs of another project in the same repository, of another work tree of the same one, and of this project.
+        // Runs of another project in the same repository, of another worktree of it, and of this project.
         sandbox.git(["worktree", "add", "--quiet", "--detach", "../beside"]);
         world.run_with(&["--story", "US-001"], 0);
         world.verdone(&["verify", "US-001"]).assert_code(0);

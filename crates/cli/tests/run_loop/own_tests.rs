@@ -1,4 +1,4 @@
-//! Tests that the agent runs itself, as the hooks of a run see them: told in the next prompt, or the end of the attempt.
+//! Tests that the agent runs, as seen by the run's hooks: they are reported in the next prompt, or end the attempt.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ const FAILED: &str = "running 2 tests\ntest adds ... ok\ntest subtracts ... FAIL
 const PASSED: &str = "running 1 test\ntest adds ... ok\n\n\
                       test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
 
-/// A step in which the agent's client tells the hook about a test run, and ends the turn if the hook says so.
+/// A step in which the agent's client reports a test run to the hook, and ends the turn if the hook says so.
 fn test_run(world: &World, name: &str, output: &str, fails: bool) -> String {
     let mut input = json!({
         "session_id": name, "cwd": world.sandbox.path("."), "tool_name": "Bash", "tool_input": { "command": "cargo test" },
@@ -53,7 +53,7 @@ fn a_failing_test_run_ends_the_attempt_which_is_kept_and_told_in_the_next() {
     let rejected = world.last("attempt_rejected");
     assert_eq!(text(&rejected["rejection"]), "tests_failed");
     assert_eq!(text(&rejected["reason"]), "the agent's test run failed. cargo test: failed (1 failed, 1 passed).");
-    // The check of the story would have passed: it was not asked.
+    // The story's check would have passed, but it did not run.
     assert_eq!(world.all("verified").len(), 1);
     assert_eq!(world.git(&["show", &format!("{}:a", world.kept())]), "the work");
     assert_eq!(world.git(&["show", "HEAD:a"]), "better");
@@ -83,7 +83,7 @@ fn only_so_many_failing_test_runs_in_a_row_end_an_attempt() {
     world.run(0);
     let rejected: Vec<String> = world.all("attempt_rejected").iter().map(|event| text(&event["reason"])).collect();
     assert_eq!(rejected, ["2 test runs of the agent failed in a row. cargo test: failed (1 failed, 1 passed)."]);
-    // The first turn was checked, and its last test run is in the prompt of the second.
+    // The first turn was checked, and its last test run is in the second prompt.
     assert_eq!(world.prompt(2).matches("- subtracts").count(), 1, "{}", world.prompt(2));
     assert_eq!(world.prompt(3).matches("- subtracts").count(), 2, "{}", world.prompt(3));
     assert_eq!(world.subjects()[0], "feat(US-001): Write a");
@@ -113,7 +113,7 @@ fn failing_tests_are_feedback_by_default_and_passing_ones_clear_it() {
 fn records_of_another_turn_and_forged_ones_open_nothing() {
     let world = world("on_failure = \"rollback\"", "attempts = 2");
     let fails = test_run(&world, "fails", FAILED, true);
-    // An agent that deletes the record of its failing tests, and one that makes up a record for another turn: verified as ever.
+    // An agent that deletes the record of its failing tests, and one that forges a record for another turn: verified as usual.
     let forged = r#"{"at":"2026-01-01T00:00:00Z","iteration":2,"turn":7,"summary":"x","ends_turn":"forged"}"#;
     let sessions = ".verdone/runs/$VERDONE_RUN/sessions";
     world.sandbox.write(

@@ -1,7 +1,7 @@
-//! Every rule of verification on every surface. One engine judges them all, so the same work has to have the same fate wherever somebody
-//! asks about it; where it has another one, or none, the table says why.
+//! Every verification rule on every surface. A single engine judges them all, so the same work must get the same result wherever it is
+//! judged; if a result differs or does not exist, the table says why.
 //!
-//! `VERDONE_PARITY=WORD` tries only the rules with this word in their names.
+//! `VERDONE_PARITY=WORD` runs only the rules with this word in their names.
 
 mod case;
 mod page;
@@ -28,7 +28,7 @@ use surfaces::judge_on;
 /// A run waits for its processes as much as it computes.
 const AT_ONCE: usize = 3;
 
-/// What is wrong with a cell; nothing where it is as the table says.
+/// The problem with a cell, if it differs from the table.
 fn fault(rule: &Rule, surface: Surface, cell: &Cell) -> Option<String> {
     let seen = catch_unwind(AssertUnwindSafe(|| judge_on(surface, &(rule.case)())));
     let wrong = match seen {
@@ -46,7 +46,7 @@ fn every_rule_gives_the_same_answer_on_every_surface() {
         .flat_map(|rule| Surface::ALL.into_iter().zip(&rule.cells).map(move |(surface, cell)| (rule, surface, cell)))
         .collect();
     let (tried, not): (Vec<_>, Vec<_>) = cells.into_iter().partition(|(.., cell)| cell.fate().is_some());
-    // Those that take longest are begun first: they start with a run.
+    // The slowest ones start first: they begin with a run.
     let mut order = tried.clone();
     order.sort_by_key(|(_, surface, _)| !matches!(surface, Surface::Accept | Surface::AuditRerun));
     let open = Mutex::new(order.into_iter());
@@ -57,7 +57,7 @@ fn every_rule_gives_the_same_answer_on_every_surface() {
         let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
-    // Not `eprintln`, which the harness hides where a test passes.
+    // Not `eprintln`, which the harness hides when a test passes.
     let _ = writeln!(
         std::io::stderr(),
         "parity: {} cells tried in {:.0?}, {} not applicable, {} wrong",
@@ -70,7 +70,7 @@ fn every_rule_gives_the_same_answer_on_every_surface() {
     assert!(faults.is_empty(), "{} of {} cells are wrong:\n{}", faults.len(), tried.len(), faults.join("\n"));
 }
 
-/// The names of an enum of reasons, as JSON spells them.
+/// The names of an enum of reasons, as spelled in JSON.
 fn names(schema: &schemars::Schema) -> BTreeSet<String> {
     let all = schema.as_value()["oneOf"].as_array().unwrap();
     let name = |one: &Value| one["properties"]["reason"]["const"].as_str().unwrap().to_owned();

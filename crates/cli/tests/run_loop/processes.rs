@@ -1,4 +1,4 @@
-//! Whatever a turn or a check leaves behind is ended, and nobody else; a killed run takes its agent with it.
+//! Everything that a turn or a check leaves running is ended, but no other process; a killed run takes its agent with it.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn word(what: &str) -> String {
     format!("3600.{}{:03}{what}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Live processes with this word in their command line, wherever they belong.
+/// Live processes with this word in their command line, inside or outside the sandbox.
 fn with_word(word: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| String::from_utf8(std::fs::read(entry.path().join("cmdline")).ok()?).ok());
@@ -29,7 +29,7 @@ fn wait_until_gone(word: &str, patience: Duration) {
     }
 }
 
-/// Everything that an agent may leave running. `sleep` takes any number of seconds with a fraction.
+/// Every kind of process that an agent may leave running. `sleep` accepts any number of seconds with a fraction.
 fn litter(word: &str) -> String {
     format!(
         "sleep {word}1 >/dev/null 2>&1 &\n\
@@ -48,13 +48,13 @@ fn litter(word: &str) -> String {
 #[test]
 fn whatever_a_turn_leaves_running_is_ended_before_the_checks_and_the_users_own_is_not() {
     let (theirs, users) = (word("1"), word("2"));
-    // The check looks for itself: nothing of the turn may be alive when it runs.
+    // The check itself tests that no process of the turn is alive while it runs.
     let look = format!(
         "test -f a && for p in /proc/[0-9]*/cmdline; do tr \"\\\\0\" \" \" < $p; done 2>/dev/null | grep -v grep | grep -q 'sleep {theirs}' && exit 1; test -f a"
     );
     let world = World::new(&ONE.replace("test -f a", &look), HONEST);
     world.sandbox.write("../tmp/agent.sh", format!("{}echo one > a\n", litter(&theirs)));
-    // The same name, in the same folder, of the same user.
+    // The same name, in the same folder, by the same user.
     let of_the_user = world.sandbox.spawn("/bin/sh", ["-c", &format!("sleep {users}; true")]);
     while with_word(&users).is_empty() {
         std::thread::yield_now();
@@ -85,11 +85,11 @@ fn killed_in_a_turn_the_agent_and_all_it_started_is_gone_without_another_start()
     run.signal(Signal::KILL);
     run.wait(PATIENCE).assert_code(-9);
     world.sandbox.assert_no_survivors(Duration::from_secs(20));
-    // Even the one that left its session, its parent and its environment behind: all of them are in the workspace's pid namespace.
+    // Even a process that has left its session, parent and environment: all of them are in the workspace's pid namespace.
     wait_until_gone(&mark, Duration::from_secs(5));
     assert!(begin.elapsed() < Duration::from_secs(25), "{:?}", begin.elapsed());
 
-    // And what it had half done is in no commit.
+    // And its unfinished work is in no commit.
     world.run(0);
     assert_eq!(world.tree_files("HEAD").iter().filter(|file| *file == "half").count(), 0);
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
@@ -134,7 +134,7 @@ fn an_interrupt_to_the_loop_alone_ends_it_and_a_deaf_agent_within_seconds() {
 #[test]
 fn the_watchdog_goes_when_the_run_ends() {
     let world = World::new(ONE, HANGS_ONCE);
-    // The grace is on its command line, and this one is nobody else's.
+    // The grace period is on its command line, and this value is unique.
     let grace = format!("{}", 1_000_000 + std::process::id());
     let settings = world.sandbox.read(".verdone/config.toml").replace("200ms", &format!("{grace}ms"));
     world.sandbox.write(".verdone/config.toml", settings);

@@ -1,4 +1,4 @@
-//! Making room without losing evidence.
+//! Freeing disk space without losing evidence.
 
 use crate::world::{HONEST, TWO, World, always};
 

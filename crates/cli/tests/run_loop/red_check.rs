@@ -1,4 +1,4 @@
-//! What was green before any work proves nothing, and what is red before any work is not the agent's fault.
+//! What was green before the work proves nothing, and what was red before the work is not the agent's fault.
 
 use crate::world::{HONEST, ONE, Settings, World, always, text};
 

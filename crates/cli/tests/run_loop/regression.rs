@@ -1,11 +1,11 @@
-//! What was proven is looked at once more before a run is called complete.
+//! Everything proven is checked once more before a run is complete.
 
 use verdone_testkit::Signal;
 
 use crate::signals::wait_for_file;
 use crate::world::{HONEST, PATIENCE, Settings, TWO, World, text};
 
-/// The second story breaks the first one, and the first is mended when it comes back.
+/// The second story breaks the first one, and the first is fixed when it is reopened.
 const BREAKING: &str = "[[turn]]\nstory = \"US-001\"\nattempt = 1\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
                         [[turn]]\nstory = \"US-001\"\nattempt = 2\nsteps = [{ create = \"a\", text = \"again\\n\" }]\n\
                         [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }, { delete = \"a\" }]\n";
@@ -37,7 +37,7 @@ fn a_story_that_later_work_broke_is_opened_again_and_mended() {
     world.assert_clean();
 }
 
-/// The first story changes a test without need, and the second one breaks what that test was for.
+/// The first story changes a test unnecessarily, and the second one breaks what that test was for.
 #[test]
 fn tests_that_an_earlier_story_made_weaker_count_at_the_end_as_they_were() {
     let script = "[[turn]]\nstory = \"US-001\"\nattempt = 1\nsteps = [{ create = \"a\" }, { create = \"tests/value.sh\", text = \"true\\n\" }]\n\
@@ -60,7 +60,7 @@ fn tests_that_an_earlier_story_made_weaker_count_at_the_end_as_they_were() {
     }
 }
 
-/// The first story brings what the check of the second one loads.
+/// The first story adds a file that the check of the second one loads.
 #[test]
 fn a_check_that_needs_a_test_from_an_earlier_story_does_not_verify() {
     let helper = "{ create = \"tests/lib.sh\", text = \"true\\n\" }";
@@ -158,7 +158,7 @@ fn stories_of_earlier_runs_are_looked_at_too() {
     assert_eq!(world.finish(), "complete");
 }
 
-/// The second story breaks the first one, and makes its check say yes.
+/// The second story breaks the first one, and makes its check pass.
 const DEFUSING: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
                         [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }, { create = \"a\", text = \"bad\\n\" }, \
                         { create = \"own.sh\", text = \"test -f a\\n\" }]\n";

@@ -1,4 +1,4 @@
-//! Stories whose checks pass and that a person has to look at.
+//! Stories whose checks pass but that a person has to look at.
 
 use verdone_testkit::{Checkout, Output, Signal};
 
@@ -10,7 +10,7 @@ use crate::world::{PATIENCE, Settings, TWO, VERDONE, World, text};
 const WEAK: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"bad\\n\" }, { create = \"own.sh\", text = \"test -f a\\n\" }]\n\
                     [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }]\n";
 
-/// `run` are lines of `[run]`, `tables` other settings.
+/// `run` has lines for `[run]`, `tables` has other settings.
 fn world(script: &str, run: &str, tables: &str) -> World {
     let world = World::folder(script, &Settings { limits: "attempts = 2\nturns = 3", tables, ..Settings::default() });
     let config = world.sandbox.read(".verdone/config.toml").replace("land = \"auto\"", run);
@@ -55,7 +55,7 @@ fn a_doubt_is_one_turn_of_feedback_and_then_a_review_that_costs_no_attempt() {
     assert_eq!((&review["place"]["story"], &review["proof"]), (&"US-001".into(), &"untested".into()));
     assert_eq!(on_branch(&world), ["feat(US-002): Write b", "initial"]);
     assert!(output.stdout.contains("1 verified") && output.stdout.contains("review"), "{}", output.stdout);
-    // A later run does not pay for it again.
+    // A later run does not try it again.
     world.run(4);
     assert!(world.all("story_selected").is_empty());
 }
@@ -194,7 +194,7 @@ fn a_proof_below_the_minimum_is_feedback_and_then_a_review() {
     let why = world.last("review_needed")["reasons"].to_string();
     assert!(why.contains("untested, but at least agent-tested is required"), "{why}");
     assert!(world.prompt(2).contains("Add a test that fails without your change"), "{}", world.prompt(2));
-    // The story itself can ask for less.
+    // The story itself can require less.
     let world = World::with(&format!("{plan}  - Proof: untested\n"), script, &Settings { tables: gate, ..Settings::default() });
     world.run(0);
 }
@@ -213,7 +213,7 @@ fn landing_stops_before_the_first_weaker_story() {
     refused(&world, &["land", "--proof", "certain"], 2, "unknown proof");
     refused(&world, &["land", "--dry-run", "--proof", "certain"], 2, "unknown proof");
     refused(&world, &["land", "--dry-run", "no/such"], 2, "no run worked on branch no/such");
-    // What a message says about the proof is no evidence of it.
+    // A commit message about the proof is not evidence.
     let first = format!("{}^", branch_of(&world));
     let note = world.git(&["notes", "--ref=verdone", "show", &first]);
     world.git(&["notes", "--ref=verdone", "remove", &first]);

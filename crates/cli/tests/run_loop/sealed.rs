@@ -1,6 +1,6 @@
-//! Agents that try to destroy, read or plant what is not theirs. Each of them acts inside of a view; what is the user's is as it was.
+//! Agents that try to destroy, read or plant files that are not theirs. Each acts inside a view; the user's files are unchanged.
 //!
-//! `World` compares the checkout around every run. Here the home, a repository beside the project and canaries are looked at, too.
+//! `World` compares the checkout around every run. Here the home, a repository next to the project and canaries are compared, too.
 
 use std::fs;
 use std::os::linux::net::SocketAddrExt as _;
@@ -11,15 +11,15 @@ use verdone_testkit::{Folder, Tmux};
 
 use crate::world::{PATIENCE, Settings, VERDONE, World, text};
 
-/// The check wants the agent's file and the user's.
+/// The check needs the agent's file and the user's.
 const PLAN: &str =
     "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a && test -s README.md`\n";
 const SECRET: &str = "the private key";
 const SETTINGS: &str = "{ \"model\": \"mine\" }\n";
-/// What runs keep in the home: workspaces, what is being removed of them, and their ports.
+/// What runs keep in the home: workspaces, workspaces being deleted, and their ports.
 const STATE: [&str; 3] = [".local/state/verdone/workspaces", ".local/state/verdone/trash", ".local/state/verdone/ports"];
 
-/// A project whose agent runs a script and then writes what the story wants.
+/// A project whose agent runs a script and then writes what the story asks for.
 struct Attack {
     world: World,
     home: Folder,
@@ -28,7 +28,7 @@ struct Attack {
 }
 
 impl Attack {
-    /// `$OUTSIDE` in the script is a folder beside the project, `$CANARY` a file that must not appear there.
+    /// In the script, `$OUTSIDE` is a folder next to the project, and `$CANARY` a file that must not appear there.
     fn new(script: &str) -> Self {
         let steps = "[[turn]]\nsteps = [{ run = \"sh ../tmp/attack.sh\" }, { create = \"a\", text = \"one\\n\" }]\n";
         let world = World::folder(steps, &Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() });
@@ -65,7 +65,7 @@ impl Attack {
         Self { world, home, beside, canary }
     }
 
-    /// The run has to end with this code, and everything outside has to be as it was.
+    /// Asserts that the run ends with this code, and that everything outside is unchanged.
     #[track_caller]
     fn run(&self, code: i32) {
         let output = self.world.run(code);
@@ -77,7 +77,7 @@ impl Attack {
         self.assert_nothing_stays();
     }
 
-    /// The story was committed with exactly these changes.
+    /// Asserts that the story was committed with exactly these changes.
     #[track_caller]
     fn committed(&self, changes: &str) {
         self.run(0);
@@ -86,7 +86,7 @@ impl Attack {
         assert_eq!(self.world.trailer("HEAD", "Verdone-Proof"), "verified");
     }
 
-    /// The story failed, and nothing was committed.
+    /// Asserts that the story failed, and nothing was committed.
     #[track_caller]
     fn rejected(&self, reason: &str) {
         self.run(4);
@@ -95,13 +95,13 @@ impl Attack {
         assert!(said.contains(reason), "{said}");
     }
 
-    /// No process, no mount, no workspace.
+    /// Asserts that no process, mount or workspace is left.
     #[track_caller]
     fn assert_nothing_stays(&self) {
         let sandbox = &self.world.sandbox;
         sandbox.assert_no_survivors(PATIENCE);
         let root = sandbox.root().to_str().unwrap();
-        // The process that holds a view has no environment to be known by.
+        // The process that keeps a view alive has no environment by which it could be recognised.
         let alive: Vec<String> = command_lines().into_iter().filter(|line| line.contains(root)).collect();
         assert!(alive.is_empty(), "{alive:?}");
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -228,7 +228,7 @@ fn an_agent_cannot_write_beside_the_project() {
     .committed("M\tPLAN.md\nA\ta");
 }
 
-/// Git settings, filters and hooks that run a command at the next look at a repository.
+/// Git settings, filters and hooks that execute a command as soon as git reads the repository.
 const TRAPS: &str = "trap_in() {\n\
      printf '#!/bin/sh\\n: > %s\\n' \"$CANARY\" > \"$1.sh\"; chmod +x \"$1.sh\"\n\
      git -C \"$2\" config core.fsmonitor \"$(realpath \"$1.sh\")\"\n\
@@ -262,7 +262,7 @@ fn a_nested_repository_with_traps_is_refused_and_nothing_of_it_runs_outside() {
     attack.rejected("sub is a git repository inside this one");
 }
 
-/// A project with a filter of the user's that starts a file of the repository, and an agent that edits that file.
+/// A project with a filter of the user that executes a file of the repository, and an agent that edits that file.
 fn with_filter() -> (World, PathBuf) {
     let steps = "[[turn]]\nsteps = [{ run = \"sh ../tmp/attack.sh\" }]\n";
     let world = World::folder(steps, &Settings { limits: "attempts = 2\nturns = 1", ..Settings::default() });
@@ -322,7 +322,7 @@ fn commit_hooks_see_no_token_of_the_user() {
     assert!(seen.contains("VERDONE_PORT_BASE=") && !seen.contains("GITHUB_TOKEN"), "{seen}");
 }
 
-/// Types a command into the terminal, as the shell outside would read it.
+/// Types a command into the terminal, for the shell outside to read.
 const TYPE: &str = "import fcntl, os, termios\n\
     terminal = os.open('/dev/tty', os.O_RDWR)\n\
     for byte in b'touch @CANARY@\\n': fcntl.ioctl(terminal, termios.TIOCSTI, bytes([byte]))\n";
@@ -340,7 +340,7 @@ fn neither_an_agent_nor_a_check_nor_a_shell_inside_can_type_into_the_users_termi
     sandbox.write("../tmp/type.py", TYPE.replace("@CANARY@", &canary.display().to_string()));
     let script = format!("{VERDONE} run --quiet; {VERDONE} workspace shell -- python3 ../tmp/type.py 2> ../tmp/shell; exec sh");
     let terminal = Tmux::start(sandbox, 120, 40, ["sh", "-c", &script]);
-    // The shell reads what was typed before this.
+    // The shell reads earlier input before this.
     terminal.send_keys(&["echo the $((6 * 7))", "Enter"]);
     terminal.wait_for("the 42", PATIENCE);
     for (who, error) in
@@ -369,7 +369,7 @@ fn an_agent_reaches_no_nameless_socket_of_the_users_session() {
     drop(listener);
 }
 
-/// `add PROGRAM…` runs a program with a key in its session's keyring; `find` looks for it.
+/// `add PROGRAM…` runs a program with a key in its session's keyring; `find` searches for it.
 const KEYS: &str = "import ctypes, os, platform, sys\n\
     add_key, keyctl = (248, 250) if platform.machine() == 'x86_64' else (217, 219)\n\
     call = ctypes.CDLL(None).syscall\n\
@@ -395,7 +395,7 @@ fn an_agent_reaches_no_key_of_the_users_session() {
     assert_eq!(sandbox.read("../tmp/said"), "nothing\n");
 }
 
-/// The same traps outside of any workspace: they do run where git looks at them.
+/// Shows that the same traps do work outside of a workspace when git reads the repository.
 #[track_caller]
 fn assert_springs(attack: &Attack, repository: &str) {
     let sandbox = &attack.world.sandbox;
@@ -404,7 +404,7 @@ fn assert_springs(attack: &Attack, repository: &str) {
     let script = format!("git init -q .; sh {}/tmp/attack.sh", sandbox.root().display());
     let steps =
         format!("cd {} && {script}; git -C {repository} status --short; rm -rf ../trap.sh ../tmp/attacked", there.display());
-    // The script speaks of `../tmp`, which is beside the project.
+    // The script uses `../tmp`, which is next to the project.
     fs::create_dir_all(there.parent().unwrap().join("tmp")).unwrap();
     sandbox.run("sh", ["-c", &steps]);
     assert!(attack.canary.exists(), "a trap that does not work proves nothing");

@@ -1,4 +1,4 @@
-//! Secrets of the environment stay out of everything that is kept.
+//! Secrets from the environment stay out of everything that is stored.
 
 use crate::world::{ONE, Settings, World};
 

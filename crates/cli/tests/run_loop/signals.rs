@@ -1,10 +1,10 @@
-//! Stopping a run from outside: in order, without survivors, and with everything kept.
+//! Stopping a run from outside: orderly, without surviving processes, and with everything kept.
 
 use verdone_testkit::Signal;
 
 use crate::world::{ONE, PATIENCE, World, always, text};
 
-/// Works for real at the second try, hangs at the first: the marker file outside of the repository tells them apart.
+/// Hangs in the first attempt and does the work in the second; a marker file outside of the repository tells them apart.
 pub(crate) const HANGS_ONCE: &str = "[[turn]]\nsteps = [{ create = \"half\", text = \"half done\" }, { run = \"test -f ../tmp/again || { : > ../tmp/again; echo in-the-turn; sleep 60; }\" }, { create = \"a\" }]\n";
 
 #[test]
@@ -104,7 +104,7 @@ fn a_second_run_is_refused_and_told_who_works() {
     run.wait(PATIENCE).assert_code(143);
 }
 
-/// Polls, because nobody tells when a git hook begins.
+/// Polls, because there is no event for the start of a git hook.
 pub(crate) fn wait_for_file(world: &World, path: &str) {
     let until = std::time::Instant::now() + PATIENCE;
     while !world.has(path) {

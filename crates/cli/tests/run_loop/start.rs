@@ -1,8 +1,8 @@
-//! Where a run refuses to begin, and that it then changes nothing.
+//! When a run refuses to start, and that it then changes nothing.
 
 use crate::world::{HONEST, ONE, Settings, World, always};
 
-/// Refused with exit code 2, these words, and nothing changed.
+/// Asserts a refusal with exit code 2 and this text, and that nothing changed.
 #[track_caller]
 fn assert_refused(world: &World, arguments: &[&str], words: &str) {
     let seen = || (world.sandbox.run("git", ["status", "--porcelain"]).stdout, world.sandbox.run("git", ["for-each-ref"]).stdout);

@@ -1,4 +1,4 @@
-//! Stories that pass, that are repaired, and that never pass.
+//! Stories that pass, that are fixed, and that never pass.
 
 use crate::world::{HONEST, ONE, Settings, TWO, World, always, text};
 

@@ -1,4 +1,4 @@
-//! Agents, and code of theirs that checks and git hooks run, that work on git or on the judge's files instead of on the story.
+//! Agents that tamper with git or the judge's files instead of working on the story, also through code that checks and git hooks run.
 
 use crate::world::{ONE, Settings, TWO, World, always, reason};
 

@@ -1,4 +1,4 @@
-//! Ctrl-Z, `fg`, `&` and a terminal that goes away.
+//! Ctrl-Z, `fg`, `&` and a terminal that disappears.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::clocks::assert_less;
 use crate::signals::wait_for_file;
 use crate::world::{ONE, PATIENCE, Settings, VERDONE, World, always};
 
-/// Says that it works, and goes on when it may.
+/// Says that it is working, and waits for permission to continue.
 const WAITS: &str = "[[turn]]\nsteps = [{ create = \"half\" }, { say = \"at work\" }, { run = \"until test -f ../tmp/go; do sleep 0.02; done\" }, { create = \"a\" }]\n";
 /// More than a busy machine needs, less than the stops below.
 const LIMITS: &str = "turn_time = \"10s\"\nidle_time = \"10s\"";
@@ -18,21 +18,21 @@ fn world() -> World {
     World::with(ONE, WAITS, &Settings { limits: LIMITS, ..Settings::default() })
 }
 
-/// The states of all processes of the run but its watchdog, which stays awake.
+/// The states of all processes of the run except its watchdog, which stays awake.
 fn states(world: &World) -> Vec<(String, char)> {
     let state = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?.rsplit_once(") ")?.1.chars().next();
     let ours = world.sandbox.survivors().into_iter().filter(|process| !process.command.contains(" watchdog "));
     ours.filter_map(|process| Some((process.command, state(process.pid)?))).collect()
 }
 
-/// The program, its agent and the agent's shell. One that waits for a child that was stopped before it became another program
-/// shows as D, and cannot go on either.
+/// Whether the program, its agent and the agent's shell are stopped. A process waiting for a child that was stopped before its exec shows
+/// as D, and cannot continue either.
 fn all_stopped(states: &[(String, char)]) -> bool {
     let any = states.iter().any(|(_, state)| *state == 'T');
     any && states.len() >= 3 && states.iter().all(|(_, state)| ['T', 'D'].contains(state))
 }
 
-/// Polls, because nobody tells when a process is stopped.
+/// Polls, because there is no event for a stopped process.
 fn wait_until_stopped(world: &World) {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -45,7 +45,7 @@ fn wait_until_stopped(world: &World) {
     }
 }
 
-/// A turn that ran out of time would be followed by another one. `wall` is at least what the whole run took, the stop included.
+/// If the turn had timed out, another one would follow. `wall` is at least the duration of the whole run, including the stop.
 fn assert_stop_did_not_count(world: &World, wall: Duration) {
     assert_eq!(world.all("turn_ended").len(), 1);
     for event in ["turn_ended", "run_stopped"] {
@@ -77,7 +77,7 @@ fn a_stopped_run_that_is_told_to_end_ends_in_order() {
     run.wait_for("at work", PATIENCE);
     run.signal(Signal::TSTP);
     wait_until_stopped(&world);
-    // As `kill %1` does it.
+    // As `kill %1` does.
     run.signal(Signal::TERM);
     run.signal(Signal::CONT);
     run.wait(PATIENCE).assert_code(143);
@@ -105,7 +105,7 @@ fn a_stop_takes_nothing_from_the_time_of_a_commit_hook() {
     std::thread::sleep(STOP);
     run.signal(Signal::CONT);
     wait_for_state(false);
-    // Nothing tells that a deadline has not passed; one that has is noticed at once.
+    // There is no event for a deadline that has not passed; one that has passed is noticed immediately.
     std::thread::sleep(Duration::from_secs(2));
     world.sandbox.write("../tmp/end", "");
     run.wait(PATIENCE).assert_code(0);

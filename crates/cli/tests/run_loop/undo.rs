@@ -1,11 +1,11 @@
-//! Taking back the last story: off the run's branch, or by a commit that reverts it.
+//! Undoing the last story: removing it from the run's branch, or reverting it with a commit.
 
 use verdone_testkit::Checkout;
 
 use crate::land::{branch_of, commit, world};
 use crate::world::{HONEST, ONE, Settings, TWO, World, always};
 
-/// Takes a story back and says which.
+/// Undoes a story and checks the message.
 #[track_caller]
 fn undo(world: &World, said: &str) {
     let output = world.verdone(&["undo"]);
@@ -13,7 +13,7 @@ fn undo(world: &World, said: &str) {
     assert!(output.stdout.contains(said), "{}", output.stdout);
 }
 
-/// Refused: this exit code, these words, and nothing changed.
+/// Asserts a refusal with this exit code and this text, and that nothing changed.
 #[track_caller]
 fn assert_refused(world: &World, code: i32, words: &str) {
     let (before, branches) = (Checkout::look(&world.sandbox), world.sandbox.run("git", ["for-each-ref", "refs/heads"]).stdout);
@@ -174,7 +174,7 @@ fn a_commit_of_the_users_on_top_of_the_story_is_never_taken_off() {
     commit(&world, "mine", "");
     world.git(&["switch", "--quiet", "main"]);
     assert_refused(&world, 4, "has moved on since the run committed US-001");
-    // Nor one that only looks like a record of progress.
+    // Nor a commit that only looks like a record of progress.
     let run = branch.trim_start_matches("verdone/").to_owned();
     world.git(&["switch", "--quiet", &branch]);
     world.git(&["commit", "--quiet", "--amend", "-m", "chore: record progress", "-m", &format!("Verdone-Run: {run}")]);

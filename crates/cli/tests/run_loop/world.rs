@@ -1,6 +1,6 @@
-//! A repository with a plan, settings and a script for the agent, and ways to look at what a run left there.
+//! A repository with a plan, settings and a script for the agent, and ways to examine what a run left there.
 //!
-//! Whatever starts a run here compares the user's checkout before and after it: a run never touches it.
+//! Everything here that starts a run compares the user's checkout before and after it: a run never touches it.
 
 use std::cell::RefCell;
 use std::fs;
@@ -12,12 +12,12 @@ use serde_json::Value;
 use verdone_testkit::{Checkout, Output, Running, Sandbox};
 
 pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
-/// Longer than anything here takes on a loaded machine.
+/// Longer than anything in these tests takes on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// One story whose check wants a file.
+/// One story whose check needs a file.
 pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
-/// Two of them.
+/// Two such stories.
 pub(crate) const TWO: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n\n\
                               ### US-002: Write b\n\n- [ ] Write the file b\n  - Verification: `test -f b`\n";
 /// An agent that does what the plans above ask for.
@@ -29,15 +29,15 @@ pub(crate) const HONEST: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create
 pub(crate) struct Settings<'a> {
     /// Keys before the first table.
     pub(crate) top: &'a str,
-    /// Lines of `[limits]`.
+    /// Lines in `[limits]`.
     pub(crate) limits: &'a str,
-    /// Tables after it.
+    /// Tables after `[limits]`.
     pub(crate) tables: &'a str,
 }
 
 impl Settings<'_> {
-    /// `shared` is a folder that agents and checks may write to, beside the workspace: tests talk to them through it. Stories write files
-    /// with names of one letter, which are work.
+    /// `shared` is a folder next to the workspace that agents and checks may write to; tests use it to communicate with them. Stories write
+    /// files with one-letter names, which count as work.
     fn text(&self, shared: &Path) -> String {
         format!(
             "{}\n[workspace]\nwritable = [\"{}\"]\n[protect]\nwork = [\"?\"]\n[run]\nland = \"auto\"\n[agent]\nname = \"scripted\"\n[agent.scripted]\nscript = \".verdone/script.toml\"\n[limits]\ngrace = \"200ms\"\n{}\n{}\n",
@@ -51,11 +51,11 @@ impl Settings<'_> {
 
 pub(crate) struct World {
     pub(crate) sandbox: Sandbox,
-    /// The checkout when the run that is under way began.
+    /// The checkout at the start of the current run.
     before: RefCell<Option<Checkout>>,
 }
 
-/// A run that was started and has not ended.
+/// A run that has not ended yet.
 pub(crate) struct Run<'w> {
     running: Running,
     world: &'w World,
@@ -70,7 +70,7 @@ impl Deref for Run<'_> {
 }
 
 impl Run<'_> {
-    /// Waits for the end, however it comes. The user's checkout has to be untouched then.
+    /// Waits until the run ends. Asserts that the user's checkout is untouched.
     #[track_caller]
     pub(crate) fn wait(self, patience: Duration) -> Output {
         let output = self.running.wait(patience);
@@ -80,7 +80,7 @@ impl Run<'_> {
 }
 
 impl World {
-    /// A repository with one commit that holds the plan, the settings and the script.
+    /// A repository with one commit that has the plan, the settings and the script.
     pub(crate) fn new(plan: &str, script: &str) -> Self {
         Self::with(plan, script, &Settings::default())
     }
@@ -100,7 +100,7 @@ impl World {
         Self { sandbox, before: RefCell::default() }
     }
 
-    /// Any command. If it starts a run, the user's checkout has to be untouched afterwards.
+    /// Runs any command. If it starts a run, asserts that the user's checkout is untouched.
     #[track_caller]
     pub(crate) fn verdone(&self, arguments: &[&str]) -> Output {
         let folder = arguments.windows(2).find(|pair| pair[0] == "-C").map(|pair| self.sandbox.path(pair[1]));
@@ -121,7 +121,7 @@ impl World {
         assert!(faults.is_empty(), "the run changed the user's checkout:\n  {}\n{}", faults.join("\n  "), run.transcript());
     }
 
-    /// What the user does while a run is under way: the run may not have a hand in it, and may not take it back.
+    /// What the user does during a run: the run must neither interfere with it nor revert it.
     pub(crate) fn by_user<T>(&self, act: impl FnOnce() -> T) -> T {
         let before = Checkout::look(&self.sandbox);
         let done = act();
@@ -131,7 +131,7 @@ impl World {
         done
     }
 
-    /// `verdone run`, which has to end with this exit code.
+    /// Runs `verdone run`; asserts the exit code.
     #[track_caller]
     pub(crate) fn run(&self, code: i32) -> Output {
         self.run_with(&[], code)
@@ -196,13 +196,13 @@ impl World {
         output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The events of one name.
+    /// All events with this name.
     #[track_caller]
     pub(crate) fn all(&self, name: &str) -> Vec<Value> {
         self.events().into_iter().filter(|event| event["event"] == name).collect()
     }
 
-    /// The last event of a name.
+    /// The last event with this name.
     #[track_caller]
     pub(crate) fn last(&self, name: &str) -> Value {
         self.all(name).pop().unwrap_or_else(|| panic!("no {name} in the journal"))
@@ -230,7 +230,7 @@ impl World {
         text(&self.last("attempt_kept")["kept"])
     }
 
-    /// Everything a run wrote: journals, prompts, outputs.
+    /// Everything a run stored: journals, prompts, outputs.
     pub(crate) fn everything_kept(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut found = Vec::new();
         let mut open = vec![self.sandbox.path(".verdone/runs")];
@@ -246,13 +246,13 @@ impl World {
         found
     }
 
-    /// An executable git hook.
+    /// Installs an executable git hook.
     pub(crate) fn hook(&self, name: &str, script: &str) {
         self.sandbox.write_script(format!(".git/hooks/{name}"), &format!("#!/bin/sh\n{script}\n"));
     }
 }
 
-/// The first reason of a verification: its name, and all that it says.
+/// The first reason of a verification: its name and its complete text.
 pub(crate) fn reason(verified: &Value) -> (String, String) {
     let first = &verified["report"]["reasons"][0];
     (text(&first["reason"]), first.to_string())
@@ -262,7 +262,7 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
 }
 
-/// A script of one turn for everything.
+/// A script with the same turn for everything.
 pub(crate) fn always(steps: &str) -> String {
     format!("[[turn]]\nsteps = [{steps}]\n")
 }

@@ -1,4 +1,4 @@
-//! Build output of checks: kept for what builds on a commit, never trusted for another tree. With real make and real cargo.
+//! Build output of checks: kept for work based on a commit, never trusted for another tree. With real make and real cargo.
 
 use std::fs::{self, FileTimes};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::world::{World, alone, as_everybody};
 const COLD: CheckNeeds<'_> = CheckNeeds { start: Start::Cold, hidden: None };
 const WARM: CheckNeeds<'_> = CheckNeeds { start: Start::Warm, hidden: None };
 
-/// A project, and the workspaces of checks on its trees.
+/// A project, and the workspaces for checks on its trees.
 struct Project<'w> {
     world: &'w World,
     git: Git,
@@ -30,7 +30,7 @@ impl<'w> Project<'w> {
         Self::built(world, files, config, |_| {})
     }
 
-    /// `build` is what the user did in the checkout before the run.
+    /// `build` is what the user built in the checkout before the run.
     fn built(world: &'w World, files: &[(&str, &str)], config: Config, build: impl FnOnce(&Path)) -> Self {
         let top = world.path("project");
         fs::remove_file(top.join("file")).unwrap();
@@ -65,13 +65,13 @@ impl<'w> Project<'w> {
         self.spaces.checks_on(&self.git, tree, head, needs).unwrap()
     }
 
-    /// What a check says on a tree, and whether it passes.
+    /// The output of a check on a tree, and whether it passes.
     fn check(&mut self, tree: &Oid, head: &Oid, needs: CheckNeeds<'_>, script: &str) -> (String, bool) {
         let place = self.place(tree, head, needs);
         run(&place, script)
     }
 
-    /// The same for a story that is committed: what was built is kept for the next ones.
+    /// The same for a story that is committed: its build output is kept for the next ones.
     #[track_caller]
     fn story(&mut self, tree: &Oid, head: &Oid, script: &str) -> (String, Oid) {
         let place = self.place(tree, head, WARM);
@@ -105,7 +105,7 @@ fn build_is_cache() -> Config {
     config
 }
 
-/// With a build folder in the checkout, and without.
+/// Runs the test with and without a build folder in the checkout.
 fn with_make(test: impl Fn(&mut Project<'_>)) {
     let _alone = alone();
     test(&mut Project::new(&World::new(), &MAKE, build_is_cache()));
@@ -125,7 +125,7 @@ fn what_a_story_built_is_not_built_again_for_the_next_one() {
         let two = project.with(&first, &[("src/value", "3"), ("src/test", "3")]);
         let (text, second) = project.story(&two, &first, "make check");
         assert_eq!(text, "built value\nbuilt test\n");
-        // Another story that has nothing to build keeps what there is.
+        // A story that builds nothing keeps the existing build output.
         let three = project.with(&second, &[("README", "new")]);
         let (text, third) = project.story(&three, &second, "make check");
         assert_eq!(text, "");
@@ -142,10 +142,10 @@ fn a_test_that_is_restored_is_built_again() {
         let base = project.base.clone();
         let one = project.with(&base, &[("src/value", "2"), ("src/test", "2")]);
         let (_, first) = project.story(&one, &base, "make check");
-        // The test as before the first story, and as in the user's checkout, where it has an old time.
+        // The test from before the first story, as in the user's checkout, where it has an old modification time.
         let restored = project.with(&first, &[("src/test", "1")]);
         for other in [false, true] {
-            // While another workspace shows the files, they are laid out anew.
+            // While another workspace uses the files, new ones are written.
             let shown = other.then(|| project.place(&one, &first, WARM));
             let (text, passed) = project.check(&restored, &first, WARM, "make check");
             assert!(!passed && text.contains("built test"), "{text}");
@@ -183,7 +183,7 @@ fn what_checks_wrote_is_dropped_unless_their_story_is_committed() {
         let base = project.base.clone();
         let one = project.with(&base, &[("src/value", "2"), ("src/test", "2")]);
         let (_, first) = project.story(&one, &base, "make check && touch build/mark");
-        // An attempt that fails, and one whose cache is not taken.
+        // A failing attempt, and one whose cache is not kept.
         project.check(&one, &first, WARM, "touch build/rejected; rm build/mark");
         let place = project.place(&one, &first, WARM);
         run(&place, "touch build/rejected; rm build/mark");
@@ -196,7 +196,7 @@ fn what_checks_wrote_is_dropped_unless_their_story_is_committed() {
             project.story(&two, &first, "rm build/mark; echo x > README; touch loose ~/loose; mkdir dist; touch dist/x");
         let (text, _) = project.check(&two, &second, WARM, "ls build ~/loose dist loose README 2>/dev/null; cat README");
         assert_eq!(text, "README\n\nbuild:\nstays\ntest\nvalue\nx\n");
-        // The folder may be removed and made anew.
+        // The folder may be removed and created again.
         let three = project.with(&second, &[("README", "y")]);
         let (_, third) =
             project.story(&three, &second, "rm -rf build/*; rmdir build 2>/dev/null; mkdir -p build; touch build/only");
@@ -226,7 +226,7 @@ fn checks_that_start_cold_have_dependencies_and_no_build_output() {
         assert_eq!(project.check(&tree, &first, WARM, list).0, warm);
         let (text, _) = project.check(&tree, &first, COLD, &format!("( {list} ) 2>/dev/null"));
         assert_eq!(text, ".env a/code node_modules/lib/x \n");
-        // Nothing of it is kept, and what was kept before is still there.
+        // Nothing from it is kept, and what was kept before is still there.
         let place = project.place(&tree, &first, COLD);
         run(&place, "mkdir build; touch build/cold");
         assert!(place.keep(&project.git).is_none());
@@ -279,9 +279,9 @@ fn a_file_that_the_user_edits_and_builds_during_the_run_does_not_hide_the_file_o
     make(&top);
     assert_eq!(fs::read_to_string(top.join("build/stays")).unwrap(), "edited");
     assert_eq!(project.check(&tree, &base, WARM, show).0, "built stays\nbuilt value\nbuilt test\nsame\n");
-    // The same on top of what a story built, for which the user's own build was good enough.
+    // The same on top of a story's build output, for which the user's own build was valid.
     write(&top.join("src/stays"), "same");
-    // Not of the same moment as the index.
+    // Older than the index.
     let long_ago = SystemTime::now() - Duration::from_mins(1);
     fs::File::open(top.join("src/stays")).unwrap().set_times(FileTimes::new().set_modified(long_ago)).unwrap();
     fs::remove_file(top.join("build/stays")).unwrap();

@@ -1,4 +1,4 @@
-//! How processes of a view end, and that nothing of them stays.
+//! How the processes of a view end, and that none of them stays.
 
 use std::fs;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ fn the_group_is_asked_before_it_is_killed() {
         let script = "trap 'echo asked; sleep 0.2; echo done; exit 7' TERM; echo up; while :; do sleep 0.02; done";
         let ended =
             world.run(view.inside(), &["sh", "-c", script], |spawn| spawn.wall = Some(Duration::from_millis(500))).unwrap();
-        // In between, the shell may say that its `sleep` was terminated.
+        // In between, the shell may report that its `sleep` was terminated.
         let text = &ended.output.text;
         assert!(text.contains("asked\n") && text.ends_with("done\n") && ended.exit == Exit::Wall, "{ended:?}");
         let deaf =
@@ -89,7 +89,7 @@ fn a_program_behind_a_shell_has_its_time_to_end() {
         let script = format!("sh -c \"{inner}\"; true");
         let wall = Some(Duration::from_millis(500));
         let ended = world.run(view.inside(), &["sh", "-c", &script], |spawn| spawn.wall = wall).unwrap();
-        // In between, a shell may say that its `sleep` was terminated.
+        // In between, a shell may report that its `sleep` was terminated.
         assert!(ended.output.text.ends_with("done\n") && ended.exit == Exit::Wall, "the shell ended at once: {ended:?}");
     });
 }
@@ -124,7 +124,7 @@ fn what_a_command_leaves_running_ends_with_it() {
     });
 }
 
-/// What is left after a `kill -9` of the process that has a view with commands in it.
+/// What remains after `kill -9` of the process that has a view with running commands.
 #[test]
 fn everything_ends_when_verdone_is_killed() {
     if std::env::var_os(VICTIM).is_some() {
@@ -177,12 +177,12 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// The names of the processes below this one.
+/// The names of this process's descendants.
 fn processes_below(root: u32) -> Vec<String> {
     all_below(root).into_iter().filter_map(living_name).collect()
 }
 
-/// Nothing for a process that is gone, or is only waiting to be reaped.
+/// `None` for a process that is gone or a zombie.
 fn living_name(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;

@@ -1,4 +1,4 @@
-//! Hidden checks: their folder is seen by the check that it is for, and by nobody else.
+//! Hidden checks: only the check that a folder belongs to can see it.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use verdone_runtime::workspace::{CheckNeeds, HIDDEN_VARIABLE, Inside, WorkspaceE
 use crate::repository::{commit_all, open_with, run_git, said, write};
 use crate::world::{World, alone};
 
-/// A gate whose folder is this one.
+/// A gate with this hidden folder.
 fn gate(name: &str, folder: &Path) -> Gate {
     Gate { hidden: Some(folder.to_owned()), ..Gate::new(name, Stage::Correctness, CommandSpec::Shell("true".to_owned())) }
 }
@@ -20,7 +20,7 @@ fn gate(name: &str, folder: &Path) -> Gate {
 #[test]
 fn a_hidden_folder_is_read_only_for_its_check_and_empty_for_everybody_else() {
     let _alone = alone();
-    // Elsewhere than below a shared temporary folder: that is private in every view, and would hide them anyway.
+    // Not below a shared temporary folder: that is private in every view, and would hide them anyway.
     let world = World::below(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let top = world.path("project");
     run_git(&top, &["init", "-q", "-b", "main"]);
@@ -55,7 +55,7 @@ fn a_hidden_folder_is_read_only_for_its_check_and_empty_for_everybody_else() {
     let script = format!("cat \"${HIDDEN_VARIABLE}/test\"; touch \"${HIDDEN_VARIABLE}/new\" 2>/dev/null || echo refused");
     let (text, _) = said(place.inside.clone(), &place.cwd, place.env.clone(), &script);
     assert_eq!(text, "secret\nrefused\n");
-    // A copy in a build folder would be seen by the checks of the next story.
+    // The checks of the next story would see a copy in a build folder.
     let (_, exit) = said(place.inside.clone(), &place.cwd, place.env.clone(), "mkdir target; cp \"$VERDONE_HIDDEN\"/* target");
     assert_eq!(exit, Exit::Code(0));
     assert!(place.keep(&git).is_none());

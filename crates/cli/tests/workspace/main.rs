@@ -1,5 +1,5 @@
-//! Views with the real kernel: what their processes see, what they cannot reach, how they end, and what a system that refuses parts of a
-//! view is told.
+//! Views with the real kernel: what their processes see, what they cannot reach, how they end, and what happens if the system refuses parts
+//! of a view.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]

@@ -1,4 +1,4 @@
-//! What the probe says on this system, and on one that refuses a step.
+//! What the probe reports on this system, and on one that refuses a step.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use verdone_runtime::workspace::{Ability, Level, Part, probe};
 
 use crate::world::as_everybody;
 
-/// Where the probe of a child process is written: the switch is a variable of the environment, which tests share.
+/// The file for the answer of a probe in a child process: the switch is an environment variable, which tests of one process share.
 const ANSWER: &str = "VERDONE_TEST_ANSWER";
 
 #[test]

@@ -1,4 +1,4 @@
-//! A repository in a world, the workspaces of its project, and ways to run something in them.
+//! A repository in a world, the workspaces of its project, and ways to run commands in them.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub(crate) fn open_with(world: &World, git: &Git, name: &str, mut config: Config
     spaces
 }
 
-/// What a script prints, and how it ended.
+/// The output of a script, and how it ended.
 pub(crate) fn said(inside: Option<Inside>, cwd: &Path, env: EnvPlan, script: &str) -> (String, Exit) {
     let redactor = Redactor::default();
     let spawn = Spawn {
@@ -53,7 +53,7 @@ pub(crate) fn said(inside: Option<Inside>, cwd: &Path, env: EnvPlan, script: &st
     (ended.output.text, ended.exit)
 }
 
-/// Runs a script that succeeds.
+/// Runs a script that must succeed.
 #[track_caller]
 pub(crate) fn shell(inside: Option<Inside>, cwd: &Path, script: &str) {
     let (text, exit) = said(inside, cwd, EnvPlan::default(), script);
@@ -67,7 +67,7 @@ pub(crate) fn run_git(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Commits everything that is in the folder.
+/// Commits everything in the folder.
 pub(crate) fn commit_all(folder: &Path, name: &str) -> Oid {
     run_git(folder, &["add", "-A"]);
     run_git(folder, &["-c", "user.name=dev", "-c", "user.email=d@e", "commit", "-q", "-m", name]);

@@ -1,5 +1,4 @@
-//! The next workspace of an agent is the same whether its files were laid out anew or the last one's were used again, whatever was
-//! done to them.
+//! An agent's next workspace is the same whether its files are written from scratch or reused from the last one, whatever was done to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -17,9 +16,9 @@ use crate::repository::{commit_all, open, run_git, shell, write};
 use crate::world::{World, as_everybody};
 
 const BRANCH: &str = "verdone/run-1";
-/// A file that nobody touches: it stays where it is when the folder is used again.
+/// A file that is never touched: it stays in place when the folder is reused.
 const UNTOUCHED: &str = "deep/a/b/untouched";
-/// Files of the project beyond those with names of their own.
+/// The number of additional project files.
 const MANY: usize = 120;
 
 /// A repository with two commits, and the workspaces of a run in it.
@@ -78,14 +77,14 @@ impl<'w> Run<'w> {
         self.spaces.agent().unwrap()
     }
 
-    /// What a folder that was laid out anew looks like.
+    /// The content of a folder written from scratch.
     fn fresh(&self, commit: &Oid) -> BTreeMap<PathBuf, Seen> {
         let mut spaces = open(self.world, &self.git, "fresh");
         spaces.reset_agent(&self.git, commit, BRANCH, &[]).unwrap();
         listed(&spaces.agent().unwrap().tree)
     }
 
-    /// The commit's tree is what is read back from an agent that does nothing.
+    /// Asserts that reading back the work of an agent that did nothing gives the commit's tree.
     #[track_caller]
     fn assert_reads_back(&mut self, commit: &Oid) {
         let read = self.spaces.read_attempt(&self.git, &PathSet::default(), 0).unwrap();
@@ -98,10 +97,10 @@ fn agent_does(place: &Place, script: &str) {
     shell(place.inside.clone(), &place.cwd, script);
 }
 
-/// Type and rights, how many names it has, its modification time if it is a file, and what is in it.
+/// Type and permissions, number of hard links, modification time if it is a file, and content.
 type Seen = (u32, u64, Option<(i64, i64)>, Vec<u8>);
 
-/// Everything in a folder but git's own index and logs of the moment. No link is followed.
+/// Everything in a folder except git's index and logs, which depend on the time. Does not follow links.
 fn listed(top: &Path) -> BTreeMap<PathBuf, Seen> {
     let mut all = BTreeMap::new();
     let mut open = vec![top.to_owned()];
@@ -118,7 +117,7 @@ fn listed(top: &Path) -> BTreeMap<PathBuf, Seen> {
             bytes = fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes();
         } else {
             names = meta.nlink();
-            // Files that the checkout does not have like this are dated when they are written.
+            // Files that differ from the checkout get the time of writing.
             time = Some((meta.mtime(), meta.mtime_nsec())).filter(|_| below.starts_with("src") && !below.ends_with("goes"));
             bytes = fs::read(&path).unwrap();
         }
@@ -127,7 +126,7 @@ fn listed(top: &Path) -> BTreeMap<PathBuf, Seen> {
     all
 }
 
-/// The paths that are not the same in both.
+/// The paths that differ between the two.
 fn differences(one: &BTreeMap<PathBuf, Seen>, other: &BTreeMap<PathBuf, Seen>) -> BTreeSet<PathBuf> {
     one.keys().chain(other.keys()).filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
 }
@@ -136,7 +135,7 @@ fn inode(place: &Place) -> u64 {
     fs::symlink_metadata(place.tree.join(UNTOUCHED)).unwrap().ino()
 }
 
-/// What an agent did, and whether its folder can be used again. On a slow machine 20,000 files take too long to be looked through.
+/// What an agent did, and whether its folder can be reused. On a slow machine, examining 20,000 files takes too long.
 const DEEDS: [(&str, &str, Option<bool>); 18] = [
     ("nothing", "true", Some(true)),
     (
@@ -145,7 +144,7 @@ const DEEDS: [(&str, &str, Option<bool>); 18] = [
         Some(true),
     ),
     ("everything deleted but one file", "rm -rf src many sub link README becomes-* od* .gitignore", Some(true)),
-    // A file system may give the number of a deleted file to a new one.
+    // A file system may reuse the inode number of a deleted file.
     ("everything deleted", "rm -rf ./* .gitignore 2>/dev/null; true", None),
     ("folders without rights", "chmod 500 src/deeper; chmod 0 src; chmod 000 many/*; chmod 700 sub", Some(true)),
     ("new folders without rights", "mkdir -p n/o/p; touch n/o/p/q; chmod 0 n/o/p n/o n", Some(true)),
@@ -200,12 +199,12 @@ fn a_workspace_is_the_same_whatever_the_last_attempt_left() {
     as_everybody(|world| {
         let mut run = Run::new(world);
         let [first, second] = run.commits.clone();
-        // Out of reach from inside.
+        // Out of reach from inside the view.
         let mark = world.path("secret/ran");
         let expected = [run.fresh(&first), run.fresh(&second)];
         let ways = [(&first, &second, &expected[1]), (&second, &first, &expected[0]), (&first, &first, &expected[0])];
         for (number, (what, script, again)) in DEEDS.into_iter().enumerate() {
-            // Ordinary work goes every way, the rest in turns.
+            // Ordinary work is tested in every direction, the other cases take turns.
             for (_, (from, to, expected)) in ways.into_iter().enumerate().filter(|(way, _)| number < 2 || number % 3 == *way) {
                 let place = run.reset(from);
                 let before = inode(&place);
@@ -276,7 +275,7 @@ fn attributes_that_say_how_files_are_written_count_for_all_of_them() {
             run.spaces.drop_agent();
             let place = run.reset(to);
             assert_eq!(fs::read_to_string(place.tree.join("src/a.rs")).unwrap(), ends);
-            // Files with other line ends than in the checkout are dated when they are written.
+            // Files whose line endings differ from the checkout get the time of writing.
             let timeless = |all: BTreeMap<PathBuf, Seen>| {
                 all.into_iter().map(|(path, seen)| (path, (seen.0, seen.1, None, seen.3))).collect()
             };

@@ -1,4 +1,4 @@
-//! What a process of a view cannot do.
+//! What a process in a view cannot do.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -44,7 +44,7 @@ fn settings_of_the_kernel_cannot_be_opened_for_writing() {
         let files = "/proc/sys/kernel/core_pattern /proc/sys/kernel/modprobe /proc/sysrq-trigger /sys/kernel/uevent_helper";
         let script = format!("for f in {files}; do (: >> $f) 2>/dev/null && echo $f; done; true");
         assert_eq!(world.says(&view, &script), "");
-        // The folders of its own processes stay writable: sandboxes that it starts map their ids there.
+        // The folders of its own processes stay writable: nested sandboxes map their ids there.
         world.says(&view, "echo 0 > /proc/self/oom_score_adj");
     });
 }
@@ -95,7 +95,7 @@ fn a_network_that_is_off_has_only_a_loopback_of_its_own() {
         let view = world.open_plan(&plan).unwrap();
         assert_ne!(world.shell(&view, &connect).1, Exit::Code(0));
         let interfaces = world.says(&view, "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '");
-        // Some kernels add tunnels of their own, which lead nowhere.
+        // Some kernels add tunnel interfaces, which lead nowhere.
         assert!(interfaces.lines().any(|name| name == "lo"), "{interfaces}");
         assert!(!interfaces.lines().any(|name| name.starts_with("eth") || name.starts_with("en")), "{interfaces}");
         let own =
@@ -104,7 +104,7 @@ fn a_network_that_is_off_has_only_a_loopback_of_its_own() {
     });
 }
 
-/// A second view needs fresh work folders.
+/// A second view needs new work folders.
 fn world_plan_again(world: &World) -> ViewPlan {
     let mut plan = world.plan();
     plan.mounts[2] = world.overlay("again", world.path("project/node_modules"));

@@ -1,4 +1,4 @@
-//! Folders to make views of, and ways to run something in them.
+//! Folders for views, and ways to run commands in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use verdone_runtime::process::{self, Companion, Ended, EnvPlan, Exit, Spawn, Spa
 use verdone_runtime::workspace::{Inside, Mount, Network, View, ViewError, ViewPlan, launcher};
 use verdone_testkit::repeat_unprivileged;
 
-/// A sweep for one test would end the processes of another.
+/// Runs tests one at a time: a sweep in one test would end the processes of another.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     launcher::set_program(env!("CARGO_BIN_EXE_verdone"));
@@ -24,14 +24,14 @@ pub(crate) fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
-/// Runs the test as whoever we are, and once more as an unprivileged user if we are root.
+/// Runs the test as the current user and, if that is root, once more as an unprivileged user.
 pub(crate) fn as_everybody(test: impl Fn(&World)) {
     let _alone = alone();
     test(&World::new());
     repeat_unprivileged(Path::new(env!("CARGO_BIN_EXE_verdone")));
 }
 
-/// A project, a workspace for it, a dependency folder, a secret and a place for state.
+/// A project, a workspace for it, a dependency folder, a secret and a folder for state.
 #[derive(Debug)]
 pub(crate) struct World(TempDir);
 
@@ -44,7 +44,7 @@ impl World {
         Self::named(folder, "verdone view,: ")
     }
 
-    /// For tools that cannot work where a path has a colon.
+    /// For tools that do not support a colon in a path.
     pub(crate) fn with_plain_path() -> Self {
         Self::named(Path::new("/var/tmp"), "verdone-view-")
     }
@@ -76,7 +76,7 @@ impl World {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// An overlay of `packages` at `at`, with folders of its own.
+    /// An overlay of `packages` at `at`, with separate upper and work folders.
     pub(crate) fn overlay(&self, name: &str, at: PathBuf) -> Mount {
         let (upper, work) = (self.path("state").join(format!("{name}.upper")), self.path("state").join(format!("{name}.work")));
         fs::create_dir_all(&upper).unwrap();
@@ -84,7 +84,7 @@ impl World {
         Mount::Overlay { lower: vec![self.path("packages")], upper, work, at }
     }
 
-    /// The workspace at the project's place, with copy-on-write packages, and without the secrets.
+    /// The workspace at the project's path, with copy-on-write packages and without the secrets.
     pub(crate) fn plan(&self) -> ViewPlan {
         let mounts = vec![
             Mount::Scratch { at: "/tmp".into() },
@@ -105,13 +105,13 @@ impl World {
         View::open(plan, &self.path("state"))
     }
 
-    /// What a script prints in the project folder of the view, and how it ended.
+    /// The output of a script in the view's project folder, and how it ended.
     pub(crate) fn shell(&self, view: &View, script: &str) -> (String, Exit) {
         let ended = self.run(view.inside(), &["sh", "-c", script], |_| {}).unwrap();
         (ended.output.text, ended.exit)
     }
 
-    /// What a script that succeeds prints.
+    /// The output of a script that must succeed.
     #[track_caller]
     pub(crate) fn says(&self, view: &View, script: &str) -> String {
         let (text, exit) = self.shell(view, script);
@@ -158,7 +158,7 @@ impl World {
     }
 }
 
-/// Overlays leave folders without permissions behind, which only root can remove as they are.
+/// Overlays leave folders without permissions behind, which only root can remove directly.
 impl Drop for World {
     fn drop(&mut self) {
         let _ = Command::new("chmod").args(["-R", "u+rwx"]).arg(self.0.path()).output();

@@ -1,7 +1,7 @@
-//! Claude Code as data: how it is started, the lines that go both ways over its pipes, and what a turn of it came to.
+//! Claude Code as data: how to start it, the lines on its pipes, and the outcome of its turns.
 //!
-//! Pure: the runtime spawns, reads and writes. What comes in is read tolerantly, because a client is updated more often than we are;
-//! what goes out is strict, because one bad line ends the client.
+//! Pure: the runtime spawns, reads and writes. Input is parsed leniently, because clients are updated more often than Verdone. Output
+//! is strict, because one bad line ends the client.
 
 mod context;
 mod guard;

@@ -7,10 +7,10 @@ use super::PromptVia;
 use super::claude::ClaudeAgent;
 use crate::check::CommandSpec;
 
-/// The agents that `agent.name` can name.
+/// The valid values of `agent.name`.
 pub const AGENTS: [&str; 3] = ["claude", "command", "scripted"];
 
-/// Which agent works, and how each one is started.
+/// The agent that does the work, and how each agent is started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agents {
@@ -37,10 +37,10 @@ impl Default for Agents {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CommandAgent {
-    /// What to start: a string for `sh -c`, or a list of words.
+    /// The command to start: a string for `sh -c`, or a list of words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<CommandSpec>,
-    /// How it gets the prompt.
+    /// How the command gets the prompt.
     pub prompt: PromptVia,
 }
 
@@ -48,7 +48,7 @@ pub struct CommandAgent {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptedAgent {
-    /// Path of the script.
+    /// The path of the script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
 }

@@ -1,9 +1,9 @@
 //! How complex a story is, from 1 to 10.
 
-/// The largest complexity of a task, and what an unknown one counts as: care is the default.
+/// The highest complexity of a task, and the complexity assumed if it is unknown: careful by default.
 pub const MOST_COMPLEX: u8 = 10;
 
-/// A complexity as a plan or a person writes it: a number from 1 to 10, or a word.
+/// Reads a complexity as written in a plan or by a person: a number from 1 to 10, or a word.
 pub fn read_complexity(text: &str) -> Option<u8> {
     let first = text.trim().split([' ', '\t', '(', '/', ',', ';']).next().unwrap_or_default();
     let first = first.trim_matches(['*', '_', '`', '.', ':']);

@@ -1,6 +1,6 @@
 //! Parts of long texts.
 
-/// The end of a text: where a failure says what failed.
+/// The end of a text, which is where a failure usually says what failed.
 pub fn keep_end(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();

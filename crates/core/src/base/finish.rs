@@ -1,4 +1,4 @@
-//! How a run ends: every stop cause has a finish type, an exit code and a next step. One table, also printed in the docs.
+//! How a run ends: every cause has a finish type, an exit code and a next step. The docs print this table.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ pub enum Finish {
     Manual,
     /// `limits.max_iterations` was reached.
     MaxIterations,
-    /// Iterations in a row changed no file.
+    /// Several iterations in a row changed no file.
     NoChanges,
-    /// Verdone or the agent could not go on.
+    /// Verdone or the agent could not continue.
     Error,
-    /// A lifecycle script asked for the end.
+    /// A lifecycle script aborted the run.
     HookAbort,
     /// The cost or token limit was reached.
     Budget,
@@ -25,7 +25,7 @@ pub enum Finish {
     Timeout,
     /// Too many failures in a row.
     Stalled,
-    /// Only stories that need a human are left.
+    /// Only stories that need a person are left.
     Blocked,
 }
 
@@ -86,7 +86,7 @@ impl Finish {
         }
     }
 
-    /// The exit code of a run that no signal stopped.
+    /// The exit code of a run that was not stopped by a signal.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Complete => 0,
@@ -97,7 +97,7 @@ impl Finish {
         }
     }
 
-    /// What caused it, for the table in the docs.
+    /// The cause, for the table in the docs.
     pub fn cause(self) -> &'static str {
         match self {
             Self::Complete => "every story is done",

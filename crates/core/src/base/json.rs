@@ -1,7 +1,7 @@
-//! A JSON reader that remembers where everything is, so that one value can be rewritten and the rest of the file stays as it is.
+//! A JSON reader that remembers positions, so that one value can be rewritten without touching the rest of the file.
 //!
-//! In a plan, objects inside the file's own object or list are checked and passed over; each is read again when it is needed. So a
-//! plan of any size is in memory as text and, for a moment, as one story.
+//! In a plan, objects nested in the top-level object or list are validated and skipped; each is read again when it is needed. So a
+//! plan of any size takes only the memory of its text plus one story at a time.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,12 +19,12 @@ pub(crate) struct Node<'a> {
 pub(crate) enum Value<'a> {
     Null,
     Bool,
-    /// As it is spelled.
+    /// As spelled in the file.
     Number(&'a str),
     Text(Cow<'a, str>),
     List(Vec<Node<'a>>),
     Object(Vec<Member<'a>>),
-    /// An object that was passed over.
+    /// An object that was skipped.
     Unread,
 }
 
@@ -59,12 +59,12 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Reads a whole file, but passes over objects inside its own. The first mistake ends it: after that nothing can be trusted.
+/// Reads a file, but skips objects nested in the top-level value. Stops at the first error: nothing after it can be trusted.
 pub(crate) fn read(text: &str) -> Result<Node<'_>, Fault> {
     read_file(text, 1)
 }
 
-/// Reads a whole file with everything in it: for small ones.
+/// Reads a file completely; for small ones.
 pub(crate) fn read_whole(text: &str) -> Result<Node<'_>, Fault> {
     read_file(text, DEEPEST)
 }
@@ -81,19 +81,19 @@ fn read_file(text: &str, keeps: u32) -> Result<Node<'_>, Fault> {
     }
 }
 
-/// Reads an object that was passed over.
+/// Reads an object that was skipped.
 pub(crate) fn read_again<'a>(text: &'a str, node: &Node<'a>) -> Result<Node<'a>, Fault> {
     Reader { text, at: node.span.start, depth: 0, keeps: DEEPEST }.value()
 }
 
-/// Nesting that no plan needs; deeper input would exhaust the stack.
+/// More nesting than any plan needs. Deeper input would exhaust the stack.
 const DEEPEST: u32 = 100;
 
 struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: u32,
-    /// Objects that are deeper than this are passed over.
+    /// Objects nested deeper than this are skipped.
     keeps: u32,
 }
 
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         Ok(plain)
     }
 
-    /// Lone surrogates become the replacement character: they are no text, but they do not make the plan unreadable.
+    /// Lone surrogates become the replacement character: they are invalid text, but should not make the plan unreadable.
     fn unicode_escape(&mut self) -> Result<char, Fault> {
         let high = self.hex_escape()?;
         if (0xd800..0xdc00).contains(&high) && self.text[self.at..].starts_with("\\u") {

@@ -1,4 +1,4 @@
-//! Money as people write it in settings: `20`, `0.5`. Kept in millionths, so that it can be compared.
+//! Money as written in settings: `20`, `0.5`. Stored in millionths, so that it can be compared exactly.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// US dollars; 0 as a limit means none.
+/// US dollars. As a limit, 0 means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Usd {
     millionths: u64,
@@ -21,7 +21,7 @@ impl Usd {
         self.millionths as f64 / 1e6
     }
 
-    /// As a limit: zero means none.
+    /// As a limit: zero means `None`.
     pub fn limit(self) -> Option<f64> {
         (self.millionths > 0).then(|| self.as_f64())
     }

@@ -1,22 +1,23 @@
-//! Patterns of paths and names, read by `globset`: `*` and `?` stay inside a name, `**` crosses folders, `[a-z]` and `{a,b}` choose.
+//! Patterns of paths and names, based on `globset`: `*` and `?` stay within a name, `**` crosses folders, `[a-z]` and `{a,b}` are
+//! alternatives.
 //!
-//! A hook is a process start for every tool call, so nothing is compiled before it is needed, and plain text never is. `?` and
-//! `[…]` stand for one byte; a path that is spelled exactly like its pattern always matches (`app/[id]/page.tsx`).
+//! Every tool call starts a hook process, so patterns are compiled only when needed, and plain text never is. `?` and `[…]` match
+//! one byte. A path that is spelled exactly like its pattern always matches (`app/[id]/page.tsx`).
 
 use globset::{ErrorKind, Glob, GlobBuilder, GlobSet};
 
-/// Patterns of paths, compiled together. Paths are relative or absolute like their patterns, without `./` in front.
+/// Path patterns, compiled together. Paths are relative or absolute like their patterns, without a leading `./`.
 #[derive(Debug, Clone, Default)]
 pub struct PathPatterns {
-    /// As they are spelled, in lower case if case makes no difference.
+    /// As written; in lower case if case does not matter.
     spelled: Vec<String>,
     globs: GlobSet,
-    /// Which of `spelled` each glob is.
+    /// For each glob, its index in `spelled`.
     places: Vec<usize>,
     ignore_case: bool,
 }
 
-/// A pattern that cannot be read.
+/// An invalid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{pattern:?} is not a valid pattern: {why}")]
 pub struct PatternError {
@@ -31,7 +32,7 @@ impl PathPatterns {
         for pattern in patterns.into_iter().map(without_dot) {
             let text = fold(pattern, ignore_case);
             if !is_plain(pattern) {
-                // A range such as `[Z-a]` has no lower case.
+                // A range such as `[Z-a]` has no lower-case form.
                 globs.push(parse(&text, true).or_else(|_| parse(pattern, true))?);
                 places.push(spelled.len());
             }
@@ -46,7 +47,7 @@ impl PathPatterns {
         self.spelled.contains(&path) || self.globs.is_match(path.as_str())
     }
 
-    /// The place of the first pattern that matches, in the order they were given.
+    /// The index of the first pattern that matches, in the given order.
     pub fn first(&self, path: &str) -> Option<usize> {
         let path = fold(path, self.ignore_case);
         let exact = self.spelled.iter().position(|pattern| *pattern == path);
@@ -54,14 +55,14 @@ impl PathPatterns {
         exact.into_iter().chain(glob).min()
     }
 
-    /// Whether a path is below what a pattern spells out.
+    /// Whether a path is below a folder that a pattern spells out.
     pub(crate) fn has_above(&self, path: &str) -> bool {
         let path = fold(path, self.ignore_case);
         self.spelled.iter().any(|folder| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')))
     }
 }
 
-/// Whether a pattern of paths can be read.
+/// Checks that a path pattern is valid.
 pub fn check(pattern: &str) -> Result<(), PatternError> {
     if is_plain(pattern) {
         return Ok(());
@@ -73,38 +74,38 @@ pub fn check(pattern: &str) -> Result<(), PatternError> {
     parse(without_dot(pattern), true).map(|_| ())
 }
 
-/// Whether a name (of a tool, an agent) matches: `mcp__*`. There are no folders in names.
+/// Whether the name of a tool or an agent matches: `mcp__*`. Names have no folders.
 pub fn name_fits(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) if is_plain(start) => name.starts_with(start),
         None if is_plain(pattern) => pattern == name,
-        // `check_name` refuses it in settings; elsewhere it is a plain name.
+        // `check_name` rejects invalid patterns in settings. Elsewhere, treat them as plain names.
         Some(_) | None => parse(pattern, false).map_or(pattern == name, |glob| glob.compile_matcher().is_match(name)),
     }
 }
 
-/// Whether a pattern of names can be read.
+/// Checks that a name pattern is valid.
 pub fn check_name(pattern: &str) -> Result<(), PatternError> {
     if is_plain(pattern) { Ok(()) } else { parse(pattern, false).map(|_| ()) }
 }
 
-/// The text as a pattern that matches only itself.
+/// A pattern that matches only this text.
 pub fn escape(text: &str) -> String {
     escape_but(text, &[])
 }
 
-/// The same, but for these signs.
+/// The same, but leaves these special characters alone.
 pub(crate) fn escape_but(text: &str, signs: &[char]) -> String {
     let escaped = |c: char| SIGNS.contains(&c) && !signs.contains(&c);
     text.chars().flat_map(|c| escaped(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Whether a text has no sign of a pattern.
+/// Whether a text has no special characters.
 pub fn is_plain(text: &str) -> bool {
     !text.contains(SIGNS)
 }
 
-/// Splits a list at commas and these separators, but not inside of `{a,b}`.
+/// Splits a list at commas and these separators, but not inside `{a,b}`.
 pub(crate) fn split_list<'a>(text: &'a str, separators: &[char]) -> Vec<&'a str> {
     let mut depth = 0_usize;
     let ends = |c: char| {
@@ -148,7 +149,7 @@ impl PatternError {
     }
 }
 
-/// `globset` would take the bytes of such a character one by one.
+/// `globset` would match the bytes of such a character one by one.
 fn has_wide_class(pattern: &str) -> bool {
     let mut in_class = false;
     let mut chars = pattern.chars();

@@ -1,4 +1,4 @@
-//! Turns byte offsets into the lines and columns that people use, and collects what is wrong there.
+//! Converts byte offsets to lines and columns, and collects faults with their positions.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +16,12 @@ impl<'a> Lines<'a> {
         Self { text, starts }
     }
 
-    /// From 1.
+    /// Counted from 1.
     pub(crate) fn line(&self, at: usize) -> u32 {
         self.starts.partition_point(|start| *start <= at) as u32
     }
 
-    /// Line and column, both from 1; the column counts characters, a byte order mark is none.
+    /// Line and column, both from 1. The column counts characters, without a byte order mark.
     pub(crate) fn place(&self, at: usize) -> (u32, u32) {
         let line = self.line(at);
         let start = self.starts[line as usize - 1];
@@ -30,7 +30,7 @@ impl<'a> Lines<'a> {
         (line, before.chars().count() as u32 + 1)
     }
 
-    /// What is wrong, in the order of the file; a long list is cut, because finding a column takes as long as its line.
+    /// The faults in file order. A long list is truncated, because computing a column takes time proportional to the line's length.
     pub(crate) fn problems(&self, mut faults: Vec<Fault>) -> Vec<Problem> {
         const SHOWN: usize = 100;
         faults.sort_by_key(|fault| fault.at);
@@ -68,7 +68,7 @@ impl Fault {
     }
 }
 
-/// Text from a file inside a message: short, on one line.
+/// Text from a file for use in a message: short and on one line.
 pub(crate) fn quote(text: &str) -> String {
     const LONGEST: usize = 60;
     let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST + 1).collect();
@@ -78,10 +78,10 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
-/// Something wrong or odd in a plan, with its place.
+/// Something wrong or odd in a plan, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// From 1.
+    /// Counted from 1.
     pub line: u32,
     /// In characters, from 1.
     pub column: u32,

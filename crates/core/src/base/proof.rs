@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Ordered from weakest to strongest: the order is the meaning. The words of older journals and notes are still read.
+/// How well a story is proven. Ordered from weakest to strongest; the order matters. Names from older journals and notes are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
@@ -25,7 +25,7 @@ pub enum Proof {
 impl Proof {
     pub const ALL: [Self; 4] = [Self::Verified, Self::AgentTested, Self::Untested, Self::Unchecked];
 
-    /// The word in config, plans, JSON and messages.
+    /// The name in config, plans, JSON and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unchecked => "unchecked",

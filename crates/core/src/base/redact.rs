@@ -1,6 +1,6 @@
-//! Secrets out of text that is kept or sent: exact values of secret variables, and the shapes of common tokens.
+//! Removes secrets from text that is kept or sent: exact values of secret variables, and common token formats.
 //!
-//! A literal search runs over everything; the regexes are compiled on its first hit only. Nothing here reads the environment.
+//! A literal search runs over everything; the regexes are only compiled when it finds something. Never reads the environment.
 
 mod line;
 mod shape;
@@ -13,10 +13,10 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 pub use line::LineRedactor;
 
-/// How what stands in place of a secret begins.
+/// The beginning of the text that replaces a secret.
 pub const MARK: &str = "[redacted:";
 
-/// Takes secrets out of text. Cheap where there are none.
+/// Removes secrets from text. Cheap if there are none.
 #[derive(Default)]
 pub struct Redactor {
     values: Option<AhoCorasick>,
@@ -26,14 +26,14 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Takes all variables of an environment and picks those that hold secrets, by name and by value.
+    /// Takes all variables of an environment and picks those that contain secrets, by name and by value.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut patterns: Vec<(String, String)> = Vec::new();
         for (name, value) in variables {
             if !is_secret(&name, &value) {
                 continue;
             }
-            // Output is often redacted line by line, where a value of several lines never matches as a whole.
+            // Output is often redacted line by line, so a multi-line value never matches as a whole.
             patterns.extend(value.lines().map(str::trim).filter(|l| l.len() >= 16).map(|l| (name.clone(), l.to_owned())));
             patterns.push((name, value.trim().to_owned()));
         }
@@ -41,19 +41,19 @@ impl Redactor {
         patterns.dedup_by(|a, b| a.1 == b.1);
         let longest = patterns.iter().map(|(_, value)| value.len()).max().unwrap_or(0);
         let (names, found): (Vec<String>, Vec<String>) = patterns.into_iter().unzip();
-        // A build fails only for sets of many megabytes; shapes still work without the values.
+        // Building fails only for sets of many megabytes. Token formats are still found without the values.
         let values = (!found.is_empty())
             .then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(found).ok())
             .flatten();
         Self { values, names, longest }
     }
 
-    /// Whether a text holds nothing that could be a secret: one quick look at many texts together.
+    /// Whether a text cannot contain a secret. A quick test for many texts at once.
     pub fn finds_nothing(&self, text: &str) -> bool {
         self.values.is_none() && !shape::has_hint(text)
     }
 
-    /// The text without its secrets. Same text, borrowed, where there are none.
+    /// The text without its secrets. Borrowed if there are none.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let found = self.find(text);
         if found.is_empty() {
@@ -72,9 +72,9 @@ impl Redactor {
         Cow::Owned(out)
     }
 
-    /// Where to cut a text that is too long to wait for its end, so that no secret is torn in two.
+    /// Where to split a text that is too long to wait for its end, without splitting a secret.
     ///
-    /// Everything before the cut can be redacted by itself; the rest may hold the beginning of a secret.
+    /// Everything before that position can be redacted on its own; the rest may contain the beginning of a secret.
     pub fn safe_cut(&self, text: &str) -> usize {
         let margin = self.longest.max(shape::LONGEST).min(text.len() / 2);
         let mut cut = text.floor_char_boundary(text.len() - margin);
@@ -84,7 +84,7 @@ impl Redactor {
         if cut == 0 { text.len() } else { cut }
     }
 
-    /// Every secret, in order, without overlaps: what overlaps is one secret, named after the wider one.
+    /// All secrets in order. Overlapping ones are merged into one, named after the wider one.
     fn find<'s>(&'s self, text: &str) -> Vec<Secret<'s>> {
         let mut found: Vec<Secret<'s>> = shape::find(text).collect();
         if let Some(values) = &self.values {
@@ -108,7 +108,7 @@ impl Redactor {
     }
 }
 
-/// Never shows a value.
+/// Never shows values.
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor").field("names", &self.names).finish_non_exhaustive()
@@ -136,10 +136,10 @@ const SECRET_WORDS: [&str; 12] = [
     "CONNECTION_STRING",
 ];
 
-/// Names that point at a secret instead of holding it.
+/// Suffixes of names that refer to a secret instead of containing it.
 const POINTERS: [&str; 6] = ["_FILE", "_PATH", "_DIR", "_SOCK", "_SOCKET", "_NAME"];
 
-/// Values that stand for a secret in every tutorial: hiding the word would only garble the output.
+/// Common placeholder values from tutorials. Redacting them would only garble the output.
 const PLACEHOLDERS: [&str; 9] =
     ["password", "postgres", "changeme", "disabled", "enabled", "required", "localhost", "development", "undefined"];
 

@@ -1,8 +1,8 @@
-//! Text from agents, plans, tools and branches made safe for a terminal: it may colour nothing, move nothing, hide nothing.
+//! Makes text from agents, plans, tools and branches safe for a terminal: no colours, no cursor movement, no hidden text.
 
 use std::borrow::Cow;
 
-/// Takes out escape sequences, control characters and characters that reorder text. Line ends and tabs stay.
+/// Removes escape sequences, control characters and characters that reorder text. Keeps line ends and tabs.
 pub fn sanitise(text: &str) -> Cow<'_, str> {
     if text.chars().all(|c| is_plain(c) || c == '\n' || c == '\t') {
         return Cow::Borrowed(text);
@@ -24,7 +24,7 @@ pub fn sanitise(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same for one line: line ends and tabs become blanks.
+/// The same for one line: line ends and tabs become spaces.
 pub fn sanitise_line(text: &str) -> Cow<'_, str> {
     match sanitise(text) {
         Cow::Borrowed(same) if !same.contains(['\n', '\t']) => Cow::Borrowed(same),
@@ -34,7 +34,7 @@ pub fn sanitise_line(text: &str) -> Cow<'_, str> {
 
 fn is_plain(c: char) -> bool {
     let reorders = matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    // Line and paragraph separators, and tag characters that no terminal shows but a model reads.
+    // Line and paragraph separators, and tag characters, which terminals do not show but a model reads.
     let invisible = matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     !c.is_control() && !reorders && !invisible
 }
@@ -50,7 +50,7 @@ fn skip_escape(rest: &mut std::str::Chars<'_>) {
             *rest = after;
             skip_string(rest);
         }
-        // Intermediates (charset selection and the like), then one final character.
+        // Intermediate bytes (such as charset selection), then one final character.
         Some(' '..='/') => {
             *rest = after;
             while rest.as_str().starts_with(|c| matches!(c, ' '..='/')) {
@@ -65,7 +65,7 @@ fn skip_escape(rest: &mut std::str::Chars<'_>) {
     }
 }
 
-/// Parameters and intermediates, then one final character. Anything else ends it, as it does in terminals.
+/// Skips parameters and intermediate bytes, then one final character. Anything else ends the sequence, as in terminals.
 fn skip_control_sequence(rest: &mut std::str::Chars<'_>) {
     while rest.as_str().starts_with(|c| matches!(c, ' '..='?')) {
         rest.next();
@@ -75,7 +75,7 @@ fn skip_control_sequence(rest: &mut std::str::Chars<'_>) {
     }
 }
 
-/// OSC, DCS and the like: up to BEL or ST. One that never ends is cut at the line's end, so that it cannot hide the rest.
+/// Skips OSC, DCS and similar, up to BEL or ST. An unterminated one ends at the end of the line, so that it cannot hide the rest.
 fn skip_string(rest: &mut std::str::Chars<'_>) {
     loop {
         let mut after = rest.clone();

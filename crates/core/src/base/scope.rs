@@ -1,20 +1,20 @@
-//! The paths that a story names as its own: `Scope: src/api/, docs/*.md`. Read from a plan's text, and asked about changed files.
+//! The paths that a story claims as its own: `Scope: src/api/, docs/*.md`. Read from the plan and compared with changed files.
 //!
-//! A scope is relative to the project, below it, and covers what lies under it. Prose after `Scope:` is no scope: a story must not be
-//! held to paths that nobody meant.
+//! A scope is relative to the project, stays below it, and covers everything under its paths. Prose after `Scope:` is not a scope: a
+//! story must not be restricted to paths that its author did not mean.
 
 use crate::base::pattern::{self, PathPatterns, PatternError, is_plain, split_list};
 
-/// More paths are no scope of one story.
+/// A scope of one story does not have more paths.
 const MOST: usize = 200;
 const LONGEST: usize = 500;
 
-/// What the text after `Scope:` says.
+/// The content of the text after `Scope:`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Named {
-    /// Normalised, without a slash at either end; `.` is everything.
+    /// Normalised, without leading or trailing slashes; `.` means everything.
     pub paths: Vec<String>,
-    /// What could not be taken for a path of the project, and why.
+    /// Parts that are not valid paths of the project, with the reason.
     pub faults: Vec<ScopeFault>,
 }
 
@@ -43,7 +43,7 @@ impl ScopeFault {
     }
 }
 
-/// Reads a line of text: what is in backticks counts; without any, words that look like paths, if all of them do.
+/// Reads a line of text. Only text in backticks counts, if there is any; otherwise all words, if they look like paths.
 pub fn read(text: &str, spans: &[&str]) -> Named {
     let text = text.trim().trim_end_matches(['.', ';']).trim_end();
     if !spans.is_empty() {
@@ -54,7 +54,7 @@ pub fn read(text: &str, spans: &[&str]) -> Named {
     }
     let parts: Vec<&str> = split_list(text, &[',', ';']).into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
     let words: Vec<&str> = split_list(text, &[',', ';', ' ', '\t']).into_iter().filter(|word| !word.is_empty()).collect();
-    // A list with commas may hold plain names beside paths; a sentence may not.
+    // A list separated by commas may contain plain names besides paths; a sentence may not.
     let is_list = parts.len() == words.len() && words.iter().any(|word| looks_like_path(word));
     if is_list || words.iter().all(|word| looks_like_path(word)) {
         return list(words.into_iter());
@@ -62,7 +62,7 @@ pub fn read(text: &str, spans: &[&str]) -> Named {
     Named { paths: Vec::new(), faults: vec![ScopeFault::Prose(cut(text))] }
 }
 
-/// Reads paths that were given one by one.
+/// Reads paths that are given as a list.
 pub fn list<'a>(given: impl Iterator<Item = &'a str>) -> Named {
     let mut named = Named::default();
     for path in given.map(str::trim).filter(|path| !path.is_empty()) {
@@ -79,12 +79,12 @@ pub fn list<'a>(given: impl Iterator<Item = &'a str>) -> Named {
     named
 }
 
-/// A scope to ask about paths below the tree. What one of its paths names covers everything below it.
+/// A compiled scope. Each of its paths covers everything below it.
 #[derive(Debug)]
 pub struct Covered {
     everything: bool,
     named: PathPatterns,
-    /// What lies below folders that are named by a pattern.
+    /// Matches everything below folders that are given as patterns.
     below: PathPatterns,
 }
 
@@ -104,7 +104,7 @@ impl Covered {
     }
 }
 
-/// The same scope as seen from further up: `folder` is where the project lies below the tree, empty where it is the tree.
+/// The scope relative to the top of the tree. `folder` is the project's path below the top; empty if it is the top.
 pub fn below(scope: &[String], folder: &str) -> Vec<String> {
     let folder = folder.trim_matches('/');
     let place = |path: &String| match (folder, path.as_str()) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Seal {
     pub level: SealLevel,
-    /// Parts of the seal that this machine does not have, in words.
+    /// Descriptions of the parts of the seal that this machine does not support.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
     /// Whether Verdone itself runs in a container.
@@ -19,9 +19,9 @@ pub struct Seal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SealLevel {
-    /// A clone at a path of its own; nothing enforces that it is the only place written to.
+    /// A clone at a separate path; nothing prevents writes elsewhere.
     Unsealed,
-    /// The same, with writes elsewhere refused by Landlock.
+    /// The same, but Landlock refuses writes elsewhere.
     Landlock,
     /// Namespaces: a private view of the file system and the processes.
     View,

@@ -1,7 +1,7 @@
-//! How a sentence begins.
+//! Sentence case.
 
-/// Makes the first letter a capital, for text that may also stand inside a sentence. A path, an id or a command at the beginning
-/// stays as it is spelled.
+/// Capitalises the first letter of text that may also be used inside a sentence. A path, an id or a command at the beginning keeps
+/// its spelling.
 pub fn capitalise(text: &str) -> String {
     if text.split_whitespace().next().is_some_and(is_name) {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Durations as people write them: `30m`, `1h 30m`, `250ms`; `0s` and `off` mean no limit.
+//! Durations as written by people: `30m`, `1h 30m`, `250ms`; `0s` and `off` mean no limit.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,18 +20,18 @@ impl Span {
         Self(Duration::from_millis(millis))
     }
 
-    /// The duration itself, also when it stands for "no limit".
+    /// The duration itself, even if it means "no limit".
     pub const fn duration(self) -> Duration {
         self.0
     }
 
-    /// So many of it; what stands for "no limit" still does.
+    /// A multiple. "No limit" stays "no limit".
     #[must_use]
     pub fn times(self, times: u32) -> Self {
         Self(self.0.saturating_mul(times))
     }
 
-    /// As a limit: zero means none.
+    /// As a limit: zero means `None`.
     pub fn limit(self) -> Option<Duration> {
         (!self.0.is_zero()).then_some(self.0)
     }

@@ -1,6 +1,6 @@
-//! The name that was probably meant.
+//! Suggests the name that was probably meant.
 
-/// The nearest of the known names, if one is near enough to be a slip.
+/// The closest known name, if it is close enough to be a typo.
 pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let plain = |text: &str| text.to_lowercase().replace(['-', ' ', '.'], "_");
     let name = plain(name);
@@ -21,9 +21,9 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     known.into_iter().filter_map(|candidate| near(&candidate).map(|cost| (cost, candidate))).min().map(|(_, name)| name)
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) between two names.
+/// The edit distance between two names (insert, delete, replace, swap of neighbours).
 pub(crate) fn distance(a: &str, b: &str) -> usize {
-    // Hostile names may be long; beyond this no slip is that long anyway.
+    // Hostile names may be long, but no typo is.
     const LONGEST: usize = 64;
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(LONGEST).collect(), b.chars().take(LONGEST).collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

@@ -3,39 +3,39 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the story's own checks said before the agent started.
+/// The result of the story's own checks before the agent started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Red {
-    /// At least one failed as it should: passing later proves something.
+    /// At least one failed, as expected: passing later proves something.
     Red,
-    /// All passed already: the story is already true, or its checks prove nothing.
+    /// All passed: the story is already done, or its checks prove nothing.
     Green,
-    /// They could not tell (not found, not executable).
+    /// No result (command not found or not executable).
     Unknown,
-    /// The story has no check of its own.
+    /// The story has no checks of its own.
     Absent,
 }
 
-/// What config says about a story whose checks are green before any work.
+/// How to handle a story whose checks pass before any work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RedPolicy {
-    /// Work on it; without other tests it is *untested* at best.
+    /// Work on it. Without other tests it is *untested* at best.
     #[default]
     Flag,
-    /// Take it as already true: done without a turn, *untested*.
+    /// Accept it as already done, without a turn: *untested*.
     Accept,
-    /// Do not work on it: a human has to look.
+    /// Do not work on it: a person has to look at it.
     Refuse,
 }
 
-/// What the policy says about a tool call, from mildest to gravest: the gravest of several counts.
+/// The policy's answer to a tool call, from mildest to most severe. The most severe of several counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyVerdict {
     Allow,
-    /// A human has to say yes.
+    /// A person has to approve it.
     Ask,
     Deny,
 }

@@ -1,4 +1,4 @@
-//! How many tests a check ran, told from its output and from the reports that it wrote; and whether it ran any.
+//! How many tests a check ran, if any, according to its output and its report files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::CommandSpec;
 use crate::test_outcome::{self, Report, SomeRan, TestCounts, TestNames, Unsaid};
 
-/// Names of failed tests that are told.
+/// How many names of failed tests to list.
 const MOST_NAMES: usize = 10;
 
-/// Tests of one run of a check. What the framework does not say is 0.
+/// Test counts of one check run. Numbers that the framework does not report are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestCount {
     /// Passed or failed.
@@ -19,25 +19,25 @@ pub struct TestCount {
     pub skipped: u64,
 }
 
-/// What was seen of tests.
+/// What is known about the tests of a check run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestsSeen {
     pub count: Option<TestCount>,
-    /// Of all tests, where they are listed.
+    /// The names of all tests, if they are listed.
     pub names: Option<TestNames>,
-    /// It was a test run, and no test ran to an end.
+    /// It was a test run, but no test completed.
     pub nothing_ran: bool,
-    /// A runner that always ends with a summary answered 0 without one.
+    /// The runner always prints a summary, but exited with 0 without one.
     pub no_summary: bool,
-    /// At least one test ran to an end.
+    /// At least one test completed.
     pub some_ran: bool,
-    /// Tests that failed by a report, whatever the exit code says; the first ones.
+    /// The first tests that failed according to a report, regardless of the exit code.
     pub failed: Vec<String>,
-    /// The words of its runner for what it was to run and could not find, where that alone made it fail.
+    /// The runner's message about tests it could not find, if that was the only reason for the failure.
     pub absent: Option<String>,
 }
 
-/// Reads a finished check. `reports` are its `JUnit` XML files; where there are such, they are believed before the output.
+/// Reads a finished check. `reports` are its `JUnit` XML files; if there are any, they take precedence over the output.
 pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: &[Report]) -> TestsSeen {
     if !reports.is_empty() {
         return reported(reports);

@@ -1,4 +1,4 @@
-//! What the config says about gates: `[[gate]]` and `[gates]`.
+//! Gate settings of the config: `[[gate]]` and `[gates]`.
 
 mod when;
 
@@ -19,44 +19,43 @@ pub use when::When;
 pub struct Gate {
     /// The name shown in reports; unique.
     pub name: String,
-    /// When it runs: correctness, quality, security, adversarial, or a name of your own; own stages run last, in the order of the
-    /// config.
+    /// When it runs: correctness, quality, security, adversarial, or a custom name. Custom stages run last, in the order of the config.
     #[serde(default)]
     pub stage: Stage,
-    /// What runs: a string for `sh -c`, or a list of words.
+    /// The command: a string for `sh -c`, or a list of arguments.
     pub command: CommandSpec,
-    /// How long it may take; the default is `limits.check_time`, and 0 means no limit.
+    /// How long it may take. The default is `limits.check_time`; 0 means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// Whether a story fails by it; otherwise it is advisory: run, shown and kept, but nothing fails by it.
+    /// Whether a failure fails the story. Otherwise the gate is advisory: it runs and its result is shown and recorded, but fails nothing.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub blocking: bool,
-    /// For which stories it runs.
+    /// The stories for which it runs.
     #[serde(default, skip_serializing_if = "When::is_always")]
     pub when: When,
-    /// Files that count beside the tree when a result is looked up: ignored ones, or such outside of the project. Patterns.
+    /// Patterns of further files that the result depends on: ignored files, or files outside the project. Used for cached results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
-    /// Variables to set for it.
+    /// Environment variables to set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// How often it is tried again when it fails. A pass after that counts, and is reported as flaky.
+    /// How often to retry it when it fails. A pass on a retry counts, but is reported as flaky.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
-    /// What it means when it ran no tests at all. Not set: it did not pass where its output says so.
+    /// What to do if it runs no tests at all. If not set, it does not pass if its output says that no tests ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zero_tests: Option<ZeroTests>,
-    /// The test reports (`JUnit` XML) that it writes, a path or a pattern: tests are counted in them.
+    /// Path or pattern of the test reports (`JUnit` XML) that it writes. Tests are counted from these reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub junit: Option<String>,
-    /// A folder outside of the repository with tests that the agent must not see: an absolute path, or one below `~/`. The gate
-    /// finds it, read-only, at the path in `VERDONE_HIDDEN`. The agent learns the gate's name and whether it passed.
+    /// A folder outside the repository with tests that the agent must not see: an absolute path, or one below `~/`. The gate
+    /// finds it, read-only, at the path in `VERDONE_HIDDEN`. The agent only learns the gate's name and whether it passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<PathBuf>,
 }
 
 impl Gate {
-    /// A gate with nothing special about it.
+    /// A gate with default settings.
     pub fn new(name: impl Into<String>, stage: Stage, command: CommandSpec) -> Self {
         let terms = Terms::default();
         Self {
@@ -75,7 +74,7 @@ impl Gate {
         }
     }
 
-    /// The gate, ready to be run.
+    /// The gate as a check that is ready to run.
     pub fn check(&self, check_time: Span) -> Check {
         Check {
             name: self.name.clone(),
@@ -96,7 +95,7 @@ impl Gate {
     }
 }
 
-/// How a check is run and judged, beside its command.
+/// How to run and judge a check, apart from its command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Terms {
@@ -118,13 +117,13 @@ impl Terms {
     }
 }
 
-/// What it means when a gate ran no tests at all.
+/// What to do if a gate runs no tests at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ZeroTests {
-    /// It passes only where its output, or its report, shows that at least one test ran.
+    /// Pass only if the output or the report shows that at least one test ran.
     Fail,
-    /// Its exit code decides.
+    /// The exit code decides.
     #[serde(alias = "allow")]
     Ok,
 }
@@ -133,13 +132,13 @@ pub enum ZeroTests {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GateSettings {
-    /// Gates of one stage that run at the same time; 1 runs them one after another, 0 takes the number of processors, at most 4.
+    /// How many gates of one stage run at the same time. 1 runs them one after another; 0 uses the number of processors, at most 4.
     /// They share a workspace.
     pub parallel: u32,
-    /// Whether a stage in which a blocking gate fails is the last one to run.
+    /// Whether to skip later stages when a blocking gate fails.
     pub stop_at_failing_stage: bool,
-    /// Whether `verdone verify` and the gate of your own sessions may answer with an earlier result for the same tree. What comes
-    /// before a commit is always run.
+    /// Whether `verdone verify` and the gate of your own sessions may reuse an earlier result for the same tree. Checks before a
+    /// commit always run.
     pub cache: bool,
 }
 

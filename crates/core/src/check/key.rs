@@ -1,11 +1,11 @@
-//! What a result of a check depends on. Two runs with the same key are one question, and the answer to it can be kept.
+//! What the result of a check depends on. Runs with the same key have the same result, so it can be cached.
 
 use serde::Serialize;
 
 use crate::base::id::{Oid, digest};
 
-/// Variables that differ from one terminal to the next and say nothing about a check. All others count: a variable that is not known
-/// may be the one by which tests are skipped.
+/// Variables that differ between terminals and do not affect a check. All others count, because an unknown variable may be the one
+/// that makes tests skip.
 const OF_THE_TERMINAL: [&str; 29] = [
     "_",
     "ALACRITTY_WINDOW_ID",
@@ -38,26 +38,26 @@ const OF_THE_TERMINAL: [&str; 29] = [
     "XDG_SESSION_ID",
 ];
 
-/// Whether the value of a variable is part of what a result depends on.
+/// Whether results depend on the value of this variable.
 pub fn counts_for_results(variable: &str) -> bool {
     !OF_THE_TERMINAL.contains(&variable)
 }
 
-/// Everything that a result depends on, as far as it is known.
+/// Everything that a result is known to depend on.
 #[derive(Debug, Clone, Serialize)]
 pub struct ResultKey<'a> {
-    /// Our own version: what we make of an exit code and an output may change.
+    /// Verdone's own version, because the interpretation of exit codes and output may change.
     pub version: &'a str,
     pub tree: &'a Oid,
-    /// The digest of the command, see [`crate::verify::PlannedCheck`].
+    /// Digest of the command, see [`crate::verify::PlannedCheck`].
     pub command: &'a str,
-    /// Where it runs, below the top of the tree.
+    /// The working directory, relative to the top of the tree.
     pub folder: &'a str,
-    /// Digest of the settings that say what a check sees beside the tree: `[workspace]` and `[seal]`.
+    /// Digest of the settings that decide what a check sees besides the tree: `[workspace]` and `[seal]`.
     pub place: &'a str,
     /// Digest of the declared inputs and their contents.
     pub inputs: &'a str,
-    /// What the check inherits, as far as it counts, sorted.
+    /// The inherited environment variables that count, sorted.
     pub environment: &'a [(String, String)],
 }
 

@@ -2,18 +2,18 @@
 
 use super::{Check, CheckOrigin, Stage};
 
-/// The checks that are due for these changes and this complexity; see [`super::When::holds`].
+/// The checks that have to run for these changes and this complexity; see [`super::When::holds`].
 pub fn due(checks: &[Check], changed: Option<&[String]>, complexity: u32) -> Vec<Check> {
     checks.iter().filter(|check| check.terms.when.holds(changed, complexity)).cloned().collect()
 }
 
-/// The checks in the order in which they run, those of one stage together: first the stories' own, then the built-in stages, then own
-/// stages in the order in which they are first named. The order within a stage stays.
+/// The checks grouped by stage, in the order in which they run: first the stories' own, then the built-in stages, then custom
+/// stages in the order in which they first appear. The order within a stage is kept.
 pub fn stages<'c>(checks: impl IntoIterator<Item = &'c Check>) -> Vec<Vec<&'c Check>> {
     stages_by(checks, |check| check)
 }
 
-/// The same for whatever stands for a check.
+/// The same for items that refer to a check.
 pub fn stages_by<'c, T>(items: impl IntoIterator<Item = T>, check_of: impl Fn(&T) -> &'c Check) -> Vec<Vec<T>> {
     let mut found: Vec<(Option<&Stage>, Vec<T>)> = Vec::new();
     for item in items {
@@ -23,7 +23,7 @@ pub fn stages_by<'c, T>(items: impl IntoIterator<Item = T>, check_of: impl Fn(&T
             None => found.push((stage, vec![item])),
         }
     }
-    // The sort is stable: own stages are all alike to it.
+    // The sort is stable, and all custom stages have the same rank.
     found.sort_by_key(|(stage, _)| rank(*stage));
     found.into_iter().map(|(_, group)| group).collect()
 }

@@ -1,4 +1,4 @@
-//! Stages of gates: four that are built in, and names of the user's own.
+//! Stages of gates: four built-in ones, and custom names.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -8,8 +8,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Built-in stages run in this order. Own ones come after them, in the order in which the config first names them, which is not
-/// the order of this type.
+/// Built-in stages run in this order. Custom ones come after them, in the order in which the config first names them, which is not
+/// the `Ord` of this type.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Stage {

@@ -1,4 +1,4 @@
-//! `[[after_tool]]` of a config file: commands that could never run, or never as they are meant, are faults of the file.
+//! Validates `[[after_tool]]` of a config file: a command that could never run, or not as intended, is an error.
 
 use super::diagnose::{Finding, Step, unreadable};
 use crate::base::pattern;
@@ -7,7 +7,7 @@ use crate::check::CommandSpec;
 use crate::hook::{AfterTool, FILE_WORD, MOST_TIME};
 use crate::policy::{ToolKind, kind_of};
 
-/// The first fault of commands that have the right shape.
+/// The first fault in commands of the right types.
 pub(super) fn unusable(all: &[AfterTool]) -> Option<Finding> {
     all.iter().enumerate().find_map(|(n, after)| {
         let key = |text: &str| Step::Key(text.to_owned());

@@ -4,7 +4,7 @@ use super::diagnose::{Finding, Step};
 
 use crate::agent::claude::ClaudeAgent;
 
-/// Arguments that Verdone gives itself, or that would take its guard away, and what to do instead.
+/// Arguments that Verdone sets itself, or that would disable its guard, and what to do instead.
 const OURS: [(&str, &str); 24] = [
     ("-p", "Verdone gives it itself"),
     ("--print", "Verdone gives it itself"),
@@ -32,10 +32,10 @@ const OURS: [(&str, &str); 24] = [
     ("--", "Verdone gives the prompt itself"),
 ];
 
-/// Variables that would take the guard away.
+/// Variables that would disable the guard.
 const UNSAFE_VARIABLES: [&str; 2] = ["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"];
 
-/// The first fault in settings that have the right shape.
+/// The first fault in settings of the right types.
 pub(super) fn unusable(config: &ClaudeAgent) -> Option<Finding> {
     let fault = |mut way: Vec<Step>, message: String, hint: Option<String>| {
         let mut path = vec![Step::Key("agent".to_owned()), Step::Key("claude".to_owned())];
@@ -47,7 +47,7 @@ pub(super) fn unusable(config: &ClaudeAgent) -> Option<Finding> {
         return fault(vec![key("binary")], "the client's program has no name".to_owned(), None);
     }
     for (name, value) in [("model", &config.model), ("effort", &config.effort)] {
-        // A leading dash would be read as an option of the client.
+        // The client would treat a leading dash as an option.
         if value.as_deref().is_some_and(|value| value.trim().is_empty() || value.starts_with('-') || value.contains('\0')) {
             return fault(vec![key(name)], format!("`agent.claude.{name}` has to be a name"), None);
         }

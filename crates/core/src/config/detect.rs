@@ -1,5 +1,5 @@
-//! What a project already has: its checks, proposed as gates by stage, and its plan. Looks at names and a few texts, guesses nothing
-//! that is not written there.
+//! Detects the checks a project already has (proposed as gates by stage) and its plan. Reads file names and a few texts, and guesses
+//! nothing that is not written there.
 
 mod ecosystem;
 mod plan_name;
@@ -13,23 +13,23 @@ use crate::protect::Ecosystem;
 
 pub use ecosystem::is_python_test;
 
-/// Names and texts of a project, as the runtime read them.
+/// File names and texts of a project, as read by the runtime.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
-    /// Paths relative to the project with `/`, folders with a final `/`: the top level and what lies in a few known folders.
+    /// Paths relative to the project with `/`, folders with a trailing `/`: the top level and the contents of a few known folders.
     pub names: BTreeSet<String>,
-    /// The texts of those files of `TEXTS` that exist, and of Python tests where pytest is not installed.
+    /// The texts of existing files listed in `TEXTS`, and of Python tests if pytest is not installed.
     pub texts: BTreeMap<String, String>,
-    /// How this machine starts Python.
+    /// The command that starts Python on this machine.
     pub python: Option<&'static str>,
-    /// How this machine starts pytest.
+    /// The command that starts pytest on this machine.
     pub pytest: Option<String>,
 }
 
-/// The folders whose names belong into a listing, besides the top level.
+/// The folders to list besides the top level.
 pub const FOLDERS: [&str; 5] = ["test", "tests", "spec", ".ralph", "docs"];
 
-/// The files whose text is worth reading.
+/// The files whose text to read.
 pub const TEXTS: [&str; 14] = [
     "Cargo.toml",
     "package.json",
@@ -47,30 +47,30 @@ pub const TEXTS: [&str; 14] = [
     "pom.xml",
 ];
 
-/// A gate that the project seems to want, and why.
+/// A gate that fits the project, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     pub gate: Gate,
-    /// One sentence: what it was found in.
+    /// One sentence about where it was found.
     pub because: String,
 }
 
-/// What was found.
+/// The result of detection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detection {
     /// In the order in which they would run.
     pub gates: Vec<Proposal>,
-    /// The plan that `verdone run` should take.
+    /// The plan that `verdone run` should use.
     pub plan: Option<String>,
     /// Other files that look like plans.
     pub other_plans: Vec<String>,
-    /// What was seen and left out, with the reason.
+    /// What was found but left out, with the reason.
     pub notes: Vec<String>,
-    /// Languages and tools whose conventions say which files are protected.
+    /// Languages and tools whose conventions decide which files are protected.
     pub ecosystems: Vec<&'static str>,
 }
 
-/// Looks through a listing.
+/// Detects gates, plans and ecosystems from a listing.
 pub fn detect(listing: &Listing) -> Detection {
     let mut found = Found::default();
     ecosystem::cargo(listing, &mut found);
@@ -80,7 +80,7 @@ pub fn detect(listing: &Listing) -> Detection {
     ecosystem::jvm(listing, &mut found);
     ecosystem::ruby(listing, &mut found);
     ecosystem::bats(listing, &mut found);
-    // Last: a target that only wraps a command found above is left out.
+    // Last, so that targets that only wrap a command found above can be left out.
     target::make(listing, &mut found);
     target::just(listing, &mut found);
     found.gates.sort_by(|one, other| one.gate.stage.cmp(&other.gate.stage));
@@ -122,7 +122,7 @@ struct Found {
 }
 
 impl Found {
-    /// Proposes a gate; a name that is taken gets the tool's name in front.
+    /// Proposes a gate. If the name is taken, the tool's name is put in front.
     fn propose(&mut self, name: &str, tool: &str, stage: Stage, command: &str, because: impl Into<String>) {
         let taken = |name: &str| self.gates.iter().any(|other| other.gate.name == name);
         let name = if taken(name) { format!("{tool} {name}") } else { name.to_owned() };
@@ -137,7 +137,7 @@ impl Found {
         self.notes.push(text.into());
     }
 
-    /// The proposed command that a text contains.
+    /// The first proposed command that occurs in a text.
     fn command_in(&self, text: &str) -> Option<String> {
         self.gates.iter().map(|proposal| proposal.gate.command.display()).find(|command| text.contains(command.as_str()))
     }

@@ -1,4 +1,4 @@
-//! Why a table of settings was refused, in the user's words. Runs only after serde said no, or for rules that serde cannot know.
+//! Explains in the user's terms why settings were rejected. Runs only after serde failed, or for rules that serde cannot check.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(super) enum Step {
     Index(usize),
 }
 
-/// A fault, the way to it, and what to say.
+/// A fault: its path, message and hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) path: Vec<Step>,
@@ -29,26 +29,26 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// The same, in a value that lies here.
+    /// Prefixes the path of the finding.
     pub(super) fn below(self, mut path: Vec<Step>) -> Self {
         path.extend(self.path);
         Self { path, ..self }
     }
 }
 
-/// The first fault of a table that serde refused; none if only serde can say.
+/// The first fault of a table that serde rejected; `None` if only serde's own message explains it.
 pub(super) fn refused(table: &Table) -> Option<Finding> {
     let root = Shape::of_config();
     let mut path = Vec::new();
     in_value(&Value::Table(table.clone()), &root, &mut path, &root)
 }
 
-/// The first fault in settings that have the right shape.
+/// The first fault in settings of the right types.
 pub(super) fn unusable(config: &Config) -> Option<Finding> {
     but_examples(config).or_else(|| super::policy::broken_example(&config.policy))
 }
 
-/// The same, without a try of the examples of rules.
+/// Like [`unusable`], but does not check the rules' examples.
 pub(super) fn but_examples(config: &Config) -> Option<Finding> {
     let key = |text: &str| Step::Key(text.to_owned());
     if !AGENTS.contains(&config.agent.name.as_str()) {
@@ -80,14 +80,14 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
         .or_else(|| super::protect::unusable(&config.protect))
 }
 
-/// The first pattern of a list that cannot be read.
+/// The first invalid pattern of a list.
 pub(super) fn unreadable(patterns: &[String], check: fn(&str) -> Result<(), PatternError>) -> Option<Finding> {
     let (number, error) = patterns.iter().enumerate().find_map(|(n, pattern)| Some((n, check(pattern).err()?)))?;
     let (message, hint) = (error.to_string(), Some(error.hint.to_owned()));
     Some(Finding { path: vec![Step::Index(number)], on_key: false, message, hint })
 }
 
-/// The bytes of a key or value in the text of its file. A path that the file does not have gives its nearest ancestor.
+/// The bytes of a key or value in the text of its file. If the file does not contain the path, those of the nearest ancestor.
 pub(super) fn locate(text: &str, finding: &Finding) -> Option<Range<usize>> {
     let root = DeTable::parse(text).ok()?;
     let mut found = None;
@@ -153,7 +153,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             path.pop();
             finding
         }),
-        // `[[gates]]` where `[[gate]]` is meant.
+        // `[[gates]]` instead of `[[gate]]`.
         (Shape::Table(_), Value::Array(values)) if values.iter().all(Value::is_table) => {
             let mut finding = Finding { on_key: true, ..wrong(path)? };
             let lists = |field: &&Field| matches!(&field.shape, Shape::List(item) if matches!(item.as_ref(), Shape::Table(_)));
@@ -162,7 +162,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             finding.hint = nearest(&spelled(path), known).map(|name| format!("did you mean `{name}`? Write [[{name}]]"));
             Some(finding)
         }
-        // `[gate]` where `[[gate]]` is meant.
+        // `[gate]` instead of `[[gate]]`.
         (Shape::List(item), Value::Table(_)) if matches!(item.as_ref(), Shape::Table(_)) => {
             let name = spelled(path);
             let message = format!("`{name}` has to be a list of tables");
@@ -245,7 +245,7 @@ fn in_table(table: &Table, fields: &[Field], path: &mut Vec<Step>, root: &Shape)
     Some(Finding { path: path.clone(), on_key: false, message, hint: None })
 }
 
-/// Keys of the first edition, and what to write in their place.
+/// Keys of the first edition, and their replacements.
 const RETIRED: [(&str, &str); 6] = [
     ("tamper", "tests and configuration are compared with those from before the work: say what is protected in [protect]"),
     ("own_check", "say how well a story has to be proven in [done]: minimum = \"agent-tested\""),
@@ -269,7 +269,7 @@ fn unknown(key: &str, fields: &[Field], path: &[Step], root: &Shape) -> Finding 
         format!("Known keys{of}: {}", names.join(", "))
     };
     let near = || nearest(key, fields.iter().map(|field| field.key.as_str())).map(|name| format!("did you mean `{name}`?"));
-    // A common word such as `timeout` may live in a table that was not meant: the list of what is here goes with it.
+    // A common key such as `timeout` may exist in an unrelated table, so the hint also lists the keys of this table.
     let hint = match whereabouts(key, root, "") {
         Some(home) if here.is_empty() => format!("did you mean `{home}`?"),
         Some(home) => near().unwrap_or_else(|| format!("did you mean `{home}`? {}", list())),
@@ -279,7 +279,7 @@ fn unknown(key: &str, fields: &[Field], path: &[Step], root: &Shape) -> Finding 
     Finding { path: path.to_vec(), on_key: true, message, hint: Some(hint) }
 }
 
-/// The full name of a key that exists, but in another table.
+/// The full name of a key that exists in another table.
 fn whereabouts(key: &str, shape: &Shape, prefix: &str) -> Option<String> {
     let Shape::Table(fields) = shape else { return None };
     let own = fields.iter().find(|field| !prefix.is_empty() && field.key == key && !matches!(field.shape, Shape::Table(_)));

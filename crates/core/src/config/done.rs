@@ -1,4 +1,4 @@
-//! `[done]` of a config file: conditions that nobody knows or nobody could prove are faults of the file.
+//! Validates `[done]` of a config file: unknown conditions, and conditions that could never be proven, are errors.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::check::CommandSpec;
 use crate::done::{Condition, DoneSettings, JudgeAgent, MOST_COMPLEX, OwnCondition, Prover};
 use crate::verify::Proof;
 
-/// The first fault of settings that have the right shape.
+/// The first fault in settings of the right types.
 pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
     let most = u32::from(MOST_COMPLEX);
     if let Some(complexity) = done.complexity.filter(|complexity| !(1..=most).contains(complexity)) {
@@ -50,7 +50,7 @@ pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
             Some(hint),
         ));
     }
-    // A leading dash would be read as an option of the client.
+    // The client would treat a leading dash as an option.
     let nameless = |model: &String| model.trim().is_empty() || model.starts_with('-') || model.contains('\0');
     if done.judge.model.as_ref().is_some_and(nameless) {
         return Some(fault(vec![key("judge"), key("model")], "`done.judge.model` has to be a name".to_owned(), None));

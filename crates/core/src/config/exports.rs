@@ -1,14 +1,14 @@
-//! Lines of a shell file that only set a variable: `export NAME=value` and `export NAME="${OTHER:-value}"`. They are read, never
-//! executed; every other line is told.
+//! Parses the lines of a shell file that only set a variable: `export NAME=value` and `export NAME="${OTHER:-value}"`. They are never
+//! executed; all other lines are reported.
 
-/// One line that could be read.
+/// One parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Export {
     pub(super) name: String,
     pub(super) value: String,
 }
 
-/// The exports of a file, and the numbers of the lines that are something else.
+/// The exports of a file, and the numbers of all other lines.
 pub(super) fn exports<'e>(text: &str, environment: &dyn Fn(&str) -> Option<&'e str>) -> (Vec<Export>, Vec<usize>) {
     let (mut found, mut others) = (Vec::new(), Vec::new());
     for (n, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -49,7 +49,7 @@ fn export<'e>(line: &str, environment: &dyn Fn(&str) -> Option<&'e str>) -> Opti
             (bare[..end].to_owned(), &bare[end..])
         }
     };
-    // Behind the value only a comment may stand.
+    // Only a comment may follow the value.
     let over = rest.is_empty() || rest.trim().is_empty() || (rest.starts_with([' ', '\t']) && rest.trim().starts_with('#'));
     (over && !value.contains('\0')).then(|| Export { name: name.to_owned(), value })
 }
@@ -59,7 +59,7 @@ fn name(text: &str) -> Option<(&str, &str)> {
     (end > 0 && !text.starts_with(|c: char| c.is_ascii_digit())).then(|| text.split_at(end))
 }
 
-/// What stands between double quotes.
+/// The content of double quotes.
 #[derive(Debug, PartialEq)]
 enum Piece {
     Text(String),

@@ -1,11 +1,11 @@
-//! Every key with its value, in the order of the docs: what `config show` prints.
+//! All keys with their values, in the order of the docs, for `config show`.
 
 use serde_json::Value;
 
 use super::Config;
 use super::shape::Shape;
 
-/// Every key and its value; null for what is not set. A list is one value.
+/// All keys with their values; null if not set. A list is one value.
 pub fn flatten(config: &Config) -> Vec<(String, Value)> {
     let values = serde_json::to_value(config).unwrap_or_default();
     let mut out = Vec::new();

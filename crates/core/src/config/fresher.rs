@@ -1,5 +1,5 @@
-//! The settings of an existing fresher project as layers: `.fresher/config.sh`, `.fresher/config.toml` and its variables. What
-//! Verdone has no use for is told, one line a key, and nothing of it ever loosens a permission.
+//! Reads the settings of an existing fresher project as layers: `.fresher/config.sh`, `.fresher/config.toml` and its variables. Settings
+//! that Verdone does not use are reported, one line per key. None of them ever loosens a permission.
 
 use toml::{Table, Value};
 
@@ -9,20 +9,20 @@ use super::{ConfigProblem, Layer, Origin, Span};
 use crate::check::Stage;
 use crate::lifecycle::Script;
 
-/// What a fresher project says.
+/// The settings of a fresher project.
 #[derive(Debug, Clone, Default)]
 pub struct Fresher {
     /// Weakest first.
     pub layers: Vec<Layer>,
     pub warnings: Vec<String>,
-    /// The folder of specifications, as it is written there.
+    /// The folder of specifications, as written there.
     pub spec_dir: Option<String>,
-    /// What `config.sh` exports: its scripts rely on it.
+    /// The exports of `config.sh`, which its scripts rely on.
     pub exports: Vec<(String, String)>,
     gates: Vec<(Origin, &'static str, Stage, String)>,
 }
 
-/// A file: its name as the user would write it, and its text.
+/// A file: its path as the user would write it, and its text.
 type Source<'a> = (&'a str, &'a str);
 
 /// Reads a fresher project's files and variables.
@@ -47,7 +47,7 @@ pub fn fresher<'e>(
     Ok(read)
 }
 
-/// The variables that switch lifecycle scripts, with a project of fresher or without. Verdone's own win.
+/// The variables that control lifecycle scripts, also without a fresher project. Verdone's own take precedence.
 pub fn script_variables<'e>(environment: &dyn Fn(&str) -> Option<&'e str>) -> Result<Vec<Layer>, ConfigProblem> {
     let mut layers = Vec::new();
     for prefix in ["FRESHER_", "VERDONE_"] {
@@ -61,7 +61,7 @@ pub fn script_variables<'e>(environment: &dyn Fn(&str) -> Option<&'e str>) -> Re
     Ok(layers)
 }
 
-/// What a value has to be.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Flag,
@@ -71,7 +71,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The value as our config spells it, or what it has to be. Variables are text, a file may have types.
+    /// Converts the value to the form in our config; the error names the expected type. Variables are text, a file may have types.
     fn read(self, value: &Value) -> Result<Value, &'static str> {
         let whole = || match value {
             Value::Integer(number) => u32::try_from(*number).ok(),
@@ -114,18 +114,18 @@ fn switches() -> Vec<(String, String, Kind)> {
     all
 }
 
-/// What becomes of a setting.
+/// How a setting is used.
 #[derive(Debug, Clone)]
 enum Use {
     Key(&'static str, Kind),
     Gate(&'static str, Stage),
     Mode,
     SpecDir,
-    /// Known, and not used; with the reason.
+    /// Known but not used, with the reason.
     Not(&'static str),
 }
 
-/// Variable, key in `config.toml`, and what becomes of it.
+/// The variable, the key in `config.toml`, and how it is used.
 const KNOWN: &[(&str, &str, Use)] = &[
     ("FRESHER_MODE", "fresher.mode", Use::Mode),
     ("FRESHER_MAX_ITERATIONS", "fresher.max_iterations", Use::Key("limits.max_iterations", Kind::Number)),
@@ -201,7 +201,7 @@ impl Fresher {
         Ok(())
     }
 
-    /// Takes a setting by the name of its variable; `shown` is what the user wrote.
+    /// Applies a setting by the name of its variable; `shown` is what the user wrote.
     fn take(&mut self, origin: &Origin, variable: &str, shown: &str, value: &Value) -> Result<(), ConfigProblem> {
         let Some((_, _, action)) = KNOWN.iter().find(|(known, _, _)| *known == variable) else { return Ok(()) };
         let place = origin.to_string();
@@ -233,7 +233,7 @@ impl Fresher {
         Ok(())
     }
 
-    /// All gates are one layer: gates of a stronger one replace them together.
+    /// Puts all gates into one layer, so that the gates of a stronger layer replace all of them.
     fn finish(&mut self) {
         let Some((origin, ..)) = self.gates.last() else { return };
         let origin = origin.clone();
@@ -316,7 +316,7 @@ thing = 1
         let expected = [("test", Stage::Correctness, "make test".to_owned()), ("lint", Stage::Quality, "make lint".to_owned())];
         assert_eq!(gates, expected);
         assert_eq!(read.spec_dir.as_deref(), Some("specs"));
-        // Nothing else differs from the defaults: above all not how the agent is started.
+        // Nothing else differs from the defaults, above all not how the agent is started.
         let told =
             Config { limits: config.limits.clone(), hooks: config.hooks.clone(), gate: config.gate.clone(), ..Config::default() };
         assert_eq!(config, told);

@@ -1,4 +1,4 @@
-//! `[[gate]]` of a config file: gates that could never run, or never as they are meant, are faults of the file.
+//! Validates `[[gate]]` of a config file: a gate that could never run, or not as intended, is an error.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,19 @@ use crate::base::scope;
 use crate::base::suggest::nearest;
 use crate::check::{Gate, Stage};
 
-/// More tries say nothing new.
+/// Further retries tell nothing new.
 const MOST_RETRIES: u32 = 10;
-/// The scale of complexity begins with 1.
+/// The complexity scale starts at 1.
 const MOST_COMPLEXITY: u32 = 10;
 const LONGEST_STAGE: usize = 40;
 
-/// What is wrong: the keys below the gate, the message, a hint.
+/// A fault: the keys below the gate, the message, a hint.
 type Fault = (Vec<Step>, String, Option<String>);
 
 /// A message and a hint.
 type Said = (String, Option<String>);
 
-/// The first fault of gates that have the right shape.
+/// The first fault in gates of the right types.
 pub(super) fn unusable(gates: &[Gate]) -> Option<Finding> {
     let mut names = BTreeSet::new();
     gates.iter().enumerate().find_map(|(n, gate)| {
@@ -56,14 +56,14 @@ fn fault(gate: &Gate, twice: bool) -> Option<Fault> {
     hidden_fault(gate).or_else(|| path_fault(gate))
 }
 
-/// That it lies outside of the repository is found out when it is used.
+/// Whether the folder is outside of the repository is only checked on use.
 fn hidden_fault(gate: &Gate) -> Option<Fault> {
     let path = gate.hidden.as_ref()?.to_str().unwrap_or_default();
     let why = not_a_place(path).or_else(|| is_everything(path).then_some("is too broad: name a folder in it"))?;
     Some((vec![key("hidden")], format!("the hidden folder of gate {:?} {why}", gate.name), None))
 }
 
-/// A slip in the name of a built-in stage would be an own stage that runs at another time.
+/// A typo in the name of a built-in stage would create a custom stage that runs at another time.
 fn stage_fault(n: usize, stage: &Stage) -> Option<Fault> {
     let Stage::Own(name) = stage else { return None };
     let at = |message: String, hint: Option<String>| Some((vec![key("stage")], message, hint));
@@ -81,7 +81,7 @@ fn stage_fault(n: usize, stage: &Stage) -> Option<Fault> {
     None
 }
 
-/// Paths that have to lie below the project. Inputs may lie anywhere.
+/// Checks the paths that must be below the project. Inputs may be anywhere.
 fn path_fault(gate: &Gate) -> Option<Fault> {
     let unreadable = |path: &String| pattern::check(path).err().map(|error| (error.to_string(), Some(error.hint.to_owned())));
     let outside = |path: &String| {

@@ -1,7 +1,7 @@
-//! Layers of settings, weakest first, and where each value of the result came from.
+//! Layers of settings, weakest first, and the origin of each resulting value.
 //!
-//! Tables merge, everything else replaces; only the gates that `--check` asks for are added to those already there. Each layer is
-//! checked by itself, so that a fault names its own file, variable or flag.
+//! Tables are merged, everything else is replaced. Only the gates from `--check` are added to the existing ones. Each layer is
+//! validated separately, so that an error names its file, variable or flag.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,11 +13,11 @@ use super::diagnose::{Finding, Step, locate, refused, spelled, unusable};
 use super::{Config, ConfigProblem};
 use crate::check::{CommandSpec, Gate, Stage};
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     Default,
-    /// A config file, as the user would name it.
+    /// A config file, with its path as the user would write it.
     File(String),
     /// An environment variable.
     Env(String),
@@ -34,19 +34,19 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Settings from one place.
+/// Settings from one origin.
 #[derive(Debug, Clone)]
 pub struct Layer {
     pub origin: Origin,
     pub table: Table,
-    /// The text of a file, for positions in messages.
+    /// The text of a file, for positions in error messages.
     text: Option<String>,
     /// Whether its gates are added to those of weaker layers instead of replacing them.
     adds_gates: bool,
 }
 
 impl Layer {
-    /// A config file. `place` is its name as the user would write it.
+    /// A config file. `place` is its path as the user would write it.
     pub fn from_toml(place: &str, text: &str) -> Result<Self, ConfigProblem> {
         let table = parse(place, text)?;
         let layer = Self { origin: Origin::File(place.to_owned()), table, text: Some(text.to_owned()), adds_gates: false };
@@ -54,7 +54,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// One value from a variable or a flag; the key is spelled as in `limits.turns`.
+    /// One value from a variable or a flag. The key has the form `limits.turns`.
     pub fn value(origin: Origin, key: &str, value: impl Into<Value>) -> Self {
         let mut table = Table::new();
         let mut names = key.rsplit('.');
@@ -65,7 +65,7 @@ impl Layer {
         Self { origin, table, text: None, adds_gates: false }
     }
 
-    /// Commands that become gates beside those of the config, as `--check` gives them.
+    /// Commands from `--check`, which become gates in addition to those of the config.
     pub fn checks(origin: Origin, commands: &[String]) -> Self {
         let mut gates = Vec::new();
         for command in commands {
@@ -79,13 +79,13 @@ impl Layer {
         Self { adds_gates: true, ..Self::value(origin, "gate", Value::Array(gates.into_iter().map(table).collect())) }
     }
 
-    /// A file that is looked at by nobody else: its settings over the defaults.
+    /// The settings of a single file over the defaults, without other layers.
     pub(super) fn alone(place: &str, text: &str) -> Result<Config, ConfigProblem> {
         let table = parse(place, text)?;
         Self { origin: Origin::File(place.to_owned()), table, text: Some(text.to_owned()), adds_gates: false }.checked()
     }
 
-    /// The layer's settings over the defaults, or what is wrong with them.
+    /// The layer's settings over the defaults, or the first problem.
     fn checked(&self) -> Result<Config, ConfigProblem> {
         let config = Config::deserialize(self.table.clone()).map_err(|error| match refused(&self.table) {
             Some(finding) => self.problem(finding),
@@ -119,7 +119,7 @@ impl Layer {
     }
 }
 
-/// A file's table, or where it is broken.
+/// Parses a file; an error gives the position.
 pub(super) fn parse(place: &str, text: &str) -> Result<Table, ConfigProblem> {
     let text = text.trim_start_matches('\u{feff}');
     text.parse::<Table>().map_err(|error| {
@@ -131,7 +131,7 @@ pub(super) fn parse(place: &str, text: &str) -> Result<Table, ConfigProblem> {
     })
 }
 
-/// The settings in force, and the origin of every key that is not a default: `limits.turns`, `gate`, and `gate[0]` for each gate.
+/// The effective settings, and the origin of every key that is not a default: `limits.turns`, `gate`, and `gate[0]` for each gate.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     pub config: Config,
@@ -139,13 +139,13 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Where a key's value came from.
+    /// The origin of a key's value.
     pub fn origin(&self, key: &str) -> &Origin {
         self.origins.get(key).unwrap_or(&Origin::Default)
     }
 }
 
-/// Lays the layers over the defaults, weakest first.
+/// Merges the layers over the defaults, weakest first.
 pub fn resolve(layers: &[Layer]) -> Result<Resolved, ConfigProblem> {
     let mut merged = Table::new();
     let mut origins = BTreeMap::new();
@@ -168,7 +168,7 @@ pub fn resolve(layers: &[Layer]) -> Result<Resolved, ConfigProblem> {
             origins.insert("gate".to_owned(), origin.clone());
         }
     }
-    // Layers that are fine alone are fine together; this stays as the guard of that claim.
+    // Layers that are valid separately are valid together; this check guards that assumption.
     match unusable(&config) {
         Some(finding) => Err(ConfigProblem::new(spelled(&finding.path), finding.message)),
         None => match super::seal::contradiction(&config) {
@@ -178,7 +178,7 @@ pub fn resolve(layers: &[Layer]) -> Result<Resolved, ConfigProblem> {
     }
 }
 
-/// A fault that only the settings of all layers show, told by the layer that its value came from.
+/// A fault that only the combined settings show, reported for the layer that its value came from.
 fn problem_of(finding: Finding, layers: &[Layer], origins: &BTreeMap<String, Origin>) -> ConfigProblem {
     let keys: Vec<Step> = finding.path.iter().filter(|step| matches!(step, Step::Key(_))).cloned().collect();
     let origin = origins.get(&spelled(&keys));
@@ -203,7 +203,7 @@ fn merge(under: &mut Table, over: &Table, prefix: &str, origin: &Origin, origins
     }
 }
 
-/// Adds a gate under a name of its own, unless its command is there already.
+/// Adds a gate under a unique name, unless its command is already there.
 fn add_gate(gates: &mut Vec<Gate>, mut gate: Gate) -> bool {
     if gates.iter().any(|other| other.command == gate.command && other.stage == gate.stage) {
         return false;
@@ -218,7 +218,7 @@ fn add_gate(gates: &mut Vec<Gate>, mut gate: Gate) -> bool {
     true
 }
 
-/// The command itself, on one line and not too long.
+/// The command itself, on one line and truncated.
 fn gate_name(command: &str) -> String {
     const LONGEST: usize = 40;
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! `[policy]` of a config file: rules that cannot work are faults of the file, with their line.
+//! Validates `[policy]` of a config file: rules that cannot work are errors with a line number.
 
 use toml::de::{DeTable, DeValue};
 
@@ -13,8 +13,8 @@ pub fn alone(place: &str, text: &str) -> Result<Config, ConfigProblem> {
     Layer::alone(place, text)
 }
 
-/// The same for a hook, which is started for every tool call: examples of rules are not tried again, and where all is well the text
-/// is read once.
+/// Like [`alone`], for a hook, which is started for every tool call: does not check the rules' examples again, and parses a valid text
+/// only once.
 pub fn for_hook(place: &str, text: &str) -> Result<Config, ConfigProblem> {
     match toml::from_str::<Config>(text.trim_start_matches('\u{feff}')) {
         Ok(config) if but_examples(&config).is_none() => Ok(config),
@@ -22,7 +22,7 @@ pub fn for_hook(place: &str, text: &str) -> Result<Config, ConfigProblem> {
     }
 }
 
-/// The lines of the rules in a config file, from 1.
+/// The line numbers of the rules in a config file, from 1.
 pub fn rule_lines(text: &str) -> Vec<usize> {
     let text = text.trim_start_matches('\u{feff}');
     let Ok(root) = DeTable::parse(text) else { return Vec::new() };
@@ -34,7 +34,7 @@ pub fn rule_lines(text: &str) -> Vec<usize> {
     rules.iter().map(|rule| line(rule.span().start)).collect()
 }
 
-/// The first fault of rules that have the right shape; that they keep their examples is another question.
+/// The first fault in rules of the right types. Their examples are checked separately.
 pub(super) fn unusable(config: &PolicyConfig) -> Option<Finding> {
     if let Some(finding) = unreadable_tool(config) {
         return Some(finding);
@@ -75,13 +75,13 @@ fn unreadable_tool(config: &PolicyConfig) -> Option<Finding> {
     })
 }
 
-/// The first rule that does not keep one of its examples.
+/// The first rule that contradicts one of its examples.
 pub(super) fn broken_example(config: &PolicyConfig) -> Option<Finding> {
     if config.rule.is_empty() {
         return None;
     }
     let (all, _) = rules(config, "", |_| 0);
-    // The built-in rules come last, and their examples are checked by tests.
+    // The built-in rules come last, and tests check their examples.
     let problem = check_examples(all.get(..config.rule.len())?).into_iter().next()?;
     let path = match &problem {
         ExampleProblem::DoesNotMatch { rule, .. } => in_rule(config, rule, Some("matches")),

@@ -1,12 +1,12 @@
-//! A setting that cannot be used, and where it is.
+//! An invalid setting and its location.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A setting that cannot be used.
+/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigProblem {
-    /// File, variable or flag.
+    /// The file, variable or flag.
     pub place: String,
     /// Line and column (in characters), from 1, for files.
     pub position: Option<(u32, u32)>,
@@ -17,7 +17,7 @@ pub struct ConfigProblem {
 }
 
 impl ConfigProblem {
-    /// A problem of a variable, a flag or a whole file.
+    /// A problem in a variable, a flag or a whole file.
     pub fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place: place.into(), position: None, source_line: None, message: message.into(), hint: None }
     }
@@ -28,7 +28,7 @@ impl ConfigProblem {
         self
     }
 
-    /// The same problem at a byte range of a file's text.
+    /// Adds the position of a byte range in a file's text.
     #[must_use]
     pub fn at(mut self, text: &str, range: &Range<usize>) -> Self {
         let start = (0..=range.start.min(text.len())).rev().find(|n| text.is_char_boundary(*n)).unwrap_or(0);

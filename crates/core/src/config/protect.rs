@@ -4,7 +4,7 @@ use super::ProtectSettings;
 use super::diagnose::{Finding, Step};
 use crate::base::pattern;
 
-/// The first pattern that cannot be read, or that can match nothing in the project.
+/// The first pattern that is invalid or cannot match anything in the project.
 pub(super) fn unusable(settings: &ProtectSettings) -> Option<Finding> {
     for (name, patterns) in settings.lists() {
         for (n, pattern) in patterns.iter().enumerate() {

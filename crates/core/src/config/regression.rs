@@ -1,19 +1,19 @@
-//! `[regression]`: when what was proven is looked at again.
+//! `[regression]`: when proven stories are checked again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::span::Span;
 
-/// When stories that were proven are checked once more: later work may have broken them.
+/// When proven stories are checked again, because later work may have broken them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Regression {
-    /// Before a run is called complete.
+    /// Whether to check before a run counts as complete.
     pub at_end: bool,
-    /// And after this many story commits; 0 means not before the end.
+    /// Also check after this many story commits; 0 means only at the end.
     pub every: u32,
-    /// How long one such look may take; what does not fit is listed as not checked again.
+    /// How long one such regression check may take. Stories that do not fit are listed as not checked again.
     pub time: Span,
 }
 

@@ -1,4 +1,4 @@
-//! `[run]`: what becomes of a run's commits.
+//! `[run]`: what happens to a run's commits.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunSettings {
-    /// When the run's commits come to your branch. They are on the run's own branch in any case.
+    /// When the run's commits are merged into your branch. They are on the run's own branch in any case.
     pub land: LandMode,
     /// What happens to a story that needs a review. The default is `stack` if no story of the plan depends on another, otherwise
     /// `continue`.
@@ -27,16 +27,16 @@ pub enum OnReview {
     Stack,
 }
 
-/// When the run's commits come to the user's branch.
+/// When the run's commits are merged into the user's branch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LandMode {
-    /// You are asked once, at the end of the run; without a terminal, the command to type is printed.
+    /// Verdone asks once, at the end of the run. Without a terminal, it prints the command to type.
     #[default]
     Ask,
     /// After each story, without asking.
     Auto,
-    /// Never; `verdone land` does it when you type it.
+    /// Never, until you type `verdone land`.
     Off,
 }
 

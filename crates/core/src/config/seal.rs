@@ -1,4 +1,4 @@
-//! `[seal]`: what the kernel keeps from the processes of a workspace.
+//! `[seal]`: what the kernel denies to the processes in a workspace.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use super::diagnose::{Finding, Step};
 use super::workspace::{WorkspacePath, is_everything, not_a_place};
 use super::{Config, WorkspaceSettings};
 
-/// What the kernel keeps from the processes of a workspace. Credentials, agent sockets and the container socket are absent by default.
+/// What the kernel denies to the processes in a workspace. Credentials, agent sockets and the container socket are hidden by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SealSettings {
     /// Refuse to run if this machine cannot enforce the whole seal. If false, the run starts and reports what is missing.
     pub required: bool,
-    /// Whether the agent reaches the network. Its own service needs it.
+    /// Whether the agent has network access. It needs it to reach its own service.
     pub agent_network: NetworkAccess,
-    /// Whether checks reach the network.
+    /// Whether checks have network access.
     pub check_network: NetworkAccess,
     /// Further files and folders to hide: absolute, below `~/`, or relative to the project.
     pub hide: Vec<String>,
@@ -29,14 +29,14 @@ pub struct SealSettings {
     pub environment: Vec<String>,
 }
 
-/// Whether processes reach the network.
+/// Whether processes have network access.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkAccess {
     /// The same network as outside.
     #[default]
     Open,
-    /// Only a private loopback: even services on this machine cannot be reached.
+    /// Only a private loopback: even services on this machine are unreachable.
     Off,
 }
 
@@ -50,9 +50,9 @@ impl SealSettings {
     }
 }
 
-/// Sockets of container engines, wherever they are.
+/// Sockets of container engines, in any folder.
 const SOCKET_NAMES: [&str; 6] = ["docker.sock", "podman.sock", "containerd.sock", "crio.sock", "buildkitd.sock", "dockerd.sock"];
-/// Folders that hold such sockets, as a user would write them.
+/// Folders that contain such sockets, as a user would write them.
 const SOCKET_FOLDERS: [&str; 11] = [
     "/run/podman",
     "/run/containerd",
@@ -71,12 +71,12 @@ const SOCKET_FOLDERS: [&str; 11] = [
 pub fn shows_container_socket(path: &str) -> bool {
     let path = Path::new(path);
     let by_name = path.file_name().is_some_and(|name| SOCKET_NAMES.iter().any(|socket| name == *socket));
-    // `/run/user/1000`, the runtime folder of one user.
+    // `/run/user/1000`, a user's runtime folder.
     let of_a_user = path.parent().is_some_and(|parent| parent == Path::new("/run/user"));
     by_name || of_a_user || SOCKET_FOLDERS.iter().any(|folder| Path::new(folder).starts_with(path))
 }
 
-/// The first fault of settings that have the right shape.
+/// The first fault in settings of the right types.
 pub(super) fn unusable(seal: &SealSettings) -> Option<Finding> {
     for (name, paths) in [("show", &seal.show), ("read", &seal.read)] {
         for (n, path) in paths.iter().enumerate() {
@@ -106,7 +106,7 @@ pub(super) fn unusable(seal: &SealSettings) -> Option<Finding> {
     None
 }
 
-/// What cannot work together. Only the settings of all layers can tell: one may show the socket, and another choose the path.
+/// Settings that contradict each other. Only the combined layers show it: one may show the socket, and another choose the path.
 pub(super) fn contradiction(config: &Config) -> Option<Finding> {
     let WorkspaceSettings { path, .. } = &config.workspace;
     let n = config.seal.show.iter().position(|path| shows_container_socket(path)).filter(|_| *path == WorkspacePath::Same)?;

@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 use crate::base::pattern::name_fits;
 use crate::base::span::Span;
 
-/// The Stop gate of sessions that Verdone did not start: what happens when an agent wants to end its turn. It holds only sessions that
-/// `verdone loop start` armed, and those that another tool's state files call unfinished.
+/// The Stop gate of sessions that Verdone did not start: what happens when an agent wants to end its turn. It only holds sessions for
+/// which `verdone loop start` started a loop, and those that another tool's state files report as unfinished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StopSettings {
-    /// How long a session is held. One that another tool's state files hold, and no loop, is held at most once for each prompt.
+    /// How long to hold a session. A session held only by another tool's state files, without a loop, is held at most once per prompt.
     pub mode: StopMode,
-    /// Blocks of one loop; 0 means no limit. `--max-iterations` of `verdone loop start` comes first.
+    /// Maximum number of blocks in one loop; 0 means no limit. `--max-iterations` of `verdone loop start` takes precedence.
     pub max_blocks: u32,
-    /// Commit a story when it was verified.
+    /// Whether to commit a story once it is verified.
     pub commit: bool,
-    /// What happens when the context is full.
+    /// What to do when the context is full.
     pub on_context: OnContext,
-    /// Percent of the model's window at which the context counts as full.
+    /// Percentage of the model's context window at which the context counts as full.
     pub context_percent: u32,
-    /// Tokens at which it counts as full, whatever the window; 0 means no such limit.
+    /// Number of tokens at which the context counts as full, whatever the window; 0 means no such limit.
     pub context_tokens: u64,
-    /// How long one verification may take in all; the last one, of all stories, has that long for each. It goes on while the agent is told
-    /// to wait.
+    /// How long one verification may take in total. The final verification of all stories may take this long for each of them. It continues
+    /// while the agent is told to wait.
     pub verify_deadline: Span,
-    /// How long one Stop waits for it; the client's patience with our hooks is 120 seconds.
+    /// How long one Stop waits for the verification. The client waits at most 120 seconds for Verdone's hooks.
     pub wait: Span,
-    /// The same tree with the same reasons this often in a row lets the session go; 0 means never.
+    /// Let the session go after the same tree with the same reasons this often in a row; 0 means never.
     pub same_limit: u32,
-    /// Types of subagents whose end is held, `*` for any part of a name.
+    /// Types of subagents that are held as well. `*` matches any part of a name.
     pub subagents: Vec<String>,
 }
 
@@ -51,32 +51,32 @@ impl Default for StopSettings {
     }
 }
 
-/// How long a session is held.
+/// How long to hold a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopMode {
     /// Until everything is verified, or a limit is reached.
     #[default]
     UntilDone,
-    /// Once for each prompt.
+    /// Once per prompt.
     Once,
     /// Never.
     Off,
 }
 
-/// What happens when the context of a held session is full.
+/// What to do when the context of a held session is full.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnContext {
-    /// The session is let go, and the command that goes on is named.
+    /// Let the session go, and name the command that continues the work.
     #[default]
     Yield,
-    /// `verdone run` is started in the background, if nothing is uncommitted.
+    /// Start `verdone run` in the background, if there are no uncommitted changes.
     Spawn,
 }
 
 impl StopSettings {
-    /// Whether the end of a subagent of this type is ours to hold. The end of a compaction has no type.
+    /// Whether to hold subagents of this type. The end of a compaction has no type.
     pub fn holds_subagent(&self, kind: &str) -> bool {
         !kind.is_empty() && self.subagents.iter().any(|pattern| name_fits(pattern, kind))
     }

@@ -1,4 +1,4 @@
-//! What each key may hold, read from the JSON Schema: one source for error messages, the config template and the docs.
+//! The type of each key, derived from the JSON Schema: one source for error messages, the config template and the docs.
 
 use serde_json::{Map, Value};
 
@@ -11,15 +11,15 @@ impl Config {
     }
 }
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
-    /// Keys in the order of their declaration.
+    /// Fields in declaration order.
     Table(Vec<Field>),
     List(Box<Shape>),
-    /// A table whose keys are the user's.
+    /// A table with user-defined keys.
     Map(Box<Shape>),
-    /// One word, or something else in its place.
+    /// A fixed word, or a value of another type.
     WordOr {
         word: String,
         or: Box<Shape>,
@@ -28,23 +28,23 @@ pub enum Shape {
     Command,
     Duration,
     Choice(Vec<Choice>),
-    /// A whole number from 0.
+    /// A non-negative integer.
     Whole {
         most: u64,
     },
-    /// A number from 0.
+    /// A non-negative number.
     Number,
     Text,
     Flag,
-    /// Something that this module has no words for; serde still checks it.
+    /// A type that this module cannot describe; serde still checks it.
     Any,
 }
 
-/// One of the values that a key can have.
+/// One possible value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub name: String,
-    /// Empty where the name says it all.
+    /// Empty if the name is self-explanatory.
     pub meaning: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Choice {
 pub struct Field {
     pub key: String,
     pub shape: Shape,
-    /// Its meaning, one sentence or two.
+    /// The meaning in one or two sentences.
     pub meaning: String,
     pub default: Option<Value>,
     pub required: bool,
@@ -66,7 +66,7 @@ impl Shape {
         shape_of(&schema, &schema)
     }
 
-    /// What a value can be, where that is one of a few words; for a table of names, what each of them can have.
+    /// The possible values, if there are only a few. For a table with user-defined keys, the possible values of each key.
     pub fn choices(&self) -> Option<&[Choice]> {
         match self {
             Self::Choice(choices) => Some(choices),
@@ -84,7 +84,7 @@ impl Shape {
         }
     }
 
-    /// What to write, for error messages and docs.
+    /// Describes the expected value, for error messages and docs.
     pub fn words(&self) -> String {
         match self {
             Self::Table(_) => "a table".to_owned(),
@@ -136,7 +136,7 @@ fn shape_of(node: &Value, root: &Value) -> Shape {
     {
         return Shape::WordOr { word: word.to_owned(), or: Box::new(shape_of(or, root)) };
     }
-    // An optional value is `anyOf` of itself and null.
+    // The schema of an optional value is `anyOf` the value and null.
     if let Some(some) = node.get("anyOf").and_then(Value::as_array).and_then(|any| any.iter().find(|one| !is_null(one))) {
         return shape_of(some, root);
     }
@@ -172,7 +172,7 @@ fn fields(properties: &Map<String, Value>, table: &Value, root: &Value) -> Vec<F
     properties.iter().map(field).collect()
 }
 
-/// The key's own description, else that of its type.
+/// The key's own description, or else that of its type.
 fn meaning(node: &Value, root: &Value) -> String {
     let own = node.get("description").and_then(Value::as_str);
     let by_type = || {
@@ -188,7 +188,7 @@ fn choices(node: &Value) -> Option<Vec<Choice>> {
         return names.iter().map(|name| Some(Choice { name: text(Some(name))?, meaning: String::new() })).collect();
     }
     let variants = node.get("oneOf").and_then(Value::as_array)?;
-    // Variants without words of their own come as one `enum`.
+    // Variants without a description are grouped in one `enum`.
     let of_variant = |variant: &Value| {
         let plain = |name: &Value| Some(Choice { name: text(Some(name))?, meaning: String::new() });
         match variant.get("enum").and_then(Value::as_array) {

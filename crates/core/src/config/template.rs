@@ -1,4 +1,4 @@
-//! The text of a new `.verdone/config.toml`: every key with its meaning and default, as comments, and what `init` found, active.
+//! The text of a new `.verdone/config.toml`: every key with its meaning and default as comments, and what `init` detected as active lines.
 
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ const EXAMPLE: &str = "\
 # timeout = \"20m\"
 ";
 
-/// Keys with values first: in TOML they have to stand before the tables.
+/// Writes keys with values first, because TOML requires them before tables.
 fn table(shape: &Shape, path: &str, plan: Option<&str>, out: &mut String) {
     let Shape::Table(fields) = shape else { return };
     for field in fields.iter().filter(|field| is_value(&field.shape)) {
@@ -140,14 +140,14 @@ fn meaning(field: &Field) -> String {
     }
 }
 
-/// One line for each choice that needs words.
+/// One line for each choice that needs an explanation.
 fn choices(field: &Field) -> Vec<String> {
     let Some(choices) = field.shape.choices() else { return Vec::new() };
     let told = choices.iter().filter(|choice| !choice.meaning.is_empty());
     told.map(|choice| format!("- \"{}\": {}", choice.name, choice.meaning.replace('*', ""))).collect()
 }
 
-/// The default, or an example for a key that has none.
+/// The default, or an example if the key has none.
 fn shown(field: &Field) -> String {
     match &field.default {
         Some(Value::String(text)) => quote(text),
@@ -190,7 +190,7 @@ fn comment(text: &str, out: &mut String) {
             "#".clone_into(&mut line);
         }
         line.push(' ');
-        // A file's content must not end a comment line.
+        // A file's content must not break out of a comment line.
         line.extend(word.chars().filter(|c| !c.is_control()));
     }
     out.push_str(&line);

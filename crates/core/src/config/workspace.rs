@@ -1,4 +1,4 @@
-//! `[workspace]`: what the private file tree of a run looks like, and where it is kept.
+//! `[workspace]`: the private file tree of a run, and where it is stored.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -12,22 +12,22 @@ use super::diagnose::{Finding, Step};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkspaceSettings {
-    /// How folders that git ignores are shown, by their path relative to the project: `node_modules = "copy"`. A mode also
-    /// applies to everything below the folder. An ignored folder that is not named here is shown as "cache" if its name is that of
-    /// a well-known build folder (`target`, `__pycache__`, …), otherwise as "overlay".
+    /// How folders that git ignores are shown, by path relative to the project: `node_modules = "copy"`. A mode also applies to everything
+    /// below the folder. Other ignored folders are shown as "cache" if they are named like a well-known build folder (`target`,
+    /// `__pycache__`, …), otherwise as "overlay".
     pub folders: BTreeMap<String, FolderMode>,
-    /// The largest ignored file, in bytes, that is copied in. Folders are not copied, unless their mode says so.
+    /// The largest ignored file to copy into the workspace, in bytes. Folders are copied only if their mode says so.
     pub copy_file_bytes: u64,
-    /// The most that is copied in of all ignored files together, in bytes.
+    /// The maximum total size of all copied ignored files, in bytes.
     pub copy_total_bytes: u64,
     /// Where agents and checks see the project.
     pub path: WorkspacePath,
     /// The folder for workspaces, outside of the project. Default: `$XDG_STATE_HOME/verdone`, or `~/.local/state/verdone`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// What an agent and a check can do with your home folder. The agent's own transcripts are kept in both cases.
+    /// What agents and checks can do with your home folder. The agent's own transcripts are kept in both cases.
     pub home: HomeMode,
-    /// Files and folders outside of the project that agents and checks can really write, for example a shared cache: absolute
+    /// Files and folders outside of the project to which agents and checks have real write access, for example a shared cache. Absolute
     /// paths, or below `~/`.
     pub writable: Vec<String>,
 }
@@ -47,8 +47,8 @@ impl Default for WorkspaceSettings {
 }
 
 impl WorkspaceSettings {
-    /// The mode of a folder, by its path relative to the project: that of the longest entry that names it or a folder around it, or
-    /// what its name suggests.
+    /// The mode of a folder, by path relative to the project: that of the longest entry that names the folder or one of its parents, or
+    /// else the mode suggested by its name.
     pub fn mode_of(&self, folder: &Path) -> FolderMode {
         let named = self.folders.iter().filter(|(name, _)| folder.starts_with(clean(name)));
         let longest = named.max_by_key(|(name, _)| clean(name).components().count());
@@ -56,13 +56,12 @@ impl WorkspaceSettings {
     }
 }
 
-/// A path of `folders` without `./`.
+/// A path in `folders`, without `./`.
 fn clean(name: &str) -> &Path {
     Path::new(name.trim_start_matches("./"))
 }
 
-/// Folders that tools fill from the sources alone, offline, whenever they are missing. Not `dist` or `build`: other commands
-/// may need what is in them.
+/// Folders that tools recreate offline from the sources alone. Not `dist` or `build`: other commands may need their content.
 const BUILD_FOLDERS: [&str; 11] = [
     "target",
     "__pycache__",
@@ -81,10 +80,10 @@ const BUILD_FOLDERS: [&str; 11] = [
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FolderMode {
-    /// Copy-on-write: what is written stays in the workspace. The folder itself cannot be removed or renamed inside.
+    /// Copy-on-write: writes stay in the workspace. The folder itself cannot be removed or renamed there.
     #[default]
     Overlay,
-    /// Like "overlay", for build output: what the checks of a committed story built is kept; checks that start cold do not see it.
+    /// Like "overlay", for build output: what the checks of a committed story built is kept. Checks that start cold do not see it.
     Cache,
     /// A copy: slower to start, but an ordinary folder, unaffected by your own changes.
     Copy,
@@ -95,7 +94,7 @@ pub enum FolderMode {
 }
 
 impl FolderMode {
-    /// The mode of a folder that no setting names.
+    /// The mode of a folder without a setting.
     pub fn suggested_by(folder: &Path) -> Self {
         let is_build_folder = folder.file_name().is_some_and(|name| BUILD_FOLDERS.iter().any(|known| name == *known));
         if is_build_folder { Self::Cache } else { Self::Overlay }
@@ -109,7 +108,8 @@ pub enum WorkspacePath {
     /// At the path of your checkout, so that absolute paths in caches and virtual environments keep working.
     #[default]
     Same,
-    /// At a separate path below the state folder. Needed if a program outside, such as a container engine, has to find the files.
+    /// At a separate path below the state folder. Required if a program outside of the workspace, such as a container engine, must find
+    /// the files.
     Own,
 }
 
@@ -120,11 +120,11 @@ pub enum HomeMode {
     /// Writes work, but stay in the workspace.
     #[default]
     CopyOnWrite,
-    /// They can only read.
+    /// Only reading is possible.
     ReadOnly,
 }
 
-/// The first fault of settings that have the right shape.
+/// The first fault in settings of the right types.
 pub(super) fn unusable(settings: &WorkspaceSettings) -> Option<Finding> {
     let key = |text: &str| Step::Key(text.to_owned());
     let fault = |path: Vec<Step>, on_key: bool, message: String, hint: Option<&str>| {
@@ -155,7 +155,7 @@ pub(super) fn unusable(settings: &WorkspaceSettings) -> Option<Finding> {
     None
 }
 
-/// Why a name cannot be that of a folder below the project.
+/// Why a name cannot be a folder below the project.
 fn not_below_the_project(name: &str) -> Option<&'static str> {
     let mut parts = Path::new(name).components().filter(|part| *part != Component::CurDir);
     if name.contains('\0') {
@@ -173,7 +173,7 @@ fn not_below_the_project(name: &str) -> Option<&'static str> {
     Some("leads out of the project")
 }
 
-/// Why a text cannot be a place outside of the project.
+/// Why a text cannot be a path outside of the project.
 pub(super) fn not_a_place(text: &str) -> Option<&'static str> {
     let absolute = text.starts_with('/') || text == "~" || text.starts_with("~/");
     if !absolute || text.contains('\0') {

@@ -1,4 +1,4 @@
-//! What a judge said. What cannot be read is *unknown*, and never a pass; what is read is made safe to show and to pass on.
+//! Reads a judge's answer. An unreadable answer is *unknown*, never a pass. The text is sanitised before it is shown or passed on.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 use super::JudgeFact;
 use crate::base::sanitise::sanitise_line;
 
-/// Findings that are kept, and how much of each.
+/// How many findings to keep, and how much of each.
 const MOST: usize = 20;
 const LONGEST: usize = 500;
-/// Objects that are tried, from the end.
+/// How many JSON objects to try, starting from the end.
 const TRIED: usize = 200;
 
 /// The judge's answer as data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub fact: JudgeFact,
-    /// What it says that it looked at.
+    /// What the judge says it looked at.
     pub checked: Vec<String>,
 }
 
-/// The schema of the answer, for clients that can be held to one.
+/// The JSON schema of the answer, for clients that can enforce one.
 pub fn answer_schema() -> String {
     let texts = |about: &str| json!({ "type": "array", "items": { "type": "string" }, "description": about });
     json!({
@@ -36,7 +36,7 @@ pub fn answer_schema() -> String {
     .to_string()
 }
 
-/// Reads `{"refuted": …, "reasons": […], "checked": […]}` and nothing else, not a word around it.
+/// Accepts exactly `{"refuted": …, "reasons": […], "checked": […]}`, with no text around it.
 pub fn only_answer(text: &str) -> Answer {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -52,8 +52,8 @@ pub fn only_answer(text: &str) -> Answer {
     }
 }
 
-/// Reads the same out of whatever a command printed around it: the last such object. `{"verdict": "holds" | "refuted", "findings": […]}`
-/// is a shorter way to say it.
+/// Finds the answer in a command's output: the last such object counts. `{"verdict": "holds" | "refuted", "findings": […]}` is a
+/// shorter form.
 pub fn judge_answer(output: &str) -> Answer {
     let objects = output.rmatch_indices('{').take(TRIED);
     let mut values =
@@ -61,7 +61,7 @@ pub fn judge_answer(output: &str) -> Answer {
     values.find_map(|value| of_value(&value)).unwrap_or_else(|| unknown("the judge's answer cannot be understood"))
 }
 
-/// Nothing for an object that is no answer.
+/// `None` if the object is not an answer.
 fn of_value(value: &Value) -> Option<Answer> {
     let findings = list(value.get("findings").or_else(|| value.get("reasons")));
     let checked = list(value.get("checked"));
@@ -82,7 +82,7 @@ fn of_value(value: &Value) -> Option<Answer> {
 fn answer(refuted: bool, findings: Vec<String>, checked: Vec<String>) -> Answer {
     let fact = match (refuted, findings.is_empty(), checked.is_empty()) {
         (true, _, _) => JudgeFact::Refuted { findings },
-        // Who lists what is wrong has refuted it, whatever the word says.
+        // A judge that says it holds but lists findings contradicts itself.
         (false, false, _) => {
             let some = findings.iter().take(3).map(String::as_str).collect::<Vec<_>>().join("; ");
             JudgeFact::Unknown { why: format!("the judge says that it holds, and still found: {some}") }
@@ -151,7 +151,7 @@ mod tests {
         ] {
             assert_eq!(judge_answer(output).fact, expected, "{output}");
         }
-        // The last object counts, also where it lies inside another: then nobody knows.
+        // The last object counts, even if it is nested in another one. Then the answer is unknown.
         let inside = r#"{"findings":[{"verdict":"none"}],"verdict":"refuted"}"#;
         assert!(matches!(judge_answer(inside).fact, JudgeFact::Unknown { .. }));
     }

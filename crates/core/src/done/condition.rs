@@ -1,27 +1,27 @@
-//! The conditions that every project knows, and who can prove one.
+//! The built-in conditions, and who can prove a condition.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// The nine conditions, in the order in which work goes through them.
+/// The nine built-in conditions, in the usual order of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Condition {
-    /// Lessons and past evidence were looked at.
+    /// Lessons and past evidence were consulted.
     MemorySearch,
     /// The task has a complexity.
     TaskClassified,
-    /// No question of the task is open.
+    /// The task has no open questions.
     MustHaveAnswered,
-    /// The user accepted the plan as it is.
+    /// The user approved the plan in its current form.
     PlanApproved,
-    /// Something was changed, in scope.
+    /// Files were changed, within scope.
     ImplementationComplete,
     CorrectnessPassed,
     QualityPassed,
-    /// Somebody tried to refute it, where it is complex.
+    /// If the task is complex, someone tried to refute the work.
     AdversarialPassed,
-    /// A lesson was kept.
+    /// A lesson was recorded.
     RetrospectiveDone,
 }
 
@@ -57,7 +57,7 @@ impl Condition {
         Self::ALL.into_iter().find(|condition| condition.name() == name)
     }
 
-    /// Whether a word of the agent's counts for it at all.
+    /// Whether a claim by the agent counts for it.
     pub fn can_be_claimed(self) -> bool {
         match self {
             Self::TaskClassified | Self::RetrospectiveDone => true,
@@ -71,7 +71,7 @@ impl Condition {
         }
     }
 
-    /// Who proves it where nothing else is known.
+    /// The default prover.
     pub(super) fn prover(self) -> Prover {
         match self {
             Self::MemorySearch => Prover::Record,
@@ -92,13 +92,13 @@ pub enum Prover {
     Gate(String),
     Git,
     Plan,
-    /// The agent's word, with a note: the weakest.
+    /// The agent's claim, with a note: the weakest prover.
     Claim,
-    /// A command that knows what CI said about a commit.
+    /// A command that reports CI's result for a commit.
     Ci,
-    /// A second agent that was asked to refute.
+    /// A second agent that was asked to refute the work.
     Judge,
-    /// What hooks recorded of the session.
+    /// What hooks recorded about the session.
     Record,
     /// The project's lessons.
     Lessons,
@@ -107,10 +107,10 @@ pub enum Prover {
 }
 
 impl Prover {
-    /// Those that a config can name; `gate:` is followed by a stage.
+    /// The names that a config can use; `gate:` is followed by a stage.
     pub const NAMES: [&'static str; 6] = ["gate:<stage>", "git", "plan", "claim", "ci", "judge"];
 
-    /// As config spells it; nothing for a name that nobody has.
+    /// Parses the spelling used in the config; `None` if unknown.
     pub fn read(text: &str) -> Option<Self> {
         match text.trim() {
             "git" => Some(Self::Git),

@@ -1,7 +1,7 @@
-//! What is left in added lines and should not be: notes to self, bodies that do nothing, traces of debugging.
+//! Leftovers in added lines: notes to self, placeholder bodies and debugging statements.
 //!
-//! Comments and strings are understood: a TODO counts in a comment, `console.log` counts in code, and neither in a string. What a
-//! program prints on purpose cannot be told from a trace, so prints are reported and block nothing.
+//! Comments and strings are recognised: a TODO counts in a comment, `console.log` counts in code, and neither counts in a string.
+//! Intended output cannot be distinguished from debugging output, so prints are reported but never block.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -14,11 +14,11 @@ use crate::done::source::{Language, Source};
 pub enum DebrisKind {
     /// TODO, FIXME, XXX.
     Note,
-    /// A body that stands in for one.
+    /// A placeholder instead of an implementation.
     Placeholder,
-    /// A debugger's trap: `debugger`, `dbg!`, `breakpoint()`.
+    /// A breakpoint or debugging macro: `debugger`, `dbg!`, `breakpoint()`.
     Trap,
-    /// Output that looks like debugging.
+    /// Output that looks like debugging output.
     Print,
 }
 
@@ -32,7 +32,7 @@ impl DebrisKind {
         }
     }
 
-    /// Whether it is left from looking for a fault, not from writing the code.
+    /// Whether it is left over from debugging rather than from writing the code.
     pub fn is_debugging(self) -> bool {
         match self {
             Self::Trap | Self::Print => true,
@@ -44,15 +44,15 @@ impl DebrisKind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Debris {
     pub kind: DebrisKind,
-    /// From 1.
+    /// Counted from 1.
     pub line: u32,
-    /// The line, trimmed and cut.
+    /// The line, trimmed and truncated.
     pub text: String,
-    /// Whether work with it is not done; else it is only told.
+    /// Whether it keeps the work from being done; otherwise it is only reported.
     pub blocking: bool,
 }
 
-/// Looks at the added lines of a file (numbers from 1). A file in no language that is read has none.
+/// Checks the added lines of a file (numbered from 1). Files in unsupported languages have no debris.
 pub fn debris(path: &str, new: &str, added: &[u32]) -> Vec<Debris> {
     let Some(language) = Language::of(path, new) else { return Vec::new() };
     let source = Source::read(language, new);
@@ -82,7 +82,7 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a fixed pattern compiles")
 }
 
-/// In capitals, as a word of its own: prose about todo lists is none.
+/// Only as a word in capitals, so that prose about todo lists does not match.
 fn is_note(comment: &str) -> bool {
     static NOTE: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(?:TODO|FIXME|XXX)\b(?:[:(!\s]|$)"));
     NOTE.is_match(comment)
@@ -129,7 +129,7 @@ fn is_trap(language: Language, code: &str) -> bool {
     }
 }
 
-/// Languages in which programs print by other means count; what a command line tool prints is its work.
+/// Only in languages whose programs normally print by other means. Output of command-line tools is intended.
 fn is_print(language: Language, path: &str, code: &str) -> bool {
     static JAVASCRIPT: LazyLock<Regex> = LazyLock::new(|| regex(r"\bconsole\.(?:log|debug|trace|dir|table)\s*\("));
     static PYTHON: LazyLock<Regex> = LazyLock::new(|| regex(r"(?:^|[;:\s])p?print\s*\("));

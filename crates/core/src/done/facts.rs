@@ -1,4 +1,4 @@
-//! What was seen, as data. Whoever collects it says *unknown* where it could not look.
+//! The facts that conditions are judged by, as data. Anything that could not be checked is *unknown*.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{DoneSettings, stated_complexity};
 
-/// Everything that the conditions are judged by. The default knows nothing.
+/// All facts. The default knows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     pub memory: Memory,
     pub plan: PlanFact,
     pub git: GitFact,
-    /// By the name of the stage; a stage that is not here has no gate.
+    /// By name of the stage. A stage that is not listed has no gate.
     pub gates: BTreeMap<String, GateFact>,
     /// The story's own checks.
     pub own_checks: GateFact,
@@ -21,15 +21,15 @@ pub struct Facts {
     pub lessons: Lessons,
     pub ci: CiFact,
     pub judge: JudgeFact,
-    /// Why a person has to look at work that passes, a sentence each.
+    /// Why a person has to review work that passes, one sentence each.
     pub doubts: Vec<String>,
-    /// Tasks of the session that are not finished, by their subjects.
+    /// Subjects of the session's unfinished tasks.
     pub tasks: Vec<String>,
-    /// What other tools wrote about the session.
+    /// What other tools recorded about the session.
     pub state_files: Vec<StateFile>,
 }
 
-/// Whether lessons and past evidence were looked at in this session.
+/// Whether lessons and past evidence were consulted in this session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Memory {
     Unknown {
@@ -59,7 +59,7 @@ pub enum PlanFact {
     Found {
         name: String,
         approval: Approval,
-        /// That of the story in work, 1 to 10.
+        /// Complexity of the current story, 1 to 10.
         complexity: Option<u8>,
         /// Open questions of that story and of the plan itself.
         questions: Vec<String>,
@@ -67,7 +67,7 @@ pub enum PlanFact {
 }
 
 impl PlanFact {
-    /// The story is at least as complex as it was when its loop began, whatever was written into the plan since.
+    /// Raises the complexity to at least the value it had when the loop began, so that later edits of the plan cannot lower it.
     pub fn at_least(&mut self, settings: &DoneSettings, began: Option<u8>) {
         let Self::Found { complexity, .. } = self else { return };
         let least = stated_complexity(settings, began).value;
@@ -77,15 +77,15 @@ impl PlanFact {
     }
 }
 
-/// What the user said about a plan.
+/// The user's decision about a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approval {
     Approved,
-    /// Another content was accepted.
+    /// The user approved different content.
     Changed,
     /// An agent wrote it.
     WrittenBy(String),
-    /// Nobody was asked.
+    /// The user was never asked.
     NeverAsked,
 }
 
@@ -95,17 +95,17 @@ pub enum GitFact {
         why: String,
     },
     Seen {
-        /// Files of the task that differ from where it began.
+        /// Number of files that the task changed since it began.
         changed: u32,
-        /// Changed files outside of the story's scope, where it names one.
+        /// Changed files outside the story's scope, if it has one.
         outside: Vec<String>,
-        /// Changes that are in no commit.
+        /// Files with uncommitted changes.
         uncommitted: Vec<String>,
     },
 }
 
 impl GitFact {
-    /// Changes that are in no commit, as far as anybody knows.
+    /// Files with known uncommitted changes.
     pub fn uncommitted(&self) -> &[String] {
         match self {
             Self::Seen { uncommitted, .. } => uncommitted,
@@ -120,12 +120,12 @@ impl Default for GitFact {
     }
 }
 
-/// What the checks of a stage said about the tree as it is, from best to worst.
+/// Results of a stage's checks on the current tree, from best to worst.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GateFact {
     #[default]
     NotConfigured,
-    /// There are some, and none of them had to run for this change.
+    /// Gates exist, but none of them had to run for this change.
     NotDue,
     Green {
         checks: Vec<String>,
@@ -139,20 +139,20 @@ pub enum GateFact {
     },
 }
 
-/// What an agent said through `verdone claim`.
+/// A claim that an agent made with `verdone claim`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// When, as text; for people.
+    /// When it was made, as text for people.
     pub at: String,
     /// The condition.
     pub name: String,
     pub note: String,
-    /// With `task_classified`.
+    /// Only with `task_classified`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<u8>,
 }
 
-/// Whether the project learned something in this session.
+/// Whether a lesson was added in this session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lessons {
     Unknown { why: String },
@@ -161,13 +161,13 @@ pub enum Lessons {
 }
 
 impl Lessons {
-    /// How many lines of a list of lessons say something, and a digest of it: enough to know later whether it grew.
+    /// The number of non-empty lines in a list of lessons and a digest of it: enough to tell later whether it grew.
     pub fn stamp(text: &str) -> (u32, String) {
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
         (u32::try_from(lines).unwrap_or(u32::MAX), crate::base::id::digest(text.trim().as_bytes()))
     }
 
-    /// What became of it since.
+    /// Compares it with an earlier stamp.
     pub fn since(before: Option<&(u32, String)>, now: &(u32, String)) -> Self {
         match before {
             None => Self::Unknown { why: "no hook saw the session begin, so nobody knows the lessons of that time".to_owned() },
@@ -201,14 +201,14 @@ pub enum CiFact {
     },
 }
 
-/// What a second agent said that was asked to refute the work.
+/// The answer of a second agent that was asked to refute the work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeFact {
-    /// Nobody was asked.
+    /// No judge was asked.
     #[default]
     Off,
-    /// It found nothing against it.
+    /// The judge found nothing wrong.
     Holds,
     /// No clear answer, which proves nothing.
     Unknown {
@@ -219,7 +219,7 @@ pub enum JudgeFact {
     },
 }
 
-/// A file of another tool that keeps the gate closed. One that says that all is well is not worth a word.
+/// A file of another tool that keeps the gate closed. Files that report success are not listed, because they cannot open it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateFile {
     Closed { file: String, why: String },

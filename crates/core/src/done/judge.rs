@@ -1,4 +1,4 @@
-//! Facts in, a report out. The gravest of several facts about a condition counts.
+//! Turns facts into a report. If there are several facts about a condition, the worst one counts.
 
 use super::{
     ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, DoneReport, DoneSettings, Facts, GateFact, GitFact, JudgeFact,
@@ -8,10 +8,10 @@ use super::{
 
 /// How many names a sentence lists.
 const NAMED: usize = 3;
-/// How many findings of a judge: each of them is work.
+/// How many findings of a judge to list: each of them is work to do.
 const TOLD: usize = 8;
 
-/// The complexity that a task counts as, and who says so.
+/// The complexity assumed for a task, and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Complexity {
     pub value: u8,
@@ -22,13 +22,13 @@ pub struct Complexity {
 pub enum Source {
     Plan,
     Config,
-    /// The agent raised it, or nobody else said anything.
+    /// The agent raised it, or it is the only source.
     Claim,
-    /// Nobody said anything.
+    /// It was not stated anywhere.
     Nobody,
 }
 
-/// A plan or the config say it, an agent may raise it.
+/// From the plan or the config. An agent may only raise it.
 pub fn complexity(settings: &DoneSettings, facts: &Facts) -> Complexity {
     let planned = match &facts.plan {
         PlanFact::Found { complexity, .. } => *complexity,
@@ -43,7 +43,7 @@ pub fn complexity(settings: &DoneSettings, facts: &Facts) -> Complexity {
     }
 }
 
-/// What the user says: the plan about a story, else the config about all of them. Gates and conditions ask here.
+/// What the user states: the plan's value for the story, else the config's value for all stories. Used by gates and conditions.
 pub fn stated_complexity(settings: &DoneSettings, planned: Option<u8>) -> Complexity {
     let configured = settings.complexity.and_then(|value| u8::try_from(value).ok());
     match (planned, configured) {
@@ -67,7 +67,7 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
         prover: own.prover(),
     });
     let mut conditions: Vec<Judged> = known.chain(own).collect();
-    // A gate counts because it is configured: no list of conditions makes a red one green.
+    // A configured gate always counts: no list of conditions can hide a red one.
     let covers = |judged: &Judged, stage: &str| judged.required && judged.prover == Prover::Gate(stage.to_owned());
     for (stage, fact) in &facts.gates {
         if !conditions.iter().any(|judged| covers(judged, stage)) {
@@ -90,18 +90,18 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
     DoneReport { conditions }
 }
 
-/// What is known before any work on a story.
+/// What is known about a story before the work starts.
 #[derive(Debug, Clone)]
 pub struct Prospect<'s> {
-    /// With the story's complexity and questions.
+    /// Includes the story's complexity and questions.
     pub plan: PlanFact,
     pub has_own_checks: bool,
-    /// Those that have a gate.
+    /// The stages that have a gate.
     pub stages: &'s [String],
 }
 
-/// The report if the agent did everything that it can, every check passed, and CI and the judge found nothing. Work that is not done
-/// even then need not begin.
+/// The report in the best case: the agent did everything it can, every check passed, and CI and the judge found nothing. If work
+/// would not be done even then, there is no point in starting it.
 pub fn best_case(settings: &DoneSettings, prospect: Prospect<'_>) -> DoneReport {
     let Prospect { plan, has_own_checks, stages } = prospect;
     let green = || GateFact::Green { checks: vec!["all".to_owned()] };
@@ -238,7 +238,7 @@ fn implemented(git: &GitFact, profile: Profile) -> Outcome {
     }
 }
 
-/// The story's own checks belong to it.
+/// Includes the story's own checks.
 fn correctness(facts: &Facts, asked: bool) -> Outcome {
     let (own, gates) = (facts.own_checks.clone(), stage(facts, "correctness"));
     let fact = match (own, gates) {
@@ -280,11 +280,11 @@ fn gate(stage: &str, fact: GateFact, asked: bool) -> Outcome {
     }
 }
 
-/// A gate or a judge; both, where there are both.
+/// Judged by a gate, a judge, or both if there are both.
 fn adversarial(settings: &DoneSettings, facts: &Facts, complexity: u8) -> (Outcome, Prover) {
     let by_gate = stage(facts, "adversarial");
     let gate_prover = Prover::Gate("adversarial".to_owned());
-    // Who was asked is heard, however simple the task is.
+    // A negative result counts, however simple the task is.
     if let GateFact::Red { .. } = by_gate {
         return (gate("adversarial", by_gate, true), gate_prover);
     }
@@ -378,7 +378,7 @@ fn tasks(facts: &Facts) -> Outcome {
     }
 }
 
-/// Nothing in such a file opens the gate; here is only what closes it.
+/// Such a file can never open the gate, so only the reasons to close it count.
 fn state(facts: &Facts) -> Outcome {
     let words = |file: &StateFile| match file {
         StateFile::Closed { file, why } | StateFile::Unreadable { file, why } => format!("{file}: {why}"),

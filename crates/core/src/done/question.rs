@@ -1,12 +1,12 @@
-//! Questions that a plan asks and nobody has answered: `Question: …`, or what is listed under `Open questions:`.
+//! Unanswered questions in a plan: `Question: …`, or items listed under `Open questions:`.
 
-/// More is no list of questions.
+/// A longer list is not a list of questions.
 const MOST: usize = 100;
 
-/// The open questions of a story's text, or of the text around the stories.
+/// The open questions in a story's text, or in the text around the stories.
 pub fn open_questions(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    // Whether lines belong to a list of questions, and whether the last question may still get its answer.
+    // Whether the current lines belong to a list of questions, and whether the last question may still be answered.
     let (mut listing, mut answerable, mut fenced) = (false, false, false);
     for raw in text.lines() {
         let line = Line::of(raw);
@@ -71,7 +71,7 @@ impl<'a> Line<'a> {
         Self { text: ticked.or_else(|| boxed("[ ]")).unwrap_or(text), heading, item: item.is_some(), ticked: ticked.is_some() }
     }
 
-    /// A ticked box, a struck text and a question with its answer on the same line are answered.
+    /// A ticked box, struck-through text and a question with an answer on the same line count as answered.
     fn is_open(&self, question: &str) -> bool {
         let lower = question.to_ascii_lowercase();
         let answer = lower.find("answer:").map(|at| &question[at + "answer:".len()..]);
@@ -86,7 +86,7 @@ fn push(found: &mut Vec<String>, question: &str) -> bool {
     true
 }
 
-/// What stands behind one of the words, however bold.
+/// The text after one of the words and a colon, bold or not.
 fn labelled<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     let inner = text.trim_start_matches(['*', '_']);
     let (word, rest) = inner.split_once(':')?;
@@ -94,7 +94,7 @@ fn labelled<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     words.iter().any(|known| known.eq_ignore_ascii_case(word)).then(|| rest.trim_start_matches(['*', '_']).trim())
 }
 
-/// `Verification: …`, `**Notes**`: the beginning of something else.
+/// `Verification: …`, `**Notes**`: the start of another section.
 fn is_label(text: &str) -> bool {
     let bold = text.starts_with("**") && text.ends_with("**");
     bold || text.split_once(':').is_some_and(|(word, _)| word.len() <= 32 && word.split_whitespace().count() <= 3)

@@ -1,4 +1,4 @@
-//! What a judge was asked and said, as journal and evidence keep it.
+//! A question to a judge and its answer, as recorded in the journal and in evidence.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,30 +12,30 @@ pub struct JudgeRecord {
     /// Who was asked: `claude` or `command`.
     pub agent: String,
     pub said: JudgeFact,
-    /// What it says that it looked at.
+    /// What the judge says it looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked: Vec<String>,
-    /// Its session, for agents that have them; never that of the work.
+    /// The judge's session, for agents that have sessions. Never the session of the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What the question cost, where the agent says so, together with earlier ones about the same work that proved nothing.
+    /// The cost, if the agent reports it. Includes earlier questions about the same work that gave no clear answer.
     #[serde(default)]
     pub usage: Usage,
     pub duration_ms: u64,
-    /// Calls that were denied, because they would have done more than look.
+    /// Number of tool calls that were denied because they would have done more than read.
     #[serde(default)]
     pub denied: u32,
 }
 
 impl JudgeRecord {
-    /// Of a judge that has said nothing yet.
+    /// A record for a judge that has not answered yet.
     pub fn of(agent: &str) -> Self {
         let said = JudgeFact::Unknown { why: "the judge was not asked".to_owned() };
         let usage = Usage::default();
         Self { agent: agent.to_owned(), said, checked: Vec::new(), session: None, usage, duration_ms: 0, denied: 0 }
     }
 
-    /// The same, and its word proves nothing for this reason. A refutation stays one.
+    /// Marks a favourable answer as unknown, for the given reason. A refutation stays a refutation.
     #[must_use]
     pub fn doubted(mut self, why: impl Into<String>) -> Self {
         match self.said {
@@ -45,14 +45,14 @@ impl JudgeRecord {
         self
     }
 
-    /// The same, and nothing that it said counts.
+    /// Discards the answer, for the given reason.
     #[must_use]
     pub fn void(mut self, why: impl Into<String>) -> Self {
         self.said = JudgeFact::Unknown { why: why.into() };
         self
     }
 
-    /// Whether there is no clear answer: it may be asked again. One that is clear stands.
+    /// Whether there is no clear answer, so that the judge may be asked again. A clear answer is final.
     pub fn proved_nothing(&self) -> bool {
         match self.said {
             JudgeFact::Off | JudgeFact::Unknown { .. } => true,
@@ -60,7 +60,7 @@ impl JudgeRecord {
         }
     }
 
-    /// The answer to a question that had to be asked again: what the earlier ones took is counted here.
+    /// Adds the usage of earlier questions about the same work.
     #[must_use]
     pub fn after(mut self, earlier: &Self) -> Self {
         self.usage = self.usage.and(earlier.usage);
@@ -69,7 +69,7 @@ impl JudgeRecord {
         self
     }
 
-    /// What came of it, in a clause.
+    /// The result as a clause.
     pub fn words(&self) -> String {
         match &self.said {
             JudgeFact::Off => "was not asked".to_owned(),

@@ -1,4 +1,4 @@
-//! The answer: each condition with its outcome, and what is left to do in words for an agent.
+//! The report: each condition with its outcome, and the remaining work in words for an agent.
 
 use serde::Serialize;
 
@@ -12,14 +12,14 @@ pub struct DoneReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Judged {
     pub name: String,
-    /// Whether the work is not done without it.
+    /// Whether the work needs it to be done.
     pub required: bool,
     #[serde(flatten)]
     pub outcome: Outcome,
     pub prover: Prover,
 }
 
-/// What became of a condition, from best to worst: the order is the meaning.
+/// The outcome of a condition. Ordered from best to worst; the order matters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
@@ -29,7 +29,7 @@ pub enum Outcome {
     NotNeeded {
         why: String,
     },
-    /// Nobody could tell: never held.
+    /// Could not be determined. Never counts as met.
     Unknown {
         why: String,
     },
@@ -58,7 +58,7 @@ impl Outcome {
         }
     }
 
-    /// As the state files of other tools put it: nothing for what nobody can tell.
+    /// The value for state files of other tools: `None` if unknown.
     pub fn as_flag(&self) -> Option<bool> {
         match self {
             Self::Held { .. } | Self::NotNeeded { .. } => Some(true),
@@ -81,7 +81,7 @@ impl DoneReport {
         self.required().map(|judged| judged.outcome.standing()).max().unwrap_or(Standing::Unknown)
     }
 
-    /// What keeps it from being done, a line each, for an agent: why, and what to do.
+    /// What is left to do, one line each, for an agent: why, and what to do.
     pub fn open(&self) -> Vec<String> {
         let line = |judged: &Judged| match &judged.outcome {
             Outcome::Missing { why, todo } => Some(format!("{}: {why}. {todo}.", judged.name)),
@@ -91,7 +91,7 @@ impl DoneReport {
         self.required().filter_map(line).collect()
     }
 
-    /// Required conditions that nobody could tell anything about, a line each.
+    /// Required conditions that could not be determined, one line each.
     pub fn unknown(&self) -> Vec<String> {
         let line = |judged: &Judged| match &judged.outcome {
             Outcome::Unknown { why } => Some(format!("{}: {why}", judged.name)),

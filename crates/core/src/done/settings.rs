@@ -1,4 +1,4 @@
-//! `[done]` of the config: which conditions count, and how the provers that have to be asked are asked.
+//! `[done]` of the config: which conditions count, and how to ask CI and the judge.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::base::proof::Proof;
 use crate::base::span::Span;
 use crate::check::CommandSpec;
 
-/// What has to hold before work is done.
+/// What has to be true before work counts as done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DoneSettings {
@@ -18,14 +18,14 @@ pub struct DoneSettings {
     pub minimum: Proof,
     /// Which conditions count.
     pub profile: Profile,
-    /// The conditions that count, by name, instead of those of the profile. Empty means those of the profile and your own.
+    /// The names of the conditions that count, instead of those of the profile. Empty means those of the profile and your own.
     pub require: Vec<String>,
-    /// How complex tasks are, 1 to 10, where the plan does not say it. An agent may raise it, never lower it; unknown counts as 7.
+    /// How complex tasks are, from 1 to 10, if the plan does not say. An agent may raise it, never lower it. Unknown counts as 7.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complexity: Option<u32>,
-    /// Whether the state files of other loops under `~/.ralph/state/` are read and written.
+    /// Whether to read and write the state files of other loops under `~/.ralph/state/`.
     pub ralph_state: RalphState,
-    /// Conditions of your own.
+    /// Your own conditions.
     pub condition: Vec<OwnCondition>,
     pub judge: JudgeSettings,
     pub ci: CiSettings,
@@ -46,22 +46,22 @@ impl Default for DoneSettings {
     }
 }
 
-/// A list of conditions.
+/// A predefined list of conditions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// A change and green gates. Changes that are in no commit are told, and do not block.
+    /// A change and green gates. Uncommitted changes are reported, but do not block.
     #[default]
     Loop,
-    /// All nine conditions; changes that are in no commit block.
+    /// All nine conditions. Uncommitted changes block.
     Orchestrator,
 }
 
-/// What is done with the state files of other loops.
+/// What to do with the state files of other loops.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RalphState {
-    /// Read where they are; written where `~/.ralph/state` is a folder already.
+    /// Read if they exist; written if the folder `~/.ralph/state` exists.
     #[default]
     Auto,
     /// Read and written.
@@ -74,35 +74,35 @@ pub enum RalphState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnCondition {
-    /// The name, as `require` and `verdone claim` spell it; unique.
+    /// The name, as used in `require` and `verdone claim`. It must be unique.
     pub name: String,
     /// Who proves it: "gate:STAGE", "git", "plan", "claim", "ci" or "judge".
     pub prover: String,
-    /// Count it only for tasks of at least this complexity; 0 means for all.
+    /// Count it only for tasks of at least this complexity; 0 means for all tasks.
     #[serde(default)]
     pub min_complexity: u32,
-    /// What the agent is told to do where it does not hold.
+    /// The instruction for the agent if the condition is not met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todo: Option<String>,
 }
 
-/// A second agent that is asked to refute the work. Off by default.
+/// A second agent that tries to refute the work. Off by default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JudgeSettings {
-    /// Whether it is asked.
+    /// Whether to ask a judge.
     pub enabled: bool,
-    /// Who is asked.
+    /// Which agent to ask.
     pub agent: JudgeAgent,
-    /// What is started; without it, the command of the agent "command". A string for `sh -c`, or a list of words.
+    /// The command to start; by default, the command of the agent "command". A string for `sh -c`, or a list of arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
-    /// How the command gets the prompt.
+    /// How the command receives the prompt.
     pub prompt: PromptVia,
-    /// The model of Claude Code as the judge; that of `[agent.claude]` where it is not set.
+    /// The model for Claude Code as the judge. The default is the model of `[agent.claude]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The most that one answer of Claude Code may cost, in US dollars; 0 means what is left of `limits.cost_usd`.
+    /// The maximum cost of one answer from Claude Code, in US dollars; 0 means whatever is left of `limits.cost_usd`.
     pub cost_usd: Usd,
     /// How long it may take.
     pub timeout: Span,
@@ -125,30 +125,30 @@ impl Default for JudgeSettings {
     }
 }
 
-/// Who is asked to refute.
+/// Which agent to ask for a refutation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JudgeAgent {
-    /// The command, where there is one; else the agent of your runs.
+    /// The command if there is one, else the agent of your runs.
     #[default]
     Auto,
-    /// A command: it is told to look and not to touch, and its work tree is compared.
+    /// A command. It is told to read only, and its working tree is compared afterwards.
     Command,
-    /// Claude Code in a session of its own: calls that do more than look are denied.
+    /// Claude Code in a separate session. Tool calls that do more than read are denied.
     Claude,
 }
 
-/// A command that says what CI thinks of the commit in `VERDONE_COMMIT`: 0 green, 75 not known yet, anything else red. Off by default.
+/// A command that reports CI's result for the commit in `VERDONE_COMMIT`: 0 green, 75 not known yet, anything else red. Off by default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CiSettings {
-    /// What is started, with your rights and in the project's folder: a string for `sh -c`, or a list of words. A question that takes
-    /// longer than a minute is asked again.
+    /// The command, run with your permissions in the project's folder: a string for `sh -c`, or a list of arguments. If it takes longer
+    /// than a minute, it is started again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
-    /// How long it is asked again and again.
+    /// How long to keep asking.
     pub timeout: Span,
-    /// The time between two questions.
+    /// The time between two attempts.
     pub interval: Span,
 }
 
@@ -159,14 +159,14 @@ impl Default for CiSettings {
 }
 
 impl OwnCondition {
-    /// The config was looked over: a prover that cannot be read proves nothing.
+    /// The config was validated before, so the fallback is never used for a valid config.
     pub fn prover(&self) -> Prover {
         Prover::read(&self.prover).unwrap_or(Prover::Claim)
     }
 }
 
 impl DoneSettings {
-    /// Whether a condition counts because somebody asked for it by name, or by a profile that wants them all.
+    /// Whether a condition counts because `require` names it, or because the profile requires all conditions.
     pub(super) fn asks_for(&self, name: &str) -> bool {
         match self.profile {
             _ if !self.require.is_empty() => self.require.iter().any(|required| required == name),
@@ -182,12 +182,12 @@ impl DoneSettings {
         self.asks_for(name) || by_loop
     }
 
-    /// Whether more is asked for than the verification of a run looks at anyway.
+    /// Whether the settings require more than the verification of a run covers anyway.
     pub fn asks_more_than_a_run(&self) -> bool {
         self.profile == Profile::Orchestrator || !self.require.is_empty() || !self.condition.is_empty()
     }
 
-    /// Every condition that there is, by name.
+    /// The names of all conditions.
     pub fn names(&self) -> Vec<&str> {
         Condition::ALL
             .iter()
@@ -196,19 +196,19 @@ impl DoneSettings {
             .collect()
     }
 
-    /// Whether an agent's word counts for it; nothing for a condition that there is not.
+    /// Whether the agent can claim it; `None` if there is no such condition.
     pub fn can_be_claimed(&self, name: &str) -> Option<bool> {
         let own = || self.condition.iter().find(|own| own.name == name).map(|own| own.prover() == Prover::Claim);
         Condition::of(name).map(Condition::can_be_claimed).or_else(own)
     }
 
-    /// Who proves it.
+    /// Who proves it; `None` if there is no such condition.
     pub fn prover_of(&self, name: &str) -> Option<Prover> {
         let own = || self.condition.iter().find(|own| own.name == name).map(OwnCondition::prover);
         Condition::of(name).map(Condition::prover).or_else(own)
     }
 
-    /// Whether a prover has to be asked for a task of this complexity.
+    /// Whether the judge has to be asked for a task of this complexity.
     pub fn wants_judge(&self, complexity: u8) -> bool {
         let asked = |own: &OwnCondition| own.prover() == Prover::Judge && self.requires(&own.name);
         let adversarial = self.requires(Condition::AdversarialPassed.name()) && complexity >= ADVERSARIAL_FROM;
@@ -216,7 +216,7 @@ impl DoneSettings {
         self.judge.enabled && wanted && u32::from(complexity) >= self.judge.min_complexity
     }
 
-    /// The least complexity for which the judge is asked; nothing where it never is.
+    /// The lowest complexity for which the judge is asked; `None` if it never is.
     pub fn judges_from(&self) -> Option<u8> {
         (1..=MOST_COMPLEX).find(|complexity| self.wants_judge(*complexity))
     }

@@ -1,8 +1,8 @@
-//! Source text in parts: what is code, what is comment, what is string. Light lexers, one for each language, that never fail.
+//! Splits source text into code, comments and strings. Light lexers, one per language, that never fail.
 //!
-//! They know just enough to tell the three apart: nested comments, raw strings, templates with code inside, here-documents, regular
-//! expressions by what stands before them. Time is linear and memory a byte for each byte, whatever the text; where a text is
-//! broken, a guess is made and the rest is read on.
+//! They know just enough to distinguish the three: nested comments, raw strings, templates with embedded code, here-documents, and
+//! regular expressions (by what precedes them). Time is linear and memory is one byte per byte of text, whatever the input. If a
+//! text is malformed, they make a guess and continue.
 
 mod go;
 mod javascript;
@@ -14,11 +14,11 @@ mod shell;
 
 use lexer::Lexer;
 
-/// The languages that can be read.
+/// The supported languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Language {
     Rust,
-    /// With TypeScript and JSX.
+    /// Includes TypeScript and JSX.
     JavaScript,
     Python,
     Go,
@@ -26,7 +26,7 @@ pub enum Language {
     Shell,
 }
 
-/// What a byte belongs to. Quotes belong to their string, markers to their comment.
+/// The part that a byte belongs to. Quotes belong to their string, comment markers to their comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     Code,
@@ -34,7 +34,7 @@ pub enum Part {
     Text,
 }
 
-/// A text whose parts are known.
+/// A text with the part of each byte.
 #[derive(Debug, Clone)]
 pub struct Source<'a> {
     text: &'a str,
@@ -42,7 +42,7 @@ pub struct Source<'a> {
 }
 
 impl Language {
-    /// By the file's name, else by what a `#!` line names.
+    /// Detects the language by file name, else by the `#!` line.
     pub fn of(path: &str, text: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let by_name = match name.rsplit_once('.').map_or("", |(_, kind)| kind) {
@@ -88,22 +88,22 @@ impl<'a> Source<'a> {
         self.text
     }
 
-    /// What the byte at this offset belongs to; code beyond the end.
+    /// The part of the byte at this offset; code beyond the end.
     pub fn part(&self, at: usize) -> Part {
         self.parts.get(at).copied().unwrap_or(Part::Code)
     }
 
-    /// The code alone: everything else is blank, and every offset and line stays what it was.
+    /// Only the code: everything else is replaced by spaces, so that offsets and lines stay the same.
     pub fn code(&self) -> String {
         self.masked(|part| part == Part::Code)
     }
 
-    /// Code and strings; comments are blank.
+    /// Code and strings; comments are replaced by spaces.
     pub fn without_comments(&self) -> String {
         self.masked(|part| part != Part::Comment)
     }
 
-    /// Comments alone.
+    /// Only the comments.
     pub fn comments(&self) -> String {
         self.masked(|part| part == Part::Comment)
     }
@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
         let pairs = self.text.bytes().zip(&self.parts);
         let bytes: Vec<u8> =
             pairs.map(|(byte, part)| if keep(*part) || matches!(byte, b'\n' | b'\r') { byte } else { b' ' }).collect();
-        // Parts begin and end at ASCII bytes, so characters stay whole.
+        // Parts begin and end at ASCII bytes, so characters stay intact.
         String::from_utf8(bytes).unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).replace('\u{fffd}', " "))
     }
 }

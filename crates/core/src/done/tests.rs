@@ -1,6 +1,6 @@
 use super::*;
 
-/// Everything held, for a complex task.
+/// Every condition is met, for a complex task.
 fn all_held() -> Facts {
     let green = |name: &str| GateFact::Green { checks: vec![name.to_owned()] };
     Facts {
@@ -69,7 +69,7 @@ fn by<F: Fn(&mut Facts) + 'static>(change: F) -> Change {
     Box::new(change)
 }
 
-/// Each condition with every outcome of its prover: what it is in the profile that wants all, and in the loop.
+/// Each condition with every outcome of its prover: the result in the orchestrator profile, and in the loop profile.
 #[test]
 fn every_condition_with_every_outcome_of_its_prover() {
     let unknown = || "nobody knows".to_owned();
@@ -230,7 +230,7 @@ fn every_condition_with_every_outcome_of_its_prover() {
             let report = judge(&settings, &facts);
             let judged = report.get(name).unwrap();
             assert_eq!(judged.outcome.words(), expected, "row {n}: {name} in {:?}: {:?}", settings.profile, judged.outcome);
-            // Whatever is required and neither held nor unneeded keeps the work from being done, and is told.
+            // Every required condition that is missing or unknown keeps the work from being done, and is reported.
             let closed = judged.required && matches!(expected, "missing" | "unknown");
             assert_eq!(report.open().iter().any(|line| line.starts_with(&format!("{name}: "))), closed, "row {n}");
             assert!(!closed || report.standing() > Standing::Done, "row {n}");
@@ -260,14 +260,14 @@ fn letter(outcome: &Outcome) -> char {
 
 #[test]
 fn a_gate_and_a_judge_with_every_outcome_of_both() {
-    // A line for each outcome of the gate (none, not due, green, unknown, red), a letter for each of the judge (not asked, holds,
+    // One group per outcome of the gate (none, not due, green, unknown, red), one letter per outcome of the judge (not asked, holds,
     // unknown, refuted).
     let complex = |enabled| if enabled { "UHUM UHUM UHUM UUUM MMMM" } else { "UHUM NHUM HHUM UUUM MMMM" };
     for (complexity, enabled, from, expected) in [
         (8, true, 7, complex(true)),
         (7, true, 7, complex(true)),
         (8, false, 7, complex(false)),
-        // A judge that is asked later only is none here, unless somebody asked it.
+        // A judge that is only asked from a higher complexity on does not count here, unless it was asked anyway.
         (8, true, 9, complex(false)),
         (6, true, 7, "NNNM NNNM NNNM NNNM MMMM"),
         (6, false, 7, "NNNM NNNM NNNM NNNM MMMM"),
@@ -293,7 +293,7 @@ fn a_gate_and_a_judge_with_every_outcome_of_both() {
 
 #[test]
 fn the_storys_own_checks_and_gates_with_every_outcome_of_both() {
-    // A line for each outcome of the own checks, a letter for each of the gate (none, not due, green, unknown, red).
+    // One group per outcome of the story's own checks, one letter per outcome of the gate (none, not due, green, unknown, red).
     for (settings, expected) in
         [(orchestrator(), "UNHUM NNHUM HHHUM UUUUM MMMMM"), (DoneSettings::default(), "NNHUM NNHUM HHHUM UUUUM MMMMM")]
     {
@@ -504,7 +504,7 @@ fn what_nobody_could_evaluate_is_known_before_any_work() {
         (by("gate:e2e"), 8, true, "mine: no gate of the stage \"e2e\" is configured"),
         (asked("correctness_passed"), 8, false, "correctness_passed: no gate of the stage \"correctness\" is configured"),
         (asked("correctness_passed"), 8, true, ""),
-        // What a person or the agent can still do is no reason to refuse.
+        // Conditions that a person or the agent can still meet are no reason to refuse.
         (asked("plan_approved"), 8, true, ""),
         (asked("must_have_answered"), 8, true, ""),
         (by("claim"), 8, true, ""),

@@ -1,11 +1,11 @@
-//! Who is asked to refute, from settings alone.
+//! Which judge to ask, according to the settings.
 
 use super::{JudgeAgent, JudgeSettings};
 use crate::agent::Agents;
 use crate::agent::PromptVia;
 use crate::check::CommandSpec;
 
-/// The judge that the settings mean.
+/// The judge selected by the settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judge<'c> {
     Command {
@@ -13,7 +13,7 @@ pub enum Judge<'c> {
         prompt: PromptVia,
     },
     Claude,
-    /// Nobody can be asked, and why.
+    /// No judge can be asked, for this reason.
     Nobody {
         why: String,
     },
@@ -38,7 +38,7 @@ impl<'c> Judge<'c> {
         }
     }
 
-    /// As records name it.
+    /// The name used in records.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Command { .. } => "command",

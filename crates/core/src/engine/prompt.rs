@@ -1,6 +1,6 @@
 //! The prompt of a turn: a template, built in or the user's own, filled with what the agent has to know.
 //!
-//! Plan text and check output are data here: they are put in as they are, never rendered as templates themselves.
+//! Plan text and check output are data: they are inserted verbatim and never rendered as templates.
 
 mod refute;
 
@@ -20,9 +20,9 @@ pub const PLANNING: &str = include_str!("../../prompts/planning.md");
 pub const REFUTE: &str = include_str!("../../prompts/refute.md");
 pub const HANDOVER: &str = include_str!("../../prompts/handover.md");
 
-/// Text of the plan beyond the story that is quoted at most: a long plan must not drown the story.
+/// How much of the plan's other text to quote at most, so that a long plan does not drown the story.
 const CONTEXT_BYTES: usize = 16 * 1024;
-/// Mount points that are named; there may be hundreds.
+/// How many mount points to name; there may be hundreds.
 const MOUNT_POINTS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -33,26 +33,26 @@ pub struct PromptError {
     pub message: String,
 }
 
-/// What a building prompt says.
+/// The content of a building prompt.
 #[derive(Debug, Clone)]
 pub struct Building<'a> {
     pub plan: &'a str,
     pub story: &'a Story,
     pub checks: Vec<String>,
     pub gates: Vec<String>,
-    /// Tests that the agent writes are what can prove the story.
+    /// Whether tests written by the agent can prove the story.
     pub own_tests: bool,
     pub failure: Option<&'a Feedback>,
     pub baseline: Option<&'a Feedback>,
     pub guardrails: &'a str,
-    /// What the user wants said in this prompt.
+    /// The user's notes for this prompt.
     pub notes: &'a [String],
     pub context: &'a str,
     /// Folders of the workspace that can be emptied, but not removed or renamed.
     pub mount_points: Vec<String>,
     pub attempt: u32,
     pub turn: u32,
-    /// Bytes of failure output that are quoted; the end is kept.
+    /// How many bytes of failure output to quote; the end is kept.
     pub failure_bytes: usize,
 }
 
@@ -108,7 +108,7 @@ impl Building<'_> {
     }
 }
 
-/// As many as a sentence can name, and how many more there are.
+/// The first few names, and how many more there are.
 fn first(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(MOUNT_POINTS).map(|name| format!("`{name}`")).collect();
     let more = names.len() - shown.len();
@@ -116,25 +116,25 @@ fn first(names: &[String]) -> String {
     shown.join(", ") + &more
 }
 
-/// What a fresh session has to know of the ones before it. It stands in front of the building prompt.
+/// What a new session has to know about earlier ones. Comes before the building prompt.
 #[derive(Debug, Clone, Default)]
 pub struct Handover<'a> {
-    /// Why the session is a fresh one, as a clause.
+    /// Why a new session was started, as a clause.
     pub why: &'a str,
     /// Stories that are verified and committed.
     pub done: &'a [String],
-    /// Files that the running attempt has changed already; they are still changed.
+    /// Files that the current attempt has already changed. The changes are still there.
     pub changed: &'a [String],
-    /// What was tried and did not pass.
+    /// What was tried but did not pass.
     pub failed: &'a [String],
-    /// Stories that are left, the present one among them.
+    /// Stories that are left, including the current one.
     pub left: &'a [String],
-    /// What the session before said last. A claim.
+    /// The final message of the previous session. A claim.
     pub said: &'a str,
     pub guardrails: &'a str,
 }
 
-/// Entries of a list that are told, and bytes of each: a hand-over that fills the context again is none.
+/// How many entries of a list to include, and how much of each. A hand-over must not fill the new context.
 const HANDOVER_ITEMS: usize = 40;
 const HANDOVER_ITEM_BYTES: usize = 300;
 const HANDOVER_SAID_BYTES: usize = 2_000;
@@ -155,7 +155,7 @@ impl Handover<'_> {
     }
 }
 
-/// One line each; the newest are at the end, so the end is kept.
+/// One line each. The newest come last, so the end is kept.
 fn items(all: &[String]) -> Vec<String> {
     let cut = all.len().saturating_sub(HANDOVER_ITEMS);
     let line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -201,7 +201,7 @@ fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
     FailureWords { reason: keep_end(&failure.reason, bytes), runs, tests, advice, regressed: failure.regressed }
 }
 
-/// The plan in an agent's answer to a planning prompt: what stands between the last pair of markers, else all of it.
+/// Extracts the plan from the answer to a planning prompt: the text between the last pair of markers, else all of it.
 pub fn plan_in_answer(answer: &str) -> &str {
     let Some(end) = answer.rfind("</plan>") else { return answer };
     let Some(start) = answer[..end].rfind("<plan>") else { return answer };

@@ -1,8 +1,8 @@
-//! The loop as a pure machine: `decide` looks at the state and one input and answers with events and the next effect; `apply`
-//! folds an event into the state. Nothing else mutates a `State`, so a journal replayed gives the same state again.
+//! The loop as a pure state machine: `decide` takes the state and one input and returns events and the next effect; `apply`
+//! folds an event into the state. Nothing else changes a `State`, so replaying a journal gives the same state.
 //!
-//! Each phase names the one effect that is in flight. A process that dies leaves its phase in the journal, and with it what was
-//! being done. `Stopping` is a phase of its own for the same reason.
+//! Each phase names the one effect that is in flight. If the process dies, the phase in the journal shows what it was doing.
+//! That is also why `Stopping` is a separate phase.
 
 mod apply;
 mod decide;
@@ -33,42 +33,42 @@ pub use apply::apply;
 pub use decide::decide;
 pub use feedback::Feedback;
 
-/// What a run is allowed to do: fixed when it starts.
+/// What a run is allowed to do. Fixed when it starts.
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub limits: Limits,
     pub red_check: RedPolicy,
-    /// Go on although gates are red on the start tree.
+    /// Continue although gates fail on the baseline.
     pub red_baseline: bool,
-    /// What a lifecycle script's failure means.
+    /// What the failure of a lifecycle script means.
     pub fail_behavior: FailBehavior,
-    /// Bring each story commit to the user's branch at once.
+    /// Land each story commit on the user's branch at once.
     pub land_each: bool,
-    /// Percent of the user's allowance at which no further turn begins before its reset; 0 for never.
+    /// Percentage of the user's allowance at which no further turn starts until it resets; 0 means never.
     pub pause_at: u32,
-    /// What becomes of a story that a person has to look at.
+    /// What to do with a story that a person has to review.
     pub on_review: OnReview,
-    /// When stories that were proven are checked once more.
+    /// When to check proven stories again.
     pub regression: Regression,
 }
 
-/// Where a run is. Phases carry what their effect needs.
+/// The phase of a run. Phases carry what their effect needs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Phase {
     #[default]
     New,
     /// The script `started`, then the baseline.
     Preparing,
-    /// The script `post_iteration`, where an iteration has ended, then the choice.
+    /// The script `post_iteration` if an iteration has ended, then the selection.
     Selecting,
     /// The script `next_iteration`, then a workspace with the tip of the run's branch.
     Beginning,
     RedChecking,
     Turn,
-    /// Until the agent's service can be used again.
+    /// Waiting until the agent's service can be used again.
     Waiting {
         until: Timestamp,
-        /// What comes after it.
+        /// The turn that follows.
         turn: Place,
     },
     Verifying,
@@ -77,17 +77,17 @@ pub enum Phase {
         proof: Proof,
         outcome: Outcome,
     },
-    /// The rejected work is kept under a ref.
+    /// Keeping the rejected work under a ref.
     Keeping {
         rejection: Rejection,
     },
-    /// The last commit is brought to the user's branch.
+    /// Landing the last commit on the user's branch.
     Landing,
-    /// What was proven is checked once more.
+    /// Checking proven stories again.
     Regressing {
         at_end: bool,
     },
-    /// Broken stories get their ticks undone.
+    /// Undoing the ticks of broken stories.
     Reopening {
         stories: Vec<StoryId>,
     },
@@ -100,43 +100,43 @@ pub enum Phase {
     },
 }
 
-/// The attempt in progress, from its selection until it is committed or kept.
+/// The current attempt, from its selection until it is committed or kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
     pub place: Place,
     pub title: String,
-    /// The commit that it starts from; nothing before its workspace is ready.
+    /// The commit that it starts from; `None` until its workspace is ready.
     pub base: Option<Oid>,
-    /// The files that it starts from, where they are not those of the commit.
+    /// The tree that it starts from, if it differs from the commit's.
     pub tree: Option<Oid>,
     pub red: Option<Red>,
     pub red_runs: Vec<CheckRun>,
-    /// What the last verification found.
+    /// The last verification report.
     pub report: Option<Box<VerifyReport>>,
-    /// What a judge said at the last verification.
+    /// The judge's answer at the last verification.
     pub judge: Option<JudgeRecord>,
-    /// The agent had its one turn of feedback about work that passes and needs a person.
+    /// The agent already had its one turn of feedback about work that passes but needs a review.
     pub doubt_told: bool,
     /// Active time when the iteration began.
     pub since_ms: u64,
     /// Whether any turn changed a file.
     pub changed: bool,
-    /// Test runs of the agent's own that failed last, for the feedback after a verification that fails.
+    /// The agent's own test runs that failed last, for feedback after a failed verification.
     pub failing: Vec<String>,
     /// What the next prompt has to say about the last turn.
     pub feedback: Option<Feedback>,
-    /// What the user wants said in the prompt of this turn.
+    /// The user's notes for the prompt of this turn.
     pub notes: Vec<String>,
-    /// The tree and the way of its last failure, and how often in a row.
+    /// Tree and kind of the last failure, and how often it occurred in a row.
     pub same_failure: (Option<(Option<Oid>, String)>, u32),
-    /// The tree whose commit was refused last.
+    /// The tree of the last refused commit.
     pub refused: Option<Oid>,
-    /// The agent's last words in the last turn, for the evidence alone.
+    /// The agent's final message of the last turn, only for the evidence.
     pub claim: Option<String>,
-    /// What its turns and its judge cost, where the agent says so, and the sessions that they went into.
+    /// The cost of its turns and its judge, if the agent reports it, and the sessions used.
     pub cost_usd: Option<f64>,
     pub sessions: Vec<String>,
-    /// Digests that the evidence of its commit names: of the gates, and of the evidence before it.
+    /// Digests for the commit's evidence: of the gates, and of the previous evidence.
     pub gates: Option<String>,
     pub previous: Option<String>,
 }
@@ -182,46 +182,46 @@ pub struct Fatal {
 pub struct State {
     pub phase: Phase,
     pub run: Option<RunId>,
-    /// The session that a loop holds.
+    /// The session that a session loop belongs to.
     pub session: Option<String>,
     pub started_at: Option<Timestamp>,
-    /// At the last event. What is measured is measured in this, never by the wall clock.
+    /// Active time at the last event. All measurements use this, never the wall clock.
     pub active: ActiveTime,
     pub iteration: u32,
     pub progress: Progress,
     pub attempt: Option<Attempt>,
-    /// Why the last attempt at a story failed, for the prompt of its next one.
+    /// Why the last attempt at a story failed, for the prompt of the next one.
     pub lessons: BTreeMap<StoryId, Feedback>,
-    /// What stories of this run came to.
+    /// Results of stories in this run.
     pub results: BTreeMap<StoryId, StoryResult>,
     pub consecutive_failures: u32,
     pub unchanged_iterations: u32,
     pub crashes: u32,
-    /// Errors of the agent's service in a row, and usage limits that were waited for in a row.
+    /// Number of consecutive errors of the agent's service, and of consecutive waits for usage limits.
     pub service_errors: u32,
     pub usage_waits: u32,
-    /// As far as it is known, and until its reset.
+    /// The latest known use of the allowance, until it resets.
     pub allowance: Option<AllowanceUse>,
     pub commits: u32,
-    /// The commits of this run's stories, in their order.
+    /// The commits of this run's stories, in order.
     pub committed: Vec<CommittedStory>,
     pub cost_usd: f64,
-    /// The agent itself said that nothing is left.
+    /// The agent itself reported that its budget is used up.
     pub out_of_budget: bool,
     pub baseline: Option<Feedback>,
     pub stop: Option<StopSignal>,
-    /// The user asked for the end after the iteration in work.
+    /// The user asked to stop after the current iteration.
     pub stop_after_story: bool,
     pub paused: bool,
-    /// What the user wants the next prompt to say.
+    /// The user's notes for the next prompt.
     pub notes: Vec<String>,
     /// Iterations skipped in a row.
     pub skips: u32,
-    /// Stories that were done, found broken and opened again in this run.
+    /// Stories that were done, but were found broken and reopened in this run.
     pub reopened: BTreeSet<StoryId>,
-    /// Commits since what was proven was checked last.
+    /// Number of commits since the last regression check.
     pub since_regression: u32,
-    /// The iteration that ended last: for the lifecycle scripts.
+    /// The last iteration that ended, for the lifecycle scripts.
     pub last_iteration: Option<EndedIteration>,
     pub fatal: Option<Fatal>,
     /// How agents and checks are confined.
@@ -231,7 +231,7 @@ pub struct State {
     pub evidence: Option<String>,
 }
 
-/// A story's commit, and where the branch stood before it.
+/// A story's commit, and the tip of the branch before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommittedStory {
     pub story: StoryId,
@@ -239,20 +239,20 @@ pub struct CommittedStory {
     pub base: Option<Oid>,
 }
 
-/// What the world answered. Every effect ends in exactly one input.
+/// The result of an effect, or a request from outside. Every effect ends in exactly one input.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Input {
-    /// Begin; the event says with what.
+    /// Start the run described by the event.
     Start(Box<Event>),
     Prepared {
         baseline: Vec<CheckRun>,
     },
     Selected(Choice),
-    /// The workspace holds this commit and nothing else.
+    /// The workspace contains exactly this commit.
     Ready {
         base: Option<Oid>,
-        /// The files, where they are not those of the commit.
+        /// The tree, if it differs from the commit's.
         tree: Option<Oid>,
     },
     RedChecked {
@@ -260,7 +260,7 @@ pub enum Input {
         runs: Vec<CheckRun>,
     },
     TurnEnded(TurnReport),
-    /// Time went by in a wait.
+    /// Time passed during a wait.
     Waited {
         over: bool,
     },
@@ -273,10 +273,10 @@ pub enum Input {
         evidence: Option<String>,
         noted: bool,
     },
-    /// The story is marked in the plan, and there is no commit.
+    /// The story is marked in the plan, without a commit.
     Marked {
         files: u32,
-        /// Why not, where one was wanted.
+        /// Why there is no commit, if one was wanted.
         reason: Option<String>,
     },
     CommitRefused {
@@ -286,26 +286,26 @@ pub enum Input {
         kept: Oid,
         files: u32,
     },
-    /// What came of landing: the branch and its two ends, or why not.
+    /// The result of landing: the branch with its old and new tip, or the reason for the refusal.
     Landed(Box<Event>),
-    /// What was proven was checked once more.
+    /// The result of a regression check.
     Regressed(RegressionReport),
-    /// Ticks of broken stories are undone.
+    /// The ticks of broken stories are undone.
     Reopened {
         commit: Option<Oid>,
     },
     Finished {
-        /// What became of commits that had not landed yet; none where there was nothing to land.
+        /// The result of landing the remaining commits; `None` if there was nothing to land.
         landed: Option<Box<Event>>,
         script: Option<ScriptRun>,
     },
-    /// A lifecycle script ran; none where there is none to run.
+    /// A lifecycle script ran; `None` if there is none.
     ScriptRan(Option<ScriptRun>),
     Signal(StopSignal),
     Asked(Request),
-    /// Hooks could not judge something since that was last told.
+    /// Hooks failed to judge something since the last report.
     GuardFailed(GuardFailures),
-    /// An effect could not be performed: Verdone's own trouble, which never spends an attempt.
+    /// An effect failed because of Verdone itself. This never uses up an attempt.
     Failed {
         message: String,
     },
@@ -339,16 +339,16 @@ pub struct TurnReport {
     pub tests: TurnTests,
     pub session: Option<SessionUse>,
     pub allowance: Option<AllowanceUse>,
-    /// The agent's last words, redacted and cut.
+    /// The agent's final message, redacted and truncated.
     pub claim: Option<String>,
 }
 
-/// Faults of our own hooks.
+/// Failures of Verdone's own hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardFailures {
     pub failures: u32,
     pub denied: u32,
-    /// Of the last one.
+    /// The cause of the latest failure.
     pub cause: String,
     /// Relative to the run's directory.
     pub file: String,
@@ -362,20 +362,20 @@ pub struct Verification {
     pub judge: Option<JudgeRecord>,
 }
 
-/// What checking proven stories once more showed.
+/// The result of a regression check.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RegressionReport {
-    /// Stories whose checks pass.
+    /// Number of stories whose checks pass.
     pub held: u32,
     /// Each command once.
     pub runs: Vec<CheckRun>,
-    /// Stories with the runs that do not pass any more.
+    /// Stories with the check runs that no longer pass.
     pub broken: Vec<(StoryId, Vec<CheckRun>)>,
-    /// Stories for which the time was too short, or which an interrupt came before.
+    /// Stories that were not checked, because time was up or the check was interrupted.
     pub not_checked: Vec<StoryId>,
 }
 
-/// What to do next, as data. What an effect needs beyond this is in the state.
+/// What to do next, as data. Anything else an effect needs is in the state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Run a lifecycle script.
@@ -383,7 +383,7 @@ pub enum Effect {
     /// Run the gates once on the tree that the run starts from.
     Prepare,
     Select,
-    /// Make the workspace hold the tip of the run's branch.
+    /// Reset the workspace to the tip of the run's branch.
     Reset,
     RedCheck,
     Turn,
@@ -391,20 +391,20 @@ pub enum Effect {
     Wait,
     Verify,
     Commit,
-    /// Bring the run's commits to the user's branch.
+    /// Land the run's commits on the user's branch.
     Land,
     /// Keep the rejected work under a ref.
     Keep,
-    /// Check once more what was proven.
+    /// Check proven stories again.
     Regression,
     /// Undo the ticks of broken stories.
     Reopen,
-    /// Put things in order before the end.
+    /// Clean up before the end.
     Finish,
 }
 
 impl Effect {
-    /// Whether it is done in a pause, too: nothing new begins then, and putting things in order is not new.
+    /// Whether it may run during a pause. Nothing new starts then, but cleanup continues.
     pub fn goes_on_in_a_pause(&self) -> bool {
         match self {
             Self::Keep | Self::Land | Self::Reopen | Self::Finish => true,
@@ -422,17 +422,17 @@ impl Effect {
     }
 }
 
-/// The answer of `decide`. Events are journalled and applied before the effect is performed.
+/// The result of `decide`. Events are recorded and applied before the effect is performed.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[must_use]
 pub struct Decision {
     pub events: Vec<Event>,
-    /// `None`: go on with what is in flight, or the run has stopped.
+    /// `None`: continue with the effect in flight, or the run has stopped.
     pub effect: Option<Effect>,
 }
 
 impl Attempt {
-    /// Whether the agent can still be asked to do something about work that passes and needs a person.
+    /// Whether the agent can still get feedback about work that passes but needs a review.
     pub fn feedback_turn(&self, limits: &Limits) -> FeedbackTurn {
         let is_last = limits.turns > 0 && self.place.turn >= limits.turns;
         match (self.doubt_told, is_last) {
@@ -444,7 +444,7 @@ impl Attempt {
 }
 
 impl State {
-    /// The attempt that has begun and is neither committed nor kept.
+    /// The attempt that has started and is neither committed nor kept.
     pub fn open_attempt(&self) -> Option<&Attempt> {
         self.attempt.as_ref().filter(|attempt| attempt.base.is_some() || attempt.tree.is_some())
     }

@@ -1,8 +1,8 @@
-//! The Stop gate: whether a session that Verdone did not start may end its turn. Pure: what was seen comes in as facts, and one
-//! decision with its reason goes out.
+//! The Stop gate: decides whether a session that Verdone did not start may end its turn. Pure: takes facts, returns one decision
+//! with its reason.
 //!
-//! Nothing that an agent wrote opens it. It lets go for reasons of its own too, each with a name, so that it never holds a session
-//! for ever.
+//! Nothing that an agent writes can open it. It also lets a session go for other, named reasons, so that it never holds one
+//! forever.
 
 mod context;
 mod finding;
@@ -37,22 +37,22 @@ use crate::verify::{Proof, StoryResult};
 #[derive(Debug, Clone, PartialEq)]
 pub struct StopFacts {
     pub holder: Holder,
-    /// The turn goes on because of an earlier block, as the client says.
+    /// According to the client, the turn continues because of an earlier block.
     pub active: bool,
-    /// Tasks in the background that will wake the agent, in words.
+    /// Descriptions of background tasks that will wake the agent.
     pub background: Vec<String>,
-    /// The user's pause file is there.
+    /// The user's pause file exists.
     pub paused: bool,
-    /// The last answer of the model was an error.
+    /// The error, if the model's last answer was one.
     pub api_error: Option<String>,
     pub context: Option<ContextUse>,
-    /// What the agent and the user should know, whatever is decided.
+    /// What the agent and the user should know, whatever the decision is.
     pub notes: Vec<String>,
     pub work: Work,
 }
 
 impl StopFacts {
-    /// Nothing is known but who holds the session.
+    /// Only the holder is known.
     pub fn of(holder: Holder) -> Self {
         Self {
             holder,
@@ -67,28 +67,28 @@ impl StopFacts {
     }
 }
 
-/// Who wants the session held.
+/// Who holds the session, if anyone.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Holder {
-    /// Nobody: the session is none of ours.
+    /// No one: Verdone does not hold this session.
     Nobody,
-    /// Its loop has ended.
+    /// The session's loop has ended.
     Ended(LoopStatus),
     Loop(Held),
-    /// A state file of another tool says that it is not done.
+    /// A state file of another tool says that the work is not done.
     OtherTool,
 }
 
-/// A loop's own numbers.
+/// The counters of a loop.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Held {
     pub task: String,
-    /// Blocks so far, and how many there may be.
+    /// Number of blocks so far, and the maximum.
     pub blocks: u32,
     pub max_blocks: u32,
-    /// How often in a row the tree and the reasons have been these, this time included.
+    /// How often in a row the tree and the reasons have been the same, including this time.
     pub same: u32,
-    /// The command that would go on elsewhere.
+    /// The command that continues the work elsewhere.
     pub goes_on: String,
     /// Whether there is a `progress.txt` to read.
     pub has_progress: bool,
@@ -99,22 +99,22 @@ pub struct Held {
 #[serde(tag = "is", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "one is made for a Stop, and none is kept in a list")]
 pub enum Work {
-    /// Not looked at yet.
+    /// Not checked yet.
     Unknown,
-    /// Every story is done. Without a plan there is none.
+    /// Every story is done. Without a plan there are none.
     Complete {
         proofs: Vec<Proof>,
     },
-    /// The loop is over, and work is left that the agent cannot do.
+    /// The loop is over, and the agent cannot do the remaining work.
     Blocked {
         status: LoopStatus,
         why: String,
     },
-    /// There is nothing that could be verified.
+    /// There is nothing to verify.
     Nothing {
         why: String,
     },
-    /// A verification is under way, and was waited for.
+    /// A verification is running. The Stop waited for it, but it has not finished.
     Verifying {
         checks: Vec<String>,
         seconds: u64,
@@ -126,30 +126,30 @@ pub enum Work {
 /// Work that is not done.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Open {
-    /// What stories came to just now.
+    /// Results of stories that were just settled.
     pub settled: Vec<(StoryId, StoryResult)>,
     /// Checks that did not pass.
     pub failed: Vec<CheckRun>,
-    /// What else is missing, in words.
+    /// What else is missing, as text.
     pub missing: Vec<(BlockCause, String)>,
-    /// What to do about it, a line each.
+    /// What to do about it, one line each.
     pub advice: Vec<String>,
     /// The story to work on.
     pub story: Option<StoryToDo>,
-    /// Further stories, first the ones that are next.
+    /// Further stories, the next ones first.
     pub stories: Vec<(StoryId, String)>,
-    /// Tasks of the agent's own list that it has not completed.
+    /// Unfinished tasks on the agent's own list.
     pub tasks: Vec<String>,
 }
 
-/// What should not be left in a file.
+/// Debris left in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Litter {
     pub path: String,
     pub debris: Debris,
 }
 
-/// A story as a block names it.
+/// A story as described in a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoryToDo {
     pub id: String,
@@ -160,13 +160,13 @@ pub struct StoryToDo {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum StopDecision {
-    /// The turn goes on; the agent reads the reason.
+    /// The turn continues. The agent reads the reason.
     Block { cause: BlockCause, reason: String },
     /// The turn may end.
     Yield { why: Yield },
 }
 
-/// Why a turn goes on, for counting.
+/// Why a turn continues, for statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockCause {
@@ -174,15 +174,15 @@ pub enum BlockCause {
     NothingChanged,
     NextStory,
     StoryGone,
-    /// The user has not accepted a story that came later, and nothing else verifies it.
+    /// A story was added later, the user has not accepted it, and nothing else verifies it.
     Unaccepted,
     Tasks,
     OtherTool,
-    /// A condition of `[done]` does not hold.
+    /// A condition of `[done]` is not met.
     Condition,
-    /// Files outside of the story's scope were changed.
+    /// Files outside the story's scope were changed.
     OutOfScope,
-    /// The checks pass, but a person would have to look at it.
+    /// The checks pass, but a person has to review the work.
     Doubt,
     Debris,
     Verifying,
@@ -205,7 +205,7 @@ pub enum Yield {
         error: String,
     },
     Paused,
-    /// Mode `once`: it was held once already.
+    /// Mode `once`: the session was already held once.
     HeldOnce,
     Context {
         tokens: u64,
@@ -225,45 +225,45 @@ pub enum Yield {
     Complete {
         proofs: Vec<Proof>,
     },
-    /// The rest needs a person.
+    /// The remaining work needs a person.
     Blocked {
         status: LoopStatus,
         why: String,
     },
-    /// A part of the work that is no turn: what can be told of it now leaves nothing open, `gates` of them green.
+    /// The end of a part of the work that is not a turn. Nothing that can be determined now is open; `gates` gates are green.
     NothingLeft {
         gates: usize,
     },
-    /// The verification took longer than anybody waits.
+    /// The verification took longer than the gate waits.
     StillVerifying {
         waits: u32,
     },
-    /// The gate itself is broken.
+    /// The gate itself failed.
     Fault {
         times: u32,
         cause: String,
     },
-    /// The end of a compaction, or of a subagent that is none of ours to hold.
+    /// The end of a compaction, or of a subagent that Verdone does not hold.
     NotOurs,
 }
 
-/// A verification that is under way is waited for this often; each time is as long as the settings say.
+/// How often to wait for a running verification. The settings say how long each wait is.
 pub const MOST_WAITS: u32 = 30;
-/// A fault of the gate itself holds a session at most this often in a row.
+/// How often in a row a fault of the gate itself may hold a session.
 pub const MOST_FAULTS: u32 = 3;
 
 impl StopSettings {
-    /// The mode for who holds the session.
+    /// The mode for this holder.
     pub fn mode_for(&self, holder: &Holder) -> StopMode {
         match (holder, self.mode) {
-            // Its files can be wrong for ever, and nothing of theirs can be verified.
+            // The other tool's files may be wrong forever, and Verdone cannot verify them.
             (Holder::OtherTool, StopMode::UntilDone) => StopMode::Once,
             (Holder::OtherTool | Holder::Nobody | Holder::Ended(_) | Holder::Loop(_), mode) => mode,
         }
     }
 }
 
-/// What can be said before anybody looks at the work.
+/// Decides what can be decided without looking at the work.
 pub fn early(facts: &StopFacts, settings: &StopSettings) -> Option<Yield> {
     match (&facts.holder, settings.mode_for(&facts.holder)) {
         (Holder::Nobody, _) => return Some(Yield::Foreign),
@@ -280,7 +280,7 @@ pub fn early(facts: &StopFacts, settings: &StopSettings) -> Option<Yield> {
     facts.api_error.clone().map(|error| Yield::ApiFailure { error })
 }
 
-/// Decides it.
+/// Decides whether the turn may end.
 pub fn decide(facts: &StopFacts, settings: &StopSettings) -> StopDecision {
     early(facts, settings).map_or_else(|| late(facts, settings), |why| StopDecision::Yield { why })
 }
@@ -291,7 +291,7 @@ fn late(facts: &StopFacts, settings: &StopSettings) -> StopDecision {
         Holder::Loop(held) => held.clone(),
         Holder::Nobody | Holder::Ended(_) | Holder::OtherTool => Held { max_blocks: settings.max_blocks, ..Held::default() },
     };
-    // What is done is done, however full the context is.
+    // Finished work counts as finished, however full the context is.
     let open = match &facts.work {
         Work::Complete { proofs } => return yields(Yield::Complete { proofs: proofs.clone() }),
         Work::Blocked { status, why } => return yields(Yield::Blocked { status: *status, why: why.clone() }),
@@ -332,7 +332,7 @@ fn context_is_full(context: Option<ContextUse>, settings: &StopSettings) -> Opti
     (context.tokens >= most).then_some((context.tokens, most))
 }
 
-/// The first of what a block says.
+/// The first cause that a block mentions.
 pub fn cause_of(open: &Open) -> BlockCause {
     if !open.failed.is_empty() {
         return BlockCause::CheckFailed;
@@ -349,7 +349,7 @@ fn remaining_ids(open: &Open) -> Vec<String> {
     story.chain(open.stories.iter().map(|(id, _)| id.to_string())).chain(open.tasks.iter().cloned()).collect()
 }
 
-/// The same work with the same things missing: what is compared from one Stop to the next.
+/// Identifies the open work by what is missing. Compared from one Stop to the next.
 pub fn reasons_of(open: &Open) -> String {
     let failed = open.failed.iter().map(|run| format!("{}\n{}", run.name, run.outcome.words()));
     let missing = open.missing.iter().map(|(_, words)| words.clone());
@@ -359,7 +359,7 @@ pub fn reasons_of(open: &Open) -> String {
 }
 
 impl Yield {
-    /// The name in records and for counting.
+    /// The name in records and statistics.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Foreign => "foreign",
@@ -382,12 +382,12 @@ impl Yield {
         }
     }
 
-    /// Why, for the log.
+    /// The reason, for the log.
     pub fn words(&self) -> String {
         words::yields(self)
     }
 
-    /// What the user should see at once; nothing where it would only be noise.
+    /// What the user should see at once; `None` if it would only be noise.
     pub fn told(&self) -> Option<String> {
         match self {
             Self::Foreign
@@ -410,7 +410,7 @@ impl Yield {
         }
     }
 
-    /// What becomes of the loop.
+    /// The final status of the loop, if this ends it.
     pub fn ends_loop(&self) -> Option<LoopStatus> {
         match self {
             Self::Complete { .. } => Some(LoopStatus::Complete),
@@ -436,11 +436,11 @@ impl Yield {
 }
 
 impl StopDecision {
-    /// The same with what else is to be told. A block says it already.
+    /// The answer with additional notes. A block already contains them.
     pub fn answer_with(&self, event: &str, notes: &[String]) -> Answer {
         match (self.answer(event), self) {
             (Answer::Tell { text }, _) => Answer::Tell { text: words::with_notes(text, notes) },
-            // Nothing is said in a session that nobody holds, but for what was found there.
+            // In a session that is not held, report only the notes.
             (Answer::Silent, Self::Yield { why: why @ (Yield::Foreign | Yield::Ended(_)) })
                 if event == "Stop" && !notes.is_empty() =>
             {
@@ -450,7 +450,7 @@ impl StopDecision {
         }
     }
 
-    /// As the client hears it on this event: two of them obey no object, only an exit code.
+    /// The answer in the form that the client expects for this event: two events ignore JSON and obey only an exit code.
     pub fn answer(&self, event: &str) -> Answer {
         match self {
             Self::Block { reason, .. } if matches!(event, "TaskCompleted" | "TeammateIdle") => {

@@ -1,9 +1,9 @@
-//! Story commits against their evidence: is the note there, is it the one that the commit names, is its tree the commit's, does its
-//! proof follow from its checks, is the chain whole, does the journal agree; and are all commits there that the journals speak of.
-//! Looks at facts that somebody else gathered.
+//! Checks story commits against their evidence. For each commit: does the note exist, does the commit name it, does its tree match,
+//! does its proof follow from its checks, is the chain intact, does the journal agree? And is every commit that the journals record
+//! still there? Works on facts collected elsewhere.
 //!
-//! It tells an edit, a loss or a mix-up of notes and commits from honest history. Whoever writes commits, notes and journals all
-//! over again is out of its reach: nothing here is signed.
+//! Detects notes and commits that were edited, lost or mixed up. It cannot detect someone who rewrites commits, notes and journals
+//! consistently: nothing is signed.
 
 mod bookkeeping;
 mod chain;
@@ -34,7 +34,7 @@ pub use rerun::{Rejudged, Rerun, RerunOutcome};
 pub use squashed::Squashed;
 pub use trailers::Trailers;
 
-/// A commit as far as an audit looks at it.
+/// The parts of a commit that an audit needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitFacts {
     pub id: Oid,
@@ -44,11 +44,11 @@ pub struct CommitFacts {
     pub trailers: Trailers,
 }
 
-/// What is attached to a commit under the notes ref.
+/// The note attached to a commit under the notes ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     Bytes(Vec<u8>),
-    /// So large that it cannot be evidence.
+    /// Too large to be evidence.
     TooLarge(u64),
 }
 
@@ -68,82 +68,82 @@ impl Note {
     }
 }
 
-/// Everything that an audit looks at.
+/// The input of an audit.
 #[derive(Debug, Clone, Default)]
 pub struct History {
-    /// Everything that the tip is made of, children before their parents.
+    /// All commits reachable from the tip, children before their parents.
     pub commits: Vec<CommitFacts>,
-    /// The commits to audit; all of them where it is absent.
+    /// The commits to audit; `None` means all of them.
     pub range: Option<BTreeSet<Oid>>,
-    /// Where the range begins: the last commit before it, where it has one.
+    /// The last commit before the range, if there is one.
     pub start: Option<Oid>,
-    /// The branches whose history this is.
+    /// The branches that point to this history.
     pub branches: BTreeSet<String>,
     pub notes: BTreeMap<Oid, Note>,
     pub journals: Journals,
-    /// What the commits that say they are Verdone's bookkeeping change.
+    /// The changes made by commits that claim to be Verdone's bookkeeping.
     pub bookkeeping: BTreeMap<Oid, Bookkeeping>,
     pub apart: Apart,
-    /// The history is cut off somewhere.
+    /// The repository is a shallow clone, so the history is incomplete.
     pub shallow: bool,
 }
 
-/// Commits that are not part of the history, as far as git still has them.
+/// Commits outside the history that git still has.
 #[derive(Debug, Clone, Default)]
 pub struct Apart {
-    /// Those that other branches and tags have.
+    /// Commits reachable from other branches and tags.
     pub elsewhere: BTreeSet<Oid>,
-    /// The parents of those that journals speak of, and of what they are made of down to the history.
+    /// The parents of commits named in journals, and of their ancestors down to the history.
     pub parents: BTreeMap<Oid, Vec<Oid>>,
 }
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
     /// Format version.
     pub v: u32,
-    /// Whether everything holds.
+    /// Whether the audit found no problems.
     pub holds: bool,
     /// Oldest first.
     pub stories: Vec<Audited>,
-    /// Stories that were committed, and whose commits are gone.
+    /// Stories whose commits are gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
-    /// Stories whose commits were squashed into others with exactly their files.
+    /// Stories whose commits were squashed into a commit with exactly the same files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub squashed: Vec<Squashed>,
-    /// Stories that the journals speak of and that are on other branches.
+    /// Number of stories recorded in journals whose commits are on other branches.
     #[serde(default)]
     pub elsewhere: usize,
-    /// Stories that could not be looked for, because the history is cut off.
+    /// Number of stories that could not be looked up because the history is shallow.
     #[serde(default)]
     pub beyond: usize,
-    /// Commits of Verdone's own that change nothing but marks of the plan and progress files: of the range, or since the first story.
+    /// Number of Verdone's own commits that change only plan marks and progress files, within the range or since the first story.
     #[serde(default)]
     pub bookkeeping: usize,
-    /// Commits that are not Verdone's: of the range, or since the first story.
+    /// Number of commits not made by Verdone, within the range or since the first story.
     pub others: usize,
-    /// Notes in the repository, whatever they are attached to.
+    /// Number of notes in the repository, whatever they are attached to.
     pub notes: usize,
-    /// The checks were to run again, and not all of them did.
+    /// A rerun of the checks was requested but did not finish.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
 }
 
-/// A story's commit and what became of its evidence.
+/// A story's commit and the state of its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audited {
     pub commit: Oid,
     pub subject: String,
-    /// As its evidence says; where that cannot be read, as the commit says.
+    /// From the evidence, or from the commit message if the evidence cannot be read.
     pub story: Option<StoryId>,
     pub title: Option<String>,
     pub run: Option<RunId>,
-    /// The session of the user's own whose loop made it, where no run did.
+    /// The user's own session whose loop made the commit, if it was not made by a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     pub proof: Option<Proof>,
-    /// Absent where nothing is known of it.
+    /// Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
     /// Digest of the note.
@@ -151,16 +151,16 @@ pub struct Audited {
     pub tree: Oid,
     /// The checks that ran on the tree.
     pub checks: Vec<NotedCheck>,
-    /// The agent's last words.
+    /// The agent's final message.
     pub claim: Option<String>,
     pub cost_usd: Option<f64>,
-    /// Whether the journal of its run is here.
+    /// Whether the journal of its run is available.
     pub journal: bool,
-    /// Why it does not hold.
+    /// Why the evidence does not hold up.
     pub problems: Vec<Finding>,
-    /// What is worth knowing and no reason to doubt.
+    /// Worth knowing, but no reason for doubt.
     pub remarks: Vec<Finding>,
-    /// Its checks, run again on a clean checkout.
+    /// The checks, run again on a clean checkout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reruns: Vec<Rerun>,
 }
@@ -170,7 +170,7 @@ impl Audited {
         self.problems.is_empty()
     }
 
-    /// What it is called.
+    /// The story id, or the commit's subject if there is none.
     pub fn name(&self) -> &str {
         self.story.as_ref().map_or(&self.subject, |story| &story.0)
     }
@@ -182,12 +182,12 @@ impl Audit {
     }
 }
 
-/// Looks at every commit of the range that is a story's, has a note, or says that it is Verdone's.
+/// Audits every commit in the range that belongs to a story, has a note, or claims to be Verdone's.
 pub fn audit(history: &History) -> Audit {
     let judge = Judge::of(history);
     let asked = |commit: &&CommitFacts| history.range.as_ref().is_none_or(|range| range.contains(&commit.id));
     let squashed = judge.squashed();
-    // A squashed commit keeps the trailers of its last story: that one is told as squashed.
+    // A squashed commit keeps the trailers of its last story. Report that story as squashed only.
     let is_squash = |commit: &CommitFacts| {
         let names = |story: &Squashed| story.evidence.as_ref().is_some_and(|digest| commit.trailers.evidence.contains(digest));
         squashed.iter().any(|story| story.into == commit.id && !story.with_later && names(story))

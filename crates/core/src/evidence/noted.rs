@@ -1,4 +1,4 @@
-//! Checks and a person's word as a note keeps them.
+//! Checks and acceptance by a person, as recorded in a note.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,26 +14,26 @@ pub struct NotedCheck {
     pub outcome: CheckOutcome,
     pub duration_ms: u64,
     pub output_digest: String,
-    /// It failed and passed on the same tree.
+    /// It both failed and passed on the same tree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
-    /// Nothing could fail by it.
+    /// It could not fail the story.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub advisory: bool,
-    /// Answered by an earlier run of it in the same run, on the same tree.
+    /// The result comes from an earlier execution in the same run, on the same tree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCount>,
 }
 
-/// A person's word for a story that needed a review.
+/// A person's acceptance of a story that needed a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Acceptance {
-    /// Who, as git knows them.
+    /// The person's identity in git.
     pub by: String,
     pub at: String,
-    /// What they were shown.
+    /// The reasons that the person was shown.
     pub reasons: Vec<String>,
 }
 

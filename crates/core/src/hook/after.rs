@@ -1,4 +1,4 @@
-//! After a tool: what the session knows now, what a test run showed and does to the turn, and which commands of the user are due.
+//! After a tool call: updates the session's memory, evaluates test runs and their effect on the turn, and selects the user's commands.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{Answer, Record, Response, Situation, Streak, TestRuns, ToolCall};
 use crate::policy::{self, Mode, ToolKind, kind_of, reads, writes};
 use crate::test_outcome::{self, TestOutcome, TestState};
 
-/// How a call that was executed ended.
+/// How an executed call ended.
 pub(super) struct Ended<'a> {
     pub(super) event: &'a str,
     pub(super) duration_ms: u64,
@@ -30,7 +30,7 @@ pub(super) fn after(
     if let Some(parsed) = parsed {
         let shell = kind_of(&parsed.tool) == ToolKind::Shell;
         files = writes(parsed, situation.context);
-        // A command that failed has mostly read what it names; a file tool that failed has done nothing.
+        // A failed command has usually read the files it names; a failed file tool has done nothing.
         if !ended.interrupted && (shell || !failed) {
             known = reads(parsed, situation.context);
             known.extend(files.iter().cloned());
@@ -70,7 +70,7 @@ pub(super) fn after(
     Response { records, ..response }
 }
 
-/// The answer to a test run that failed: told, or once too often in a row.
+/// The answer to a failed test run: feedback, or the end of the turn if too many failed in a row.
 fn failing(outcome: &TestOutcome, event: &str, situation: &Situation<'_>) -> Answer {
     let mut text = test_outcome::summary(outcome);
     match (situation.context.mode, situation.tests) {
@@ -94,7 +94,7 @@ fn failing(outcome: &TestOutcome, event: &str, situation: &Situation<'_>) -> Ans
     Answer::Context { event: event.to_owned(), text }
 }
 
-/// What a shell command showed about tests.
+/// The test outcome of a shell command.
 fn tests_of(call: &policy::ToolCall, ended: &Ended<'_>) -> Option<TestOutcome> {
     if kind_of(&call.tool) != ToolKind::Shell {
         return None;
@@ -107,7 +107,7 @@ fn tests_of(call: &policy::ToolCall, ended: &Ended<'_>) -> Option<TestOutcome> {
     test_outcome::read_line(line, exit_code, &output)
 }
 
-/// What the client says of a command that ended with 0.
+/// The output in the client's response to a command that exited with 0.
 fn said(response: &str) -> String {
     match serde_json::from_str(response) {
         Ok(Value::String(text)) => text,
@@ -119,7 +119,7 @@ fn said(response: &str) -> String {
     }
 }
 
-/// `Exit code 1`, and below it the output. Without that line nobody knows how it ended.
+/// `Exit code 1`, followed by the output. Without that line the exit code is unknown.
 fn failure(error: &str) -> (Option<i32>, String) {
     let (first, rest) = error.split_once('\n').unwrap_or((error, ""));
     match first.trim().strip_prefix("Exit code ").and_then(|code| code.trim().parse().ok()) {

@@ -1,5 +1,5 @@
-//! `[[after_tool]]`: the user's own commands after a tool. Which ones are due is decided here, and what the agent hears of them; they
-//! are run elsewhere. A path is handed over as a word or a variable, never as part of a shell line.
+//! `[[after_tool]]`: the user's own commands after a tool. This module selects the commands and decides what the agent learns about
+//! them; they run elsewhere. A path is passed as a word or a variable, never as part of a shell line.
 
 use std::time::Duration;
 
@@ -15,29 +15,29 @@ use crate::base::span::Span;
 use crate::check::CommandSpec;
 use crate::policy::{self, FilePatterns, PolicyContext, ToolKind, kind_of, reads, writes};
 
-/// All commands after one tool together: the client gives the hook a minute, and what it kills tells the agent nothing.
+/// For all commands after one tool call together: the client kills the hook after a minute, and then the agent learns nothing.
 pub const MOST_TIME: Duration = Duration::from_secs(50);
-/// The word of a list that stands for the file.
+/// The placeholder for the file in a list of words.
 pub const FILE_WORD: &str = "{file}";
-/// Output that the agent gets to read; the end is kept, where a failure says what failed.
+/// The maximum output that the agent gets. The end is kept, because failures are described there.
 const LONGEST_OUTPUT: usize = 2_000;
 
-/// A command of the user that runs after a tool has succeeded, a formatter say.
+/// A command of the user that runs after a tool has succeeded, for example a formatter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AfterTool {
-    /// What runs: a string for `sh -c`, or a list of words. The file is in `$VERDONE_FILE`; in a list, `{file}` stands for it.
+    /// The command: a string for `sh -c`, or a list of words. The file is in `$VERDONE_FILE`; in a list, `{file}` is replaced with it.
     pub run: CommandSpec,
-    /// Tools that it applies to, by name or pattern; by default, all tools that change files.
+    /// The tools it applies to, by name or pattern; by default, all tools that change files.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// Patterns of the file that the tool was about, written like `write` of a policy rule; every file where none is given.
+    /// Patterns for the tool's file, written like `write` of a policy rule; by default, every file.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// How long it may take before its whole process group is ended.
+    /// How long the command may take before its whole process group is ended.
     #[serde(default = "ten_seconds")]
     pub timeout: Span,
-    /// When the agent is told what it said.
+    /// When the agent gets the command's output.
     #[serde(default)]
     pub feedback: Tell,
 }
@@ -46,33 +46,33 @@ fn ten_seconds() -> Span {
     Span::from_secs(10)
 }
 
-/// When the output of a command goes to the agent.
+/// When the agent gets a command's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tell {
-    /// When it failed.
+    /// If the command failed.
     #[default]
     Failure,
-    /// Whenever it said something.
+    /// Whenever the command printed something.
     Always,
 }
 
-/// A command that is due.
+/// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AfterCommand {
     pub run: CommandSpec,
     pub timeout: Duration,
     pub feedback: Tell,
     pub tool: String,
-    /// Absolute, without links.
+    /// Absolute, without symlinks.
     pub file: Option<String>,
 }
 
-/// How it ended.
+/// How the command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandEnd {
     pub exit: CommandExit,
-    /// Redacted, hostile.
+    /// Redacted, but still untrusted.
     pub output: String,
     pub duration_ms: u64,
 }
@@ -87,7 +87,7 @@ pub enum CommandExit {
     NotRunnable {
         reason: String,
     },
-    /// The commands before it took all the time.
+    /// Earlier commands used up the time.
     NotStarted,
 }
 
@@ -106,7 +106,7 @@ impl AfterTool {
             ([], ToolKind::Shell | ToolKind::Read | ToolKind::Agent | ToolKind::Other) => false,
             (globs, _) => globs.iter().any(|glob| name_fits(glob, tool)),
         };
-        // Settings with a pattern that cannot be read are refused.
+        // Settings with invalid patterns are rejected earlier.
         let is_for_file =
             |file: &str| FilePatterns::new(&self.paths, context).is_ok_and(|patterns| patterns.matches(file, context));
         let by_file = match file {
@@ -117,7 +117,7 @@ impl AfterTool {
     }
 }
 
-/// The commands that are due after a call that succeeded.
+/// The commands to run after a successful call.
 pub(super) fn due(all: &[AfterTool], call: &policy::ToolCall, context: &PolicyContext) -> Vec<AfterCommand> {
     if all.is_empty() {
         return Vec::new();
@@ -125,7 +125,7 @@ pub(super) fn due(all: &[AfterTool], call: &policy::ToolCall, context: &PolicyCo
     let file = match kind_of(&call.tool) {
         ToolKind::Write => writes(call, context).into_iter().next(),
         ToolKind::Read => reads(call, context).into_iter().next(),
-        // A command changes many files or none: what it is about is not one of them.
+        // A command may change many files or none, so there is no single file.
         ToolKind::Shell | ToolKind::Agent | ToolKind::Other => None,
     };
     let fitting = all.iter().filter(|after| after.is_for(&call.tool, file.as_deref(), context));
@@ -140,7 +140,7 @@ pub(super) fn due(all: &[AfterTool], call: &policy::ToolCall, context: &PolicyCo
 }
 
 impl AfterCommand {
-    /// The words to execute where the command is a list.
+    /// The words to execute, if the command is a list.
     pub fn words(&self) -> Option<Vec<String>> {
         let CommandSpec::Argv(words) = &self.run else { return None };
         let word = |word: &String| match &self.file {
@@ -160,7 +160,7 @@ impl AfterCommand {
         }
     }
 
-    /// What the agent is to know of it.
+    /// The message for the agent, if any.
     fn told(&self, end: &CommandEnd) -> Option<String> {
         let output = sanitise(end.output.trim());
         let worth_it = match self.feedback {
@@ -203,7 +203,7 @@ impl CommandExit {
 }
 
 impl Response {
-    /// Adds what came of its commands to the answer.
+    /// Adds the results of its commands to the answer.
     #[must_use]
     pub fn after(mut self, event: &str, ends: &[CommandEnd]) -> Self {
         for (command, end) in self.commands.iter().zip(ends) {

@@ -1,28 +1,28 @@
-//! What a hook tells the client: at most one JSON object, and only shapes that the client is known to obey.
+//! A hook's answer to the client: at most one JSON object, and only in forms that the client is known to obey.
 
 use serde_json::{Value, json};
 
-/// Longer context is moved into a file by the client, and the agent sees a preview of it.
+/// The client moves longer context into a file and shows the agent only a preview.
 const CONTEXT_LENGTH: usize = 9_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Answer {
-    /// No opinion: nothing is printed.
+    /// No opinion: prints nothing.
     #[default]
     Silent,
-    /// To `PreToolUse`.
+    /// Answers `PreToolUse`.
     ToolUse(Permission),
-    /// To `PermissionRequest`, which has a form of its own.
+    /// Answers `PermissionRequest`, which has its own format.
     PermissionRequest(Permission),
-    /// Something for the agent to read; `event` is the name of the event that is answered.
+    /// Text for the agent; `event` is the name of the answered event.
     Context { event: String, text: String },
-    /// What was about to happen does not, or, after a tool, the agent is told that it went wrong.
+    /// Prevents the action. After a tool call, it tells the agent that the call went wrong.
     Block { reason: String },
-    /// After a tool: the turn is over. The reason is for the user; the agent does not get to read it.
+    /// Ends the turn after a tool call. Only the user sees the reason, not the agent.
     EndTurn { reason: String },
-    /// To events that know no object: it does not happen, by exit code 2 and the reason on standard error.
+    /// For events that accept no object: prevents the action with exit code 2 and the reason on standard error.
     Refuse { reason: String },
-    /// Something for the user to see.
+    /// A message for the user.
     Tell { text: String },
 }
 
@@ -34,7 +34,7 @@ pub enum Permission {
 }
 
 impl Answer {
-    /// Why something does not happen, where that is what it says.
+    /// The reason, if the answer prevents something.
     pub fn refusal(&self) -> Option<&str> {
         match self {
             Self::ToolUse(Permission::Deny { reason })
@@ -50,7 +50,7 @@ impl Answer {
         }
     }
 
-    /// The object to print, if there is one.
+    /// The object to print, if any.
     pub fn to_json(&self) -> Option<Value> {
         match self {
             Self::Silent | Self::Refuse { .. } => None,
@@ -83,7 +83,7 @@ impl Answer {
     }
 }
 
-/// A block without a reason tells the agent nothing.
+/// Replaces an empty reason, which would tell the agent nothing.
 fn said(reason: &str) -> &str {
     let reason = cut(reason);
     if reason.trim().is_empty() { "refused by Verdone" } else { reason }

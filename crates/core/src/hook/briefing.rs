@@ -1,5 +1,5 @@
-//! What a run tells the hooks of a turn: its story, the story's checks and scope, the branch, the plan. Small, whatever the size of
-//! the plan, because hooks read it instead of the plan.
+//! The information a run passes to the hooks of a turn: the story, its checks and scope, the branch, the plan. Its size does not
+//! depend on the plan's, because hooks read it instead of the plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,32 +8,32 @@ use crate::base::scope;
 use crate::plan::Story;
 use crate::policy::Scope;
 
-/// More of a story's text is in its prompt; rules and lessons have to fit beside it.
+/// The prompt has the story's full text; rules and lessons must fit beside this excerpt.
 const LONGEST_TEXT: usize = 4_000;
 const LONGEST_LINE: usize = 300;
 const MOST_CHECKS: usize = 20;
 
-/// The story that a turn is about.
+/// The story of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Briefing {
     pub story: StoryId,
     pub title: String,
-    /// As the plan has it, cut.
+    /// The text in the plan, truncated.
     pub text: String,
     pub checks: Vec<String>,
-    /// Relative to the work tree; empty where the story names none.
+    /// Relative to the work tree; empty if the story names no scope.
     #[serde(default)]
     pub scope: Vec<String>,
-    /// Where HEAD has to stay; absent before it could be known.
+    /// The branch that HEAD must stay on; absent if it is not known yet.
     #[serde(default)]
     pub branch: Option<String>,
-    /// The plan, absolute and without links.
+    /// The path of the plan, absolute and without symlinks.
     pub plan: String,
-    /// The plan and what belongs to it, relative to the work tree where they lie in it.
+    /// The plan and its related files, relative to the work tree if they are inside it.
     #[serde(default)]
     pub exempt: Vec<String>,
-    /// Which iteration of the run it is, and which turn of the iteration. The client that starts the hooks stays for many turns, so
-    /// its environment cannot say it.
+    /// The iteration of the run, and the turn of the iteration. Not in the environment, because the client that starts the hooks lives
+    /// for many turns.
     #[serde(default)]
     pub iteration: u32,
     #[serde(default)]
@@ -41,7 +41,7 @@ pub struct Briefing {
 }
 
 impl Briefing {
-    /// `folder` is where the project lies below the work tree.
+    /// `folder` is the project's path relative to the work tree.
     pub fn of(story: &Story, checks: impl Iterator<Item = String>, folder: &str) -> Self {
         Self {
             story: story.id.clone(),
@@ -63,7 +63,7 @@ impl Briefing {
         (!self.scope.is_empty()).then(scope)
     }
 
-    /// For the agent to read.
+    /// The text for the agent.
     pub fn words(&self) -> String {
         let mut text = format!("The story of this turn is {}: {}\n", self.story, self.title);
         if !self.text.trim().is_empty() {

@@ -1,15 +1,15 @@
-//! When Verdone itself cannot judge: a guard of a run denies, everything else says nothing. The fault is recorded either way.
+//! Verdone itself failed and cannot judge: a guard in a run denies, everything else stays silent. The failure is recorded either way.
 
 use super::record::{Failed, cut};
 use super::{Answer, Permission, Record, Response};
 use crate::policy::{Mode, OnFailure};
 
-/// What an event is to us.
+/// Our role in an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Something waits for our word.
+    /// The client waits for our decision.
     Guard,
-    /// Something is only told to us.
+    /// The client only notifies us.
     Observer,
 }
 
@@ -22,15 +22,15 @@ impl Role {
     }
 }
 
-/// Why it could not be judged, and the file where that is kept.
+/// Why the call could not be judged, and the file that records it.
 #[derive(Debug, Clone, Copy)]
 pub struct Cause<'a> {
     pub text: &'a str,
     pub kept: &'a str,
 }
 
-/// The answer to a call that could not be judged. Without an event it is taken for a `PreToolUse`: the client drops an answer to
-/// another event, and a tool that runs unseen is the one thing that must not be.
+/// The answer to a call that could not be judged. If the event is unknown, it is treated as a `PreToolUse`: the client ignores an
+/// answer to the wrong event, and a tool must never run unchecked.
 pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &Cause<'_>) -> Response {
     let event = event.unwrap_or("PreToolUse");
     let denies = match (Role::of(event), mode, on_failure) {
@@ -53,9 +53,9 @@ pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &Caus
     Response { answer, records: vec![Record::Failed(failed)], ..Response::default() }
 }
 
-/// The event's name in an input that cannot be parsed: better than none, so that the right kind of answer is given.
+/// Extracts the event's name from an input that cannot be parsed, so that the answer has the right form.
 ///
-/// The client writes it before anything of the agent's, and a quote inside a text is escaped, so the first one is the client's.
+/// The client writes the name before any text from the agent, and quotes inside texts are escaped, so the first match is the client's.
 pub fn event_in(bytes: &[u8]) -> Option<String> {
     const KEY: &[u8] = b"\"hook_event_name\"";
     let after = bytes.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();

@@ -1,11 +1,11 @@
-//! Where git stands: which branch is checked out, and what it is in the middle of. Read from its files by the caller.
+//! The state of git: the checked-out branch and an unfinished operation, if any. The caller reads it from git's files.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitState {
     pub head: Head,
-    /// What git is in the middle of.
+    /// An unfinished operation, such as a rebase.
     #[serde(default)]
     pub operation: Option<Operation>,
 }
@@ -16,7 +16,7 @@ pub enum Head {
     /// Without `refs/heads/`.
     Branch(String),
     Detached,
-    /// Its files do not say (refs in tables, for example).
+    /// The files do not say, for example with the reftable format.
     Unknown,
 }
 
@@ -31,7 +31,7 @@ pub enum Operation {
     Bisect,
 }
 
-/// Something that a command should not have left behind.
+/// A state that a command should not have left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trouble {
     pub(super) what: String,
@@ -39,11 +39,11 @@ pub(super) struct Trouble {
 }
 
 impl GitState {
-    /// The state as a file names it in its first line: `ref: refs/heads/main`, or a commit.
+    /// Parses the first line of the `HEAD` file: `ref: refs/heads/main`, or a commit.
     pub fn head_of(text: &str) -> Head {
         let line = text.lines().next().unwrap_or_default().trim();
         match line.strip_prefix("ref:").map(str::trim) {
-            // With refs in tables the file is there for old gits only.
+            // With the reftable format, the file exists only for old versions of git.
             Some("refs/heads/.invalid") => Head::Unknown,
             Some(name) => name.strip_prefix("refs/heads/").map_or(Head::Unknown, |branch| Head::Branch(branch.to_owned())),
             None if line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit()) => Head::Detached,
@@ -51,14 +51,14 @@ impl GitState {
         }
     }
 
-    /// What is wrong with it, where it was like `start` before, or has to be on `branch`.
+    /// What is wrong, compared with the state at `start`, or with `branch` if HEAD must be on it.
     pub(super) fn troubles(&self, start: Option<&Self>, branch: Option<&str>) -> Vec<Trouble> {
         let expected = branch.or(match start.map(|start| &start.head) {
             Some(Head::Branch(name)) => Some(name.as_str()),
             Some(Head::Detached | Head::Unknown) | None => None,
         });
         let back = |name: &str| format!("`git switch {name}`");
-        // A rebase and a bisect detach HEAD themselves; to end them is the way back.
+        // Rebase and bisect detach HEAD themselves; ending them restores it.
         let head = match (&self.head, expected) {
             (Head::Branch(now), Some(expected)) if now != expected => {
                 Some((format!("the branch is `{now}` now, and was `{expected}`"), back(expected)))

@@ -1,4 +1,4 @@
-//! What a client tells a hook. Unknown events and fields are fine; a field that a known event needs and does not have is an error.
+//! Parses the input of a hook. Unknown events and fields are accepted; a known event without a required field is an error.
 
 use std::borrow::Cow;
 
@@ -7,20 +7,20 @@ use serde_json::value::RawValue;
 
 use crate::policy::{self, ToolKind};
 
-/// One hook call, borrowed from the bytes that it came in.
+/// One hook call, borrowed from the input bytes.
 #[derive(Debug, Clone)]
 pub struct HookInput<'a> {
     pub common: Common<'a>,
     pub event: HookEvent<'a>,
 }
 
-/// What every event carries.
+/// The fields of every event.
 #[derive(Debug, Clone, Default)]
 pub struct Common<'a> {
-    /// Names the event, also one that we do not know.
+    /// The name of the event, even if we do not know it.
     pub event_name: Cow<'a, str>,
     pub session: Cow<'a, str>,
-    /// Follows the agent's `cd`; the project is not found by it.
+    /// Follows the agent's `cd`, so it does not identify the project.
     pub cwd: Cow<'a, str>,
     pub transcript: Option<Cow<'a, str>>,
     pub permission_mode: Option<Cow<'a, str>>,
@@ -45,7 +45,7 @@ pub enum HookEvent<'a> {
         response: Option<&'a RawValue>,
         duration_ms: u64,
     },
-    /// The tool began and failed; a Bash command that ended with another code than 0 comes here.
+    /// The tool started and failed. Includes Bash commands with a non-zero exit code.
     PostToolUseFailure {
         call: ToolCall<'a>,
         error: Cow<'a, str>,
@@ -78,7 +78,7 @@ pub enum HookEvent<'a> {
         message: Cow<'a, str>,
     },
     Stop {
-        /// Whether the turn goes on because of an earlier block.
+        /// Whether an earlier block made the turn continue.
         active: bool,
         last_message: Option<Cow<'a, str>>,
         background_tasks: Option<&'a RawValue>,
@@ -89,11 +89,11 @@ pub enum HookEvent<'a> {
     SessionEnd {
         reason: Cow<'a, str>,
     },
-    /// An event that we have no opinion on.
+    /// An event we do not handle.
     Other,
 }
 
-/// Why a session begins.
+/// Why a session starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartSource {
     Startup,
@@ -109,7 +109,7 @@ pub enum StartSource {
 pub struct ToolCall<'a> {
     pub tool: Cow<'a, str>,
     pub input: &'a RawValue,
-    /// Absent where permission is asked for.
+    /// Absent in permission requests.
     pub id: Option<Cow<'a, str>>,
 }
 
@@ -144,7 +144,7 @@ impl<'a> HookInput<'a> {
 }
 
 impl HookInput<'_> {
-    /// The tool call that the event is about.
+    /// The tool call of the event.
     pub fn call(&self) -> Option<&ToolCall<'_>> {
         match &self.event {
             HookEvent::PreToolUse(call)
@@ -172,7 +172,7 @@ impl HookInput<'_> {
 }
 
 impl ToolCall<'_> {
-    /// The call as policy looks at it. A command or a change of a file that does not say which one cannot be judged.
+    /// The call in the form policy needs. Fails if a shell call has no command or a write names no file, because policy cannot judge it.
     pub fn for_policy(&self, event: &str) -> Result<policy::ToolCall, InputError> {
         let missing = |field| InputError::Missing { event: event.to_owned(), field };
         let input: serde_json::Value =
@@ -180,7 +180,7 @@ impl ToolCall<'_> {
         let call = policy::ToolCall { tool: self.tool.to_string(), input };
         let has = |fields: &[&str]| fields.iter().any(|field| call.text(field).is_some());
         match policy::kind_of(&call.tool) {
-            // This one may watch something that is no command.
+            // Monitor can also watch something other than a command.
             ToolKind::Shell if call.tool == "Monitor" && call.input.get("command").is_none() => Ok(call),
             ToolKind::Shell if !has(&["command", "cmd"]) => Err(missing("tool_input.command")),
             ToolKind::Write if !has(&["file_path", "notebook_path", "path"]) => Err(missing("tool_input.file_path")),
@@ -189,7 +189,7 @@ impl ToolCall<'_> {
     }
 }
 
-/// Every field of every event that we read, flat as on the wire.
+/// All fields that we read, of all events, flat as on the wire.
 #[derive(Debug, Deserialize)]
 struct Wire<'a> {
     #[serde(borrow)]
@@ -244,7 +244,7 @@ struct Wire<'a> {
     reason: Option<Text<'a>>,
 }
 
-/// Borrowed where the text has no escapes.
+/// Borrowed if the text has no escapes.
 #[derive(Debug, Clone, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 

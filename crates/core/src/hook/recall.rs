@@ -1,5 +1,5 @@
-//! What a session's records say about its conditions: whether lessons and past evidence were looked at, and which tasks of the
-//! client's own list are open. Written after tools, folded line by line.
+//! Derives a session's conditions from its records: whether the agent looked at lessons and past evidence, and which tasks in the
+//! client's task list are open. The records are written after tool calls and folded line by line.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::policy::{self, ToolKind, kind_of};
 use crate::shell::{self, Variables};
 
 const GUARDRAILS: &str = "/.verdone/guardrails.md";
-/// Commands of ours that show lessons and evidence.
+/// Verdone's subcommands that show lessons and evidence.
 const SHOWS: [&str; 5] = ["log", "show", "report", "audit", "status"];
-/// More open tasks are counted, not named.
+/// Further open tasks are counted, not named.
 const MOST_TASKS: usize = 1_000;
 
-/// Whether a call that has run looked at lessons or past evidence; `known` are the files that it read.
+/// Whether an executed call looked at lessons or past evidence. `known` are the files it read.
 pub(super) fn recalled(call: &policy::ToolCall, known: &[String]) -> Option<Record> {
     if known.iter().any(|path| path.ends_with(GUARDRAILS)) {
         return Some(Record::Recalled { by: "the lessons were read".to_owned() });
     }
     let line = call.text("command").or_else(|| call.text("cmd")).filter(|_| kind_of(&call.tool) == ToolKind::Shell)?;
-    // A parse costs more than all the rest, and few commands are about us.
+    // Parsing is the most expensive step, and few commands involve Verdone.
     if !line.contains("verdone") {
         return None;
     }
@@ -39,7 +39,7 @@ pub(super) fn recalled(call: &policy::ToolCall, known: &[String]) -> Option<Reco
     Some(Record::Recalled { by: format!("`verdone {shown}` was run") })
 }
 
-/// What an update of a task did to the list; making and finishing one have events of their own.
+/// The effect of `TaskUpdate` on the task list. Creating and completing a task have their own events.
 pub(super) fn task_changed(call: &policy::ToolCall) -> Option<Record> {
     if call.tool != "TaskUpdate" {
         return None;
@@ -56,19 +56,19 @@ pub(super) fn task_changed(call: &policy::ToolCall) -> Option<Record> {
     }
 }
 
-/// The fold of a session's records that its conditions are judged by.
+/// A fold of a session's records, used to judge its conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFold {
-    /// When its first record was written.
+    /// When the first record was written.
     pub first: Option<Timestamp>,
-    /// Where HEAD was when it began.
+    /// HEAD at the start of the session.
     pub head: Option<Oid>,
-    /// How lessons or past evidence were looked at first.
+    /// How the agent first looked at lessons or past evidence.
     pub recalled: Option<String>,
-    /// The lessons when the session began: how many lines, and their digest.
+    /// The lessons at the start of the session: number of lines and digest.
     pub lessons: Option<(u32, String)>,
     tasks: BTreeMap<String, String>,
-    /// Open tasks that are not in the list.
+    /// The number of open tasks beyond the limit.
     more: u64,
 }
 
@@ -81,7 +81,7 @@ impl SessionFold {
         if self.first.is_none() {
             self.first = serde_json::from_str::<Stamp>(line).ok().map(|stamp| stamp.at);
         }
-        // Most lines are about something else, and a session may have a million.
+        // Skip other lines quickly: most are irrelevant, and a session may have a million.
         if !["\"began\"", "\"lessons\"", "\"recalled\"", "\"task_"].iter().any(|sign| line.contains(sign)) {
             return;
         }
@@ -106,7 +106,7 @@ impl SessionFold {
         }
     }
 
-    /// The subjects of the open tasks; the last entry says how many more there are.
+    /// The subjects of the open tasks; the last entry may give the number of further ones.
     pub fn open_tasks(&self) -> Vec<String> {
         let named =
             |(task, subject): (&String, &String)| if subject.is_empty() { format!("task {task}") } else { subject.clone() };

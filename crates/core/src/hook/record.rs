@@ -1,4 +1,4 @@
-//! What a session's own files keep of a hook call, one object a line.
+//! The records of hook calls in a session's files, one JSON object per line.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,32 +9,32 @@ use crate::base::verdict::PolicyVerdict;
 use crate::policy::{Decision, Source};
 use crate::test_outcome::TestOutcome;
 
-/// Longer texts are cut: a record is for people and for counting, not a copy of the call.
+/// Longer texts are truncated: a record is for people and for counting, not a copy of the call.
 const LONGEST: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
-    /// The guard is live.
+    /// A session started with the guard active.
     Started {
         source: String,
     },
-    /// A prompt; which rule refused it, if one did.
+    /// A prompt, and the rule that refused it, if any.
     Prompt {
         refused_by: Option<String>,
     },
-    /// What was decided about a call.
+    /// The decision on a call.
     Decided {
         tool: String,
         id: Option<String>,
         verdict: PolicyVerdict,
-        /// Name of the rule, and where it was written.
+        /// The rule's name and where it is defined.
         rule: Option<String>,
         place: Option<String>,
-        /// The command or path that the rule is about.
+        /// The command or path that the rule matched.
         about: Option<String>,
         reason: String,
-        /// Denied only because nobody is there to be asked.
+        /// Denied only because no person was available to ask.
         needs_human: bool,
     },
     /// A call that was executed.
@@ -46,11 +46,11 @@ pub enum Record {
         duration_ms: u64,
         files: Vec<String>,
     },
-    /// What a command that runs tests showed.
+    /// The outcome of a command that ran tests.
     Tests {
         outcome: TestOutcome,
     },
-    /// The hook ended the turn: the driver of the run rolls the attempt back.
+    /// The hook ended the turn; the driver of the run rolls the attempt back.
     EndsTurn {
         reason: String,
     },
@@ -64,76 +64,76 @@ pub enum Record {
     },
     /// Files outside the story's scope were changed.
     Outside {
-        /// The first of them.
+        /// The first few files.
         files: Vec<String>,
         count: usize,
-        /// Whether the command counts as failed for it.
+        /// Whether the command therefore counts as failed.
         blocked: bool,
     },
-    /// A command left git where it should not be.
+    /// A command left git in a wrong state.
     GitState {
         what: String,
         blocked: bool,
     },
-    /// Settings changed under the session.
+    /// Settings changed during the session.
     Settings {
         source: String,
         file: Option<String>,
         refused: bool,
     },
-    /// The turn ended by an error of the API.
+    /// The turn ended with an API error.
     TurnFailed {
         error: String,
     },
-    /// What the session has cost in all, where the client says so.
+    /// The session's total cost, if the client reports it.
     Spent(Spent),
     Ended {
         reason: String,
     },
-    /// Where HEAD was when a session began: what was committed since is the session's.
+    /// HEAD at the start of the session: later commits belong to the session.
     Began {
         head: Oid,
     },
-    /// The project's lessons when a session began: what a later look is compared with.
+    /// The project's lessons at the start of the session, for later comparison.
     Lessons {
-        /// Lines that say something.
+        /// The number of lines with content.
         lines: u32,
         digest: String,
-        /// Whether the agent was given them.
+        /// Whether the agent received them.
         told: bool,
     },
-    /// Lessons or past evidence were looked at.
+    /// The agent looked at lessons or past evidence.
     Recalled {
         by: String,
     },
-    /// A task of the client's own list was made, or is worked on again.
+    /// A task in the client's task list was created or reopened.
     TaskOpened {
         task: String,
-        /// Empty where it was named before.
+        /// Empty if an earlier record has it.
         subject: String,
     },
-    /// It was finished or deleted.
+    /// A task was finished or deleted.
     TaskClosed {
         task: String,
     },
-    /// Whether a turn, a subagent or a task could end.
+    /// Whether a turn, a subagent or a task was allowed to end.
     Stop(StopRecord),
-    /// The session ended with a loop's work open.
+    /// The session ended with unfinished work of a loop.
     Incomplete {
         story: Option<String>,
         reason: String,
     },
-    /// Anything else; the event's name is beside it.
+    /// Any other event; its name is stored beside the record.
     Seen,
-    /// Verdone itself could not judge.
+    /// Verdone itself failed to judge.
     Failed(Failed),
 }
 
-/// A fault of ours.
+/// A failure of Verdone itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     pub cause: String,
-    /// Whether something was denied because of it.
+    /// Whether it led to a denial.
     pub denied: bool,
 }
 

@@ -1,8 +1,8 @@
-//! One answer for every event: the call judged by policy and memory, the rest told and recorded.
+//! Answers every event: tool calls are judged by policy and the session's memory, other events are answered and recorded.
 //!
-//! Pure: what the disk knows (rules, real paths, whether a file exists and this session has seen it) comes in as data. In a run the
-//! answer to a tool call is always explicit, because there it *is* the permission system; in a user's own session only a denial is
-//! said, because an allowance would skip the user's own settings.
+//! Pure: the state on disk (rules, real paths, whether a file exists and whether this session has read it) comes in as data. In a run,
+//! the answer to a tool call is always explicit, because Verdone *is* the permission system there. In a user's own session, only
+//! denials are explicit, because an explicit "allow" would bypass the user's settings.
 
 use super::after::{Ended, after};
 use super::record::cut;
@@ -14,35 +14,35 @@ use crate::policy::{
     writes,
 };
 
-/// What is known about the place where the event happened.
+/// Everything known about the circumstances of the event.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
     pub rules: &'a [Rule],
-    /// Its `mode` says whether this is a run.
+    /// Its `mode` tells whether this is a run.
     pub context: &'a PolicyContext,
-    /// The call of the input, where it has one.
+    /// The tool call in the input, if it has one.
     pub call: Option<&'a policy::ToolCall>,
-    /// What the session knows of the file that the call would change; nothing where reading first is not asked for.
+    /// The file that the call would change, and whether the session knows it; `None` if reading before writing is not required.
     pub target: Option<&'a Target>,
-    /// For the agent to read when a session begins.
+    /// The text for the agent at the start of a session.
     pub briefing: Option<&'a str>,
-    /// What is watched after a command, where anything is.
+    /// The checks after a command, if any are enabled.
     pub watch: Option<&'a Watch>,
-    /// Test runs of the attempt so far; nothing where no driver could roll it back.
+    /// The attempt's test runs so far; `None` if no driver could roll the attempt back.
     pub tests: Option<TestRuns>,
     pub after_tool: &'a [AfterTool],
 }
 
-/// Test runs of the agent's own, in one attempt.
+/// The agent's own test runs in one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestRuns {
-    /// Those that failed in a row, before this call.
+    /// The consecutive failures before this call.
     pub failing: u32,
-    /// How many in a row end the turn; none where they are only told.
+    /// The number of consecutive failures that ends the turn; `None` if failures are only reported.
     pub patience: Option<u32>,
 }
 
-/// What a call does to the count of failing test runs in a row.
+/// How a call changes the number of consecutive failing test runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Streak {
     #[default]
@@ -51,7 +51,7 @@ pub enum Streak {
     Over,
 }
 
-/// A file that a call of a file tool would change.
+/// A file that a file tool would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub path: String,
@@ -64,19 +64,19 @@ pub struct Target {
 pub struct Response {
     pub answer: Answer,
     pub records: Vec<Record>,
-    /// Files that the session knows from now on.
+    /// Files that the session now knows.
     pub known: Vec<String>,
     pub streak: Streak,
-    /// To be run before the answer is given; [`Response::after`] adds what came of them.
+    /// Commands to run before answering; [`Response::after`] adds their results.
     pub commands: Vec<AfterCommand>,
-    /// Files that are about to be read, and those that were and could not be.
+    /// Files about to be read, and files that could not be read.
     pub reading: Vec<String>,
     pub unread: Vec<String>,
-    /// What the session has seen of git and of the story's scope, where that changed.
+    /// The session's new view of git and of the story's scope, if it changed.
     pub seen: Option<Seen>,
 }
 
-/// The file that a call of a file tool would change: the one to ask the session's memory about.
+/// The file that a file tool would change; the caller looks it up in the session's memory.
 pub fn target(call: &policy::ToolCall, context: &PolicyContext) -> Option<String> {
     match kind_of(&call.tool) {
         ToolKind::Write => writes(call, context).into_iter().next(),
@@ -151,7 +151,7 @@ fn prompted(prompt: &str, situation: &Situation<'_>) -> Response {
 
 fn judged(call: &ToolCall<'_>, situation: &Situation<'_>, form: fn(Permission) -> Answer) -> Response {
     let Some(parsed) = situation.call else {
-        // Who forgets to parse the call must not open the gate by it.
+        // A caller that forgets to parse the call must not let it through.
         return Response {
             answer: form(Permission::Deny { reason: "the call was not read".to_owned() }),
             ..silent(Record::Seen)
@@ -165,11 +165,11 @@ fn judged(call: &ToolCall<'_>, situation: &Situation<'_>, form: fn(Permission) -
     }
     let permission = match (decision.verdict, situation.context.mode) {
         (PolicyVerdict::Allow, Mode::Run) => Some(Permission::Allow),
-        // What has to be asked is denied where nobody can be; in a session the client asks by its own rules.
+        // A run denies calls that need a question, because no person is there to answer. In a session, the client asks by its own rules.
         (PolicyVerdict::Deny, _) | (PolicyVerdict::Ask, Mode::Run) => Some(Permission::Deny { reason: said(&decision) }),
         (PolicyVerdict::Allow | PolicyVerdict::Ask, Mode::Interactive) => None,
     };
-    // Calls of one message are judged side by side: a change of what is being read right now need not wait for the next message.
+    // The calls of one message are judged concurrently: a write to a file that is being read right now need not wait for the next message.
     let reads_it = kind_of(&parsed.tool) == ToolKind::Read && decision.verdict < PolicyVerdict::Deny;
     let reading = if reads_it { reads(parsed, situation.context) } else { Vec::new() };
     let answer = permission.map_or(Answer::Silent, form);
@@ -189,7 +189,7 @@ fn unread(path: &str) -> Decision {
     }
 }
 
-/// A denial as the agent reads it: which rule, about what, why, and what to do instead.
+/// The denial shown to the agent: the rule, what it matched, the reason, and what to do instead.
 fn said(decision: &Decision) -> String {
     let mut text = match &decision.rule {
         Some((name, _)) => format!("Denied by Verdone's rule `{name}`"),

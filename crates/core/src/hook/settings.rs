@@ -1,8 +1,8 @@
-//! Our hooks in a client's settings file: put in, taken out, found. Edits of text, not of values, so that every byte of the user's
-//! stays where it is, and taking out what was put in gives the very file that was there before.
+//! Installs, finds and removes our hooks in a client's settings file. It edits text, not values: every byte of the user's stays, and
+//! uninstalling restores exactly the file from before.
 //!
-//! What is put in goes to the front of a list or object, with its comma behind it, so it is plain to see where it ends. Where there
-//! was nothing around it (no file, an empty object), the text alone cannot say so later: see `Mark`.
+//! Insertions go to the front of a list or object, followed by a comma, so that their end is unambiguous. If nothing surrounded them
+//! (no file, an empty object), the text alone cannot show that later: see `Mark`.
 
 mod cap;
 mod container;
@@ -16,45 +16,44 @@ use cap::Cap;
 use container::{Fate, Layout, cut, without};
 use entry::{EVENTS, Handler, Mark, Wanted};
 
-/// What is there before our hooks are put in.
+/// The state before our hooks are installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before<'a> {
-    /// Not even the folder of the settings file.
+    /// Even the settings file's folder does not exist.
     NoFolder,
     NoFile,
     Text(&'a str),
 }
 
-/// What is to be there after our hooks are taken out.
+/// The state after our hooks are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum After {
-    /// The file was ours alone, and so was its folder.
+    /// We created both the file and its folder.
     NoFolder,
-    /// The file was ours alone.
+    /// We created the file.
     NoFile,
     Text(String),
 }
 
-/// Our hooks as a settings file has them.
+/// Our hooks in a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// What is started: programs with their arguments, each once.
+    /// The commands that are started, with arguments, without duplicates.
     pub commands: Vec<Vec<String>>,
-    /// How many events have a hook of ours.
+    /// The number of events that have our hook.
     pub events: usize,
-    /// Events that should have one and do not.
+    /// Events that lack our hook.
     pub missing: Vec<&'static str>,
-    /// The file switches all hooks off (`disableAllHooks`).
+    /// The file disables all hooks (`disableAllHooks`).
     pub disabled: bool,
 }
 
-/// Whether hooks that start this program would be recognised as ours later.
+/// Whether we would later recognise hooks that start this program as ours.
 pub fn is_recognisable(program: &str) -> bool {
     entry::is_our_program(program)
 }
 
-/// The text with our hooks in it, each starting `program`. Hooks of ours that are there already are brought up to date; a text that
-/// has them all as they should be stays as it is.
+/// Adds our hooks, each starting `program`. Existing hooks of ours are updated; a text that already has all of them is unchanged.
 pub fn install(before: Before<'_>, program: &str) -> Result<String, Problem> {
     let text = match before {
         Before::NoFolder => return Ok(format!("{}\n", own_file(program, Mark::NoFolder))),
@@ -79,7 +78,7 @@ pub fn install(before: Before<'_>, program: &str) -> Result<String, Problem> {
     }
 }
 
-/// What is left without our hooks.
+/// Removes our hooks.
 pub fn uninstall(text: &str) -> Result<After, Problem> {
     if is_blank(text) {
         return Ok(After::Text(text.to_owned()));
@@ -113,7 +112,7 @@ pub fn uninstall(text: &str) -> Result<After, Problem> {
     })
 }
 
-/// Our hooks in a text; `None` where it has none.
+/// Finds our hooks; `None` if there are none.
 pub fn installed(text: &str) -> Result<Option<Installed>, Problem> {
     if is_blank(text) {
         return Ok(None);
@@ -133,7 +132,7 @@ pub fn installed(text: &str) -> Result<Option<Installed>, Problem> {
     Ok((!found.is_empty()).then(|| Installed { commands, events: EVENTS.len() - missing.len(), missing, disabled }))
 }
 
-/// Editors and clients take a file without anything in it for an empty object.
+/// Editors and clients treat an empty file as an empty object.
 fn is_blank(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim().is_empty()
 }
@@ -148,7 +147,7 @@ fn read(text: &str) -> Result<Node<'_>, Problem> {
     root.map_err(|fault| Lines::new(text).problem(&fault))
 }
 
-/// The member that counts: of keys that are there twice, clients take the last.
+/// The effective member: if a key occurs twice, clients use the last one.
 fn last<'n, 'a>(object: &'n Node<'a>, key: &str) -> Option<&'n Node<'a>> {
     object.members().iter().rev().find(|member| member.key == key).map(|member| &member.node)
 }
@@ -160,7 +159,7 @@ fn items<'n, 'a>(list: &'n Node<'a>) -> &'n [Node<'a>] {
     }
 }
 
-/// A file that holds nothing but our hooks.
+/// A file that contains only our hooks.
 fn own_file(program: &str, mark: Mark) -> String {
     let layout = Layout::of_own_file();
     let hooks = layout.member("hooks", &hooks_object(&layout, program, mark, Cap::Ours));
@@ -177,7 +176,7 @@ fn event_member(layout: &Layout, wanted: &Wanted, program: &str, mark: Mark, cap
     layout.member(wanted.event, &format!("[{}]", entry::group(layout, wanted, program, mark, cap)))
 }
 
-/// Puts our hooks into a file that has none of them.
+/// Inserts our hooks into a file that has none of them.
 fn put_in(text: &str, root: &Node<'_>, program: &str) -> Result<String, Fault> {
     let mut inserts: Vec<(usize, String)> = Vec::new();
     let wrong = |node: &Node<'_>, what: &str, wanted: &str| {
@@ -224,7 +223,7 @@ fn put_in(text: &str, root: &Node<'_>, program: &str) -> Result<String, Fault> {
     Ok(out)
 }
 
-/// Every handler of ours that counts, with its event and matcher.
+/// All effective handlers of ours, with event and matcher.
 fn ours<'n>(text: &str, root: &'n Node<'_>) -> Vec<(&'n str, Option<String>, Handler)> {
     let mut found = Vec::new();
     for Member { key: event, node: list, .. } in last(root, "hooks").map(Node::members).unwrap_or_default() {
@@ -255,7 +254,7 @@ fn is_current(text: &str, root: &Node<'_>, program: &str) -> bool {
     has_cap && found.len() == EVENTS.len() && EVENTS.iter().filter(right).count() == EVENTS.len()
 }
 
-/// Whose the limit is, as our handlers tell it.
+/// Who set the limit, as encoded in our handlers.
 fn told_cap(text: &str, root: &Node<'_>) -> Cap {
     let found = ours(text, root);
     let telling: Vec<&str> = found.iter().filter(|(_, _, handler)| handler.tells_cap).map(|(event, _, _)| *event).collect();
@@ -278,7 +277,7 @@ fn fate_of_event(text: &str, root: &Node<'_>, list: &Node<'_>) -> Fate {
     }
 }
 
-/// A group goes with its last handler: without one it means nothing. One that says more than ours do is somebody else's, and stays.
+/// A group goes with its last handler, because it means nothing without one. A group with more keys than ours is not ours and stays.
 fn fate_of_group(text: &str, root: &Node<'_>, group: &Node<'_>) -> Fate {
     let Some(handlers) = last(group, "hooks") else { return Fate::Stays };
     let fates = items(handlers).iter().map(|handler| match Handler::ours(text, handler) {

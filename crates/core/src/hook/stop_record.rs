@@ -3,33 +3,33 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was decided, by what, and how long that took.
+/// A decision, its reason, and how long it took.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StopRecord {
     /// `block` or `yield`.
     pub decision: String,
-    /// The kind of reason, for counting.
+    /// The kind of reason, for statistics.
     pub cause: String,
     pub reason: String,
     pub story: Option<String>,
-    /// The tree that was judged.
+    /// The judged tree.
     pub tree: Option<String>,
-    /// Blocks of the loop before this one.
+    /// Number of earlier blocks of the loop.
     pub blocks: u32,
-    /// How often in a row the tree and the reasons were these.
+    /// How often in a row the tree and the reasons were the same.
     pub same: u32,
-    /// What the client said: whether the turn went on because of a block.
+    /// Whether the turn continued because of a block, according to the client.
     pub active: bool,
     pub background: usize,
     pub context_tokens: Option<u64>,
     /// Checks that did not pass.
     pub failed: Vec<String>,
-    /// Where the verdict came from: `cached`, `ran`, `running`, or nothing.
+    /// Where the result came from: `cached`, `ran`, `running`, or absent.
     pub verdict: Option<String>,
     /// What else the agent was told.
     pub notes: Vec<String>,
-    /// The subagent that wanted to stop, where it was one.
+    /// The type of the subagent that wanted to stop, if it was one.
     pub agent_type: Option<String>,
     pub ms: u64,
 }

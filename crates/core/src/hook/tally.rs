@@ -1,5 +1,5 @@
-//! What a session's records add up to: a fold of lines, one at a time, that grows with what is listed and never with how long the
-//! session was. A line that cannot be read is counted and left out: the file is written by processes that may be killed.
+//! Sums up a session's records: a fold over lines whose size grows with the listed items, never with the length of the session.
+//! Unreadable lines are counted and skipped, because the processes that write the file may be killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,18 +16,18 @@ use crate::test_outcome::TestState;
 const MOST_FILES: usize = 1_000;
 const MOST_NAMES: usize = 200;
 const MOST_CAUSES: usize = 20;
-/// What is counted under it has a name that would have been one too many.
+/// Counts the items beyond the limit.
 const OTHERS: &str = "(others)";
 
-/// One session of an agent, added up.
+/// The totals of one agent session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SessionTally {
-    /// When its first and its last record were written.
+    /// When the first and the last record were written.
     #[schemars(with = "Option<String>")]
     pub first: Option<Timestamp>,
     #[schemars(with = "Option<String>")]
     pub last: Option<Timestamp>,
-    /// Why it ended, as the client says; absent while nobody has said so, and after it was resumed.
+    /// Why the session ended, according to the client; absent while this is unknown, and after the session was resumed.
     pub ended: Option<String>,
     pub prompts: u64,
     pub prompts_refused: u64,
@@ -37,30 +37,30 @@ pub struct SessionTally {
     pub failed: u64,
     /// Calls that were denied.
     pub denied: u64,
-    /// Those of them that were denied only because nobody was there to be asked.
+    /// Denied calls that needed a person's permission when no person was available.
     pub needs_human: u64,
-    /// Time in tools. Calls can overlap, so it may be more than the session took.
+    /// Time spent in tools. Calls can overlap, so it may exceed the session's duration.
     pub tool_ms: u64,
     pub tools: BTreeMap<String, ToolTally>,
     /// Denied calls by the rule that denied them.
     pub denials: BTreeMap<String, DenialTally>,
-    /// Files that tools wrote, or tried to by a command; the first thousand.
+    /// Files that tools wrote, or that commands tried to write; the first thousand.
     pub files: BTreeSet<String>,
     /// Further writes to files that are not listed.
     pub unlisted_writes: u64,
     pub tests: TestTally,
-    /// Changes of the agent's settings during the session, and those that were refused.
+    /// Changes of the agent's settings during the session, and refused changes.
     pub settings_changed: u64,
     pub settings_refused: u64,
-    /// Turns that ended by an error of the API.
+    /// Turns that ended with an API error.
     pub turns_failed: u64,
-    /// What it cost in all, as far as the client has said it.
+    /// The total cost, as far as the client has reported it.
     pub spent: Option<Spent>,
     /// Lines that could not be read.
     pub unread: u64,
 }
 
-/// One tool.
+/// The totals of one tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ToolTally {
     pub calls: u64,
@@ -69,12 +69,12 @@ pub struct ToolTally {
     pub ms: u64,
 }
 
-/// One rule.
+/// The denials by one rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DenialTally {
     pub count: u64,
     pub needs_human: u64,
-    /// The command or path of the last one.
+    /// The command or path of the last denial.
     pub about: Option<String>,
 }
 
@@ -83,26 +83,26 @@ pub struct DenialTally {
 pub struct TestTally {
     pub passed: u64,
     pub failed: u64,
-    /// They broke before or outside the tests.
+    /// Test runs that broke before or outside the tests.
     pub broken: u64,
     pub nothing_ran: u64,
 }
 
-/// What a session used, as the client's own books say. They go on where a session is resumed, so the last entry is the sum.
+/// A session's usage according to the client. The client keeps adding when a session is resumed, so the last entry is the total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
     /// Millionths of a dollar.
     pub micro_usd: u64,
-    /// With what was read from and written to the cache.
+    /// Includes tokens read from and written to the cache.
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// The client knows no price for one of the models: it was more.
+    /// The client has no price for one of the models, so the real cost is higher.
     #[serde(default)]
     pub at_least: bool,
 }
 
 impl SessionTally {
-    /// Adds one line of the session's records.
+    /// Adds one record line of the session.
     pub fn add_line(&mut self, line: &str) {
         let (Ok(stamp), Ok(record)) = (serde_json::from_str::<Stamp<'_>>(line), serde_json::from_str::<Record>(line)) else {
             self.unread += 1;
@@ -117,7 +117,7 @@ impl SessionTally {
         self.add(record);
     }
 
-    /// A line that was not even looked at, such as one without an end.
+    /// Counts a line that was not parsed at all, such as an unterminated one.
     pub fn add_unread(&mut self) {
         self.unread += 1;
     }
@@ -135,7 +135,7 @@ impl SessionTally {
                 }
             }
             Record::Ran { tool, failed, duration_ms, files, .. } => {
-                // A file tool that failed has written nothing; a command may have.
+                // A failed file tool has written nothing; a failed command may have.
                 let wrote = !failed || kind_of(&tool) == ToolKind::Shell;
                 self.calls += 1;
                 self.failed += u64::from(failed);
@@ -197,22 +197,22 @@ impl SessionTally {
     }
 }
 
-/// Faults of ours that hooks recorded.
+/// Verdone's own failures, as recorded by hooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FaultTally {
     pub failures: u64,
-    /// Those because of which something was denied.
+    /// Failures that led to a denial.
     pub denied: u64,
-    /// How often which cause; the first twenty.
+    /// The number of failures by cause; the first twenty causes.
     pub causes: BTreeMap<String, u64>,
-    /// Of the last one.
+    /// The cause of the last failure.
     pub cause: String,
     #[schemars(with = "Option<String>")]
     pub last: Option<Timestamp>,
 }
 
 impl FaultTally {
-    /// Adds one line. One that cannot be read is a fault too: a hook was killed while it wrote it.
+    /// Adds one line. An unreadable line also counts as a failure: a hook was killed while writing it.
     pub fn add_line(&mut self, line: &str) {
         let at = serde_json::from_str::<Stamp<'_>>(line).ok().and_then(|stamp| stamp.at.parse().ok());
         let failed: Failed = serde_json::from_str(line)
@@ -227,7 +227,7 @@ impl FaultTally {
     }
 }
 
-/// What stands beside each record.
+/// The fields stored with every record.
 #[derive(Deserialize)]
 struct Stamp<'a> {
     #[serde(borrow)]

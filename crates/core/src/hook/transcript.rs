@@ -1,14 +1,14 @@
-//! The client's own record of a session, as far as it tells what the session cost. No hook input does.
+//! Reads a session's cost from the client's transcript, because no hook input contains it.
 
 use serde::Deserialize;
 
 use super::tally::Spent;
 
-/// What the session has cost in all, from the end of its transcript. The client writes that when it closes; where the agent has
-/// said something since, the sum is an old one, and nothing is better than that.
+/// The session's total cost, from the end of its transcript. The client writes it on exit. If the agent has answered since, the total
+/// is outdated, and this returns `None`.
 pub fn spent_in(end: &[u8]) -> Option<Spent> {
     for line in end.rsplit(|byte| *byte == b'\n') {
-        // A first look by eye: the lines can be long, and most are of no interest.
+        // A cheap check first: lines can be long, and most are irrelevant.
         let says = |what: &[u8]| line.windows(what.len()).take(LONGEST_HEAD).any(|window| window == what);
         if !says(b"\"cost-state\"") && !says(b"\"assistant\"") {
             continue;
@@ -22,7 +22,7 @@ pub fn spent_in(end: &[u8]) -> Option<Spent> {
     None
 }
 
-/// The kind of a line stands near its start.
+/// The `type` of a line is near its start.
 const LONGEST_HEAD: usize = 4 * 1024;
 
 #[derive(Deserialize)]
@@ -60,7 +60,7 @@ impl Books {
         let sum = |tokens: fn(&Model) -> u64| self.model_usage.values().map(tokens).fold(0, u64::saturating_add);
         let input = [sum(|m| m.input), sum(|m| m.cache_read), sum(|m| m.cache_creation)];
         Spent {
-            // No sum of dollars that is one comes near the end of the numbers; others end there.
+            // A real cost never comes near the limits of the type; other values saturate.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float is cut to the range by `as`")]
             micro_usd: (self.total_cost_usd * 1e6).round() as u64,
             input_tokens: input.into_iter().fold(0, u64::saturating_add),
@@ -81,7 +81,7 @@ mod tests {
         let spent = Spent { micro_usd: 4_800, input_tokens: 608, output_tokens: 120, at_least: false };
         let said = r#"{"type":"assistant","message":{"usage":{"input_tokens":1}}}"#;
         assert_eq!(spent_in(format!("{said}\n{BOOKS}\n").as_bytes()), Some(spent));
-        // Cut in the middle of a line, as the end of a long file is, and with something after it that costs nothing.
+        // Starts in the middle of a line, like the end of a long file, and is followed by a line without a cost.
         assert_eq!(spent_in(format!("ssistant\"}}}}\n{BOOKS}\n{{\"type\":\"last-prompt\"}}\n").as_bytes()), Some(spent));
         let quoted = format!("{BOOKS}\n{{\"type\":\"user\",\"message\":\"an \\\"assistant\\\" and a \\\"cost-state\\\"\"}}\n");
         assert_eq!(spent_in(quoted.as_bytes()), Some(spent), "words inside of a text are no kind");

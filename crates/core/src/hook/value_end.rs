@@ -1,6 +1,6 @@
-//! Where the first JSON value of a stream ends: a client may keep the pipe open, so nobody waits for its end.
+//! Finds the end of the first JSON value in a stream. A client may keep the pipe open, so waiting for its end could hang.
 
-/// Fed with the bytes as they come. Only balances; whether the value is right is the parser's business.
+/// Scans bytes as they arrive. It only balances brackets; validation is the parser's job.
 #[derive(Debug, Clone, Default)]
 pub struct ValueEnd {
     seen: usize,
@@ -11,10 +11,10 @@ pub struct ValueEnd {
 }
 
 impl ValueEnd {
-    /// Looks at the bytes after those seen so far; answers with the length of the first value once it is whole.
+    /// Scans the new bytes. Returns the length of the first value once it is complete.
     ///
-    /// A value that is no object or array has no bracket to close: it counts as whole at its first byte, because no hook input is
-    /// one and there is no reason to wait for the rest of a mistake.
+    /// A value that is neither an object nor an array has no closing bracket. It counts as complete at its first byte: it is not a valid
+    /// hook input anyway, so there is no point in waiting for the rest.
     pub fn find(&mut self, bytes: &[u8]) -> Option<usize> {
         while let Some(byte) = bytes.get(self.seen) {
             self.seen += 1;

@@ -1,7 +1,7 @@
-//! After a command: whether git still stands where it should, and whether files outside the story's scope were changed.
+//! After a command: checks that git is in the expected state and that no files outside the story's scope changed.
 //!
-//! The caller looks (git's files, one `git status`) and hands in what it saw and what the session was told before; each change is
-//! told once. Commands can change anything, so the look is at the result and not at the command.
+//! The caller reads git's files, runs one `git status`, and passes in the result together with what the session already knows. Each
+//! change is reported once. Commands can change anything, so this inspects the result, not the command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,44 +13,44 @@ use super::{Answer, GitState, HookEvent, HookInput, Record, Response, Situation,
 use crate::base::sanitise::sanitise_line;
 use crate::policy::{Mode, OnGitState, OnScope, Scope, ToolKind, kind_of, writes};
 
-/// With more files than this that git does not have as they are, nobody can tell which are new.
+/// If more files than this differ from HEAD, new changes are not identified.
 const MOST_CHANGED: usize = 2_000;
-/// How many files are named.
+/// The maximum number of files named in a message.
 const MOST_NAMED: usize = 10;
 
-/// What a session was told, and how things were when its turn began. Kept between hook calls.
+/// The state when the turn began, and what the session was told since. Stored between hook calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seen {
-    /// Git when the turn began.
+    /// The state of git when the turn began.
     pub start: Option<GitState>,
-    /// Git when it was last looked at.
+    /// The state of git at the last check.
     pub last: Option<GitState>,
     /// Files outside the scope that differed from HEAD when the turn began.
     pub before: Option<Looked>,
-    /// Files outside the scope that the agent was told of.
+    /// Files outside the scope that were reported to the agent.
     pub outside: BTreeSet<String>,
 }
 
-/// Files that differ from HEAD, relative to the tree, each with something that changes when the file does.
+/// Files that differ from HEAD, relative to the tree, each with a stamp that changes with the file.
 pub type Looked = BTreeMap<String, String>;
 
-/// What is watched, what was seen before, and what is seen now.
+/// The settings of the checks, the earlier state and the current state.
 #[derive(Debug, Clone, Default)]
 pub struct Watch {
     pub on_git_state: OnGitState,
     pub on_scope: OnScope,
     pub scope: Option<Scope>,
-    /// The branch that a run works on.
+    /// The run's branch.
     pub branch: Option<String>,
     pub seen: Seen,
-    /// Git as it is now; absent where nobody looked.
+    /// The current state of git; absent if it was not read.
     pub git: Option<GitState>,
-    /// What differs from HEAD now; absent where nobody looked.
+    /// The current differences from HEAD; absent if they were not read.
     pub changed: Option<Looked>,
 }
 
-/// What an event is to the watch.
+/// What an event means for the checks.
 enum Moment<'a> {
     SessionBegins(StartSource),
     TurnBegins,
@@ -58,7 +58,7 @@ enum Moment<'a> {
     Other,
 }
 
-/// Whether an event calls for a look, at git's state and at the files.
+/// Whether to check git's state and the files after an event.
 pub fn looks_after(event: &HookEvent<'_>) -> bool {
     match moment(event) {
         Moment::SessionBegins(_) | Moment::TurnBegins => true,
@@ -72,7 +72,7 @@ fn moment<'a>(event: &'a HookEvent<'_>) -> Moment<'a> {
         HookEvent::SessionStart { source } => Moment::SessionBegins(*source),
         HookEvent::UserPromptSubmit { .. } => Moment::TurnBegins,
         HookEvent::PostToolUse { call, .. } | HookEvent::PostToolUseFailure { call, .. } => Moment::Ran { tool: &call.tool },
-        // A batch ends after the looks at its calls, and to block it would end the turn.
+        // A batch ends after its calls were checked, and blocking it would end the turn.
         HookEvent::PostToolBatch
         | HookEvent::PreToolUse(_)
         | HookEvent::PermissionRequest(_)
@@ -92,7 +92,7 @@ fn moment<'a>(event: &'a HookEvent<'_>) -> Moment<'a> {
     }
 }
 
-/// Commands, and tools of servers that we know nothing of.
+/// Commands, and tools of MCP servers that we know nothing about.
 fn may_change_anything(tool: &str) -> bool {
     match kind_of(tool) {
         ToolKind::Shell => true,
@@ -101,12 +101,12 @@ fn may_change_anything(tool: &str) -> bool {
     }
 }
 
-/// Adds to a response what was seen.
+/// Adds the results of the checks to a response.
 pub(super) fn watched(mut response: Response, input: &HookInput<'_>, situation: &Situation<'_>) -> Response {
     let Some(watch) = situation.watch else { return response };
     let mut seen = watch.seen.clone();
     match moment(&input.event) {
-        // The same work goes on, and what went wrong in it is still wrong.
+        // The same work continues, and existing problems still count.
         Moment::SessionBegins(StartSource::Compact) | Moment::Other => {}
         Moment::SessionBegins(_) | Moment::TurnBegins => begin(watch, &mut seen),
         Moment::Ran { .. } => {
@@ -123,14 +123,14 @@ pub(super) fn watched(mut response: Response, input: &HookInput<'_>, situation: 
     response
 }
 
-/// What is told, kept, and whether it counts as a failure of the command.
+/// A record, a message for the agent, and whether the command counts as failed.
 struct Found {
     record: Record,
     said: String,
     blocks: bool,
 }
 
-/// What is there when a turn begins is not the doing of its commands: the user may have switched branches in between.
+/// Changes from before the turn are not caused by its commands: the user may have switched branches in between.
 fn begin(watch: &Watch, seen: &mut Seen) {
     seen.start.clone_from(&watch.git);
     seen.last.clone_from(&watch.git);
@@ -156,7 +156,7 @@ fn outside(watch: &Watch, situation: &Situation<'_>, seen: &mut Seen) -> Option<
             let now = left_out(watch, changed);
             now.into_iter().filter(|(path, stamp)| before.get(path) != Some(stamp)).map(|(path, _)| path).collect()
         }
-        // The turn began unseen: from here on it is watched.
+        // The start of the turn was not observed: compare with the state from now on.
         (Some(changed), None) => {
             seen.before = Some(left_out(watch, changed)).filter(|left| left.len() <= MOST_CHANGED);
             return None;
@@ -173,7 +173,7 @@ fn outside(watch: &Watch, situation: &Situation<'_>, seen: &mut Seen) -> Option<
     found
 }
 
-/// What a file tool wrote outside the scope.
+/// Files outside the scope that a file tool wrote.
 fn written(situation: &Situation<'_>, scope: &Scope) -> Vec<String> {
     let Some(call) = situation.call.filter(|call| kind_of(&call.tool) == ToolKind::Write) else { return Vec::new() };
     let context = situation.context;
@@ -211,7 +211,7 @@ fn git(watch: &Watch, mode: Mode, seen: &mut Seen) -> Option<Found> {
     };
     let now = watch.git.as_ref()?;
     if seen.start.is_none() {
-        // The session began unseen.
+        // The start of the session was not observed.
         seen.start = Some(now.clone());
     }
     let changed = seen.last.as_ref() != Some(now);
@@ -237,12 +237,12 @@ fn told_git(troubles: &[Trouble], mode: Mode, blocks: bool) -> Found {
     }
 }
 
-/// One answer of two: who blocks says everything as its reason.
+/// Merges two answers. If either blocks, the whole text becomes the reason.
 fn join(answer: Answer, event: &str, said: String, blocks: bool) -> Answer {
     let (before, blocked) = match answer {
         Answer::Context { text, .. } => (text, false),
         Answer::Block { reason } => (reason, true),
-        // The turn is over, and so is the attempt: there is nobody to tell.
+        // The turn and the attempt are over: no agent would read it.
         Answer::EndTurn { .. } => return answer,
         Answer::Silent | Answer::ToolUse(_) | Answer::PermissionRequest(_) | Answer::Refuse { .. } | Answer::Tell { .. } => {
             (String::new(), false)

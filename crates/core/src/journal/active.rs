@@ -1,11 +1,11 @@
-//! Active time of a run: what its limits and durations are measured in. It stands still in a pause, while the run is stopped by
-//! the terminal and while the machine sleeps, and does not care what the wall clock is set to.
+//! Active time of a run: the clock for its limits and durations. It stops while the run is paused, while the terminal has stopped the
+//! process and while the machine sleeps. Changes to the wall clock do not affect it.
 
 use jiff::Timestamp;
 
 use crate::journal::event::Recorded;
 
-/// How far a journal has got: active time at its last line, and when that was written.
+/// How far a journal has got: the active time at its last line, and when that line was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ActiveTime {
     ms: u64,
@@ -17,21 +17,21 @@ impl ActiveTime {
         self.ms
     }
 
-    /// Takes a line in. Lines of older versions do not say it: there the wall clock since the line before counts, unless the run
-    /// was `standing`. Never goes back.
+    /// Advances to a journal line. Lines from older versions carry no active time; for those, count the wall-clock time since the
+    /// previous line, unless the run was `standing` still. Never goes backwards.
     pub fn advance(&mut self, recorded: &Recorded, standing: bool) {
         let told = recorded.active_ms.unwrap_or_else(|| if standing { self.ms } else { self.until(recorded.at) });
         self.ms = self.ms.max(told);
         self.at = Some(recorded.at);
     }
 
-    /// Active time at `now`, as far as somebody can tell who only has the journal.
+    /// Active time at `now`, estimated from the journal alone.
     pub fn until(self, now: Timestamp) -> u64 {
         self.ms.saturating_add(self.at.map_or(0, |at| millis_between(at, now)))
     }
 }
 
-/// Never negative: a clock that was set back gives 0.
+/// Never negative: returns 0 if the clock was set back.
 pub fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.as_millisecond().saturating_sub(from.as_millisecond())).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What a user asks of a run that is under way, from another terminal.
+//! Requests that a user sends to a running run from another terminal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,20 +9,20 @@ use crate::base::id::StoryId;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// End the run when the iteration in work is through. (To end it at once is a signal's work.)
+    /// End the run after the current iteration. (Ending it at once is done with a signal.)
     StopAfterStory,
-    /// Begin nothing new until `Resume`; the turn in flight goes on to its end.
+    /// Start nothing new until `Resume`. The current turn runs to its end.
     Pause,
     Resume,
-    /// No further attempt at this story in this run.
+    /// Make no further attempt at this story in this run.
     Skip {
         story: StoryId,
     },
-    /// A fresh set of attempts for a story that failed or was skipped.
+    /// Allow a fresh set of attempts for a story that failed or was skipped.
     Retry {
         story: StoryId,
     },
-    /// Text for the next prompt.
+    /// Add text to the next prompt.
     Note {
         text: String,
     },

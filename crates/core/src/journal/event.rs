@@ -1,4 +1,4 @@
-//! The journal's events: the only truth of a run. Every view is a fold of them, and `--json` prints them as they are.
+//! The journal's events: the single source of truth about a run. Every view is a fold of them, and `--json` prints them unchanged.
 //!
 //! Names and fields are an interface: add, never rename. `SCHEMA_VERSION` changes when a reader could misread an old file.
 
@@ -36,85 +36,85 @@ pub struct Recorded {
     /// When it was recorded.
     #[schemars(with = "String")]
     pub at: Timestamp,
-    /// Active time of the run, in milliseconds since it began: without pauses, stops by the terminal and sleep of the machine.
-    /// Durations and limits count this; `at` follows a clock that people can set. Absent in older journals and outside of a run.
+    /// Active time of the run in milliseconds since it began, excluding pauses, terminal stops and machine sleep. Durations and limits
+    /// use it, because the clock behind `at` can be changed. Absent in older journals and outside a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_ms: Option<u64>,
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// A snapshot of the work tree: where the branch stood, and the commit under `refs/verdone/` that keeps the rest.
+/// A snapshot of the working tree: the position of the branch, and the commit under `refs/verdone/` that keeps the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Checkpoint {
     /// The commit that keeps the index and every changed and untracked file.
     pub id: Oid,
-    /// Where HEAD pointed; absent before the first commit.
+    /// The commit of HEAD; absent before the first commit.
     pub head: Option<Oid>,
     /// The branch, without `refs/heads/`; absent when detached.
     pub branch: Option<String>,
 }
 
-/// Where an attempt is.
+/// Identifies a turn of an attempt at a story.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
     pub story: StoryId,
-    /// Which attempt at this story in this run, from 1.
+    /// Number of the attempt at this story in this run, from 1.
     pub attempt: u32,
-    /// Which turn of the attempt, from 1; 0 before the first.
+    /// Number of the turn in the attempt, from 1; 0 before the first.
     pub turn: u32,
 }
 
-/// Why an attempt was given up.
+/// Why an attempt was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rejection {
     /// The checks of the last turn did not pass.
     #[serde(alias = "history_moved")]
     ChecksFailed,
-    /// The agent said it was done and had changed nothing.
+    /// The agent said it was done but had changed nothing.
     NothingChanged,
-    /// The same tree failed the same way again.
+    /// The same tree failed in the same way again.
     NoProgress,
     /// The last turn crashed or ran out of time.
     TurnFailed,
-    /// Tests that the agent ran itself failed, and the settings end the attempt then.
+    /// Tests that the agent ran itself failed, and the settings end the attempt in that case.
     TestsFailed,
     /// The commit was refused.
     CommitRefused,
-    /// The story's checks were green before any work and config refuses that.
+    /// The story's checks passed before any work, and the config does not allow that.
     AlreadyGreen,
-    /// All checks pass, but a person has to look at it. The attempt does not count.
+    /// All checks pass, but a person has to review the work. The attempt does not count.
     #[serde(alias = "needs_human")]
     NeedsReview,
-    /// A usage limit was reached and is not waited for; the attempt does not count.
+    /// A usage limit was reached and the run does not wait for it. The attempt does not count.
     UsageLimit,
-    /// The agent's service failed too often in a row; the attempt does not count.
+    /// The agent's service failed too often in a row. The attempt does not count.
     ServiceError,
-    /// The run was stopped; the attempt does not count.
+    /// The run was stopped. The attempt does not count.
     Stopped,
-    /// The run died and was found later; the attempt does not count.
+    /// The run crashed, which was noticed later. The attempt does not count.
     Crashed,
 }
 
-/// What a run waits for.
+/// What a run is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitCause {
-    /// A usage limit of the account, until it is reset.
+    /// A usage limit of the account, until it resets.
     UsageLimit,
-    /// The service is overloaded, failing or out of reach.
+    /// The service is overloaded, failing or unreachable.
     ServiceError,
 }
 
-/// What the agent's own test runs showed, as the hooks of the turn saw them. No proof of anything: it only helps the next prompt,
+/// Results of tests that the agent ran itself, as seen by the hooks of the turn. They prove nothing: they only help the next prompt,
 /// and may end an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnTests {
-    /// The newest of those that failed in this attempt since one passed, newest last.
+    /// The most recent failures in this attempt since a test run passed, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
-    /// Why they ended the turn, if they did.
+    /// Why the tests ended the turn, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_turn: Option<String>,
 }
@@ -125,20 +125,20 @@ impl TurnTests {
     }
 }
 
-/// What kind of problem a verification found.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyOutcome {
-    /// Every check passed on the tree named beside it.
+    /// Every check passed on the tree named next to it.
     Passed,
     /// A check did not pass.
     Failed,
     /// Nothing was changed, so there is nothing to verify.
     NothingChanged,
-    /// Something else stands in the way of a commit (submodule changed, ...).
+    /// Something else prevents a commit (a changed submodule, for example).
     #[serde(alias = "unsettled", alias = "history_moved")]
     Refused,
-    /// The run was being stopped.
+    /// The run was stopped.
     Interrupted,
 }
 
@@ -150,7 +150,7 @@ pub enum Event {
         run: RunId,
         /// Verdone's version.
         version: String,
-        /// The plan's path, relative to the repository where it can be.
+        /// The plan's path, relative to the repository if possible.
         plan: String,
         /// The plan's format.
         format: String,
@@ -158,15 +158,15 @@ pub enum Event {
         agent: String,
         /// `building` or `planning`.
         mode: String,
-        /// Stories in the plan.
+        /// Number of stories in the plan.
         stories: usize,
-        /// Stories that were not done.
+        /// Number of stories that were not done.
         open: usize,
-        /// The branch that gets the story commits.
+        /// The branch that receives the story commits.
         branch: Option<String>,
-        /// Where it stood.
+        /// The commit that the branch pointed to.
         head: Option<Oid>,
-        /// The user's branch when the run began: what landing brings the commits to. Absent when HEAD was detached.
+        /// The user's branch when the run began, which is where the commits land. Absent when HEAD was detached.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
         /// How the agent and the checks are confined on this machine.
@@ -179,51 +179,51 @@ pub enum Event {
         /// Whether `--unchecked` was given.
         #[serde(alias = "unverified")]
         unchecked: bool,
-        /// Digest of the gates as they are defined: what every story's evidence names.
+        /// Digest of the gate definitions, which every story's evidence names.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gates: Option<String>,
-        /// Stories of earlier runs that still wait for a person.
+        /// Stories of earlier runs that still wait for a review.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         reviews: BTreeMap<StoryId, Waiting>,
-        /// Digest of the last evidence in the branch's history: the next one names it as the one before.
+        /// Digest of the latest evidence in the branch's history. The next evidence names it as its predecessor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
-        /// The session that the loop holds: absent for runs. The user's own session works in the checkout, so there is no branch of the
-        /// loop's, and nothing to recover.
+        /// The session that the loop belongs to; absent for runs. The user's own session works in the checkout, so the loop has no branch
+        /// and there is nothing to recover.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
     },
     /// The gates ran once on the tree that the run starts from.
     BaselineChecked { green: bool, runs: Vec<CheckRun> },
-    /// A story was chosen: an iteration begins.
+    /// A story was selected: an iteration begins.
     StorySelected {
-        /// Which iteration of the run, from 1.
+        /// Number of the iteration in the run, from 1.
         iteration: u32,
         place: Place,
         title: String,
         /// Position in the plan, from 1.
         number: usize,
-        /// Stories in the plan.
+        /// Number of stories in the plan.
         of: usize,
-        /// Stories not done yet, this one included.
+        /// Number of stories that are not done yet, including this one.
         open: usize,
     },
-    /// The workspace holds the tip of the run's branch, and nothing else.
+    /// The workspace contains exactly the tip of the run's branch.
     #[serde(alias = "checkpointed")]
     AttemptStarted {
         place: Place,
         /// The commit that the attempt starts from.
         #[serde(default)]
         base: Option<Oid>,
-        /// The files that it starts from, where they are not those of the commit: a session has uncommitted ones, too.
+        /// The tree that it starts from, if it differs from the commit's: a session may also have uncommitted files.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<Oid>,
     },
     /// The story's own checks ran before the agent started.
     RedChecked { place: Place, red: Red, runs: Vec<CheckRun> },
-    /// A prompt went to the agent.
+    /// A prompt was sent to the agent.
     TurnStarted { place: Place },
-    /// The agent stopped: what it claims counts for nothing yet.
+    /// The agent stopped. Its claim counts for nothing yet.
     TurnEnded {
         place: Place,
         outcome: TurnOutcome,
@@ -233,84 +233,84 @@ pub enum Event {
         prompt: Option<String>,
         /// The file of the redacted output, relative to the run's directory.
         output: Option<String>,
-        /// Processes of the turn that were still there afterwards and were ended.
+        /// Number of processes of the turn that were still running afterwards and were ended.
         leftovers: u32,
         #[serde(default, skip_serializing_if = "TurnTests::is_empty")]
         tests: TurnTests,
-        /// The session it went into, where the agent has sessions.
+        /// The session that was used, if the agent has sessions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionUse>,
-        /// What is used up of the user's allowance, where the agent says so.
+        /// How much of the user's allowance is used up, if the agent reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowance: Option<AllowanceUse>,
-        /// The agent's last words, redacted and cut.
+        /// The agent's final message, redacted and truncated.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         claim: Option<String>,
     },
-    /// The agent's service cannot be used for a while, or should not be. The turn is made afterwards; neither it nor the attempt is
-    /// spent, and no clock runs.
+    /// The agent's service cannot be used for a while, or should not be. The turn follows afterwards. Waiting uses up neither the turn nor
+    /// the attempt, and does not count towards time limits.
     WaitStarted {
         /// The turn that has to wait.
         place: Place,
         why: WaitCause,
-        /// What the service said.
+        /// The service's message.
         reason: String,
         #[schemars(with = "String")]
         until: Timestamp,
-        /// The limit is not reached yet: the settings want a pause before it.
+        /// The limit is not reached yet, but the settings ask for a pause before it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ahead: bool,
     },
-    /// The wait is over; the turn is made.
+    /// The wait is over and the turn starts.
     WaitEnded { place: Place },
     /// Verdone ran the checks.
     Verified(Box<Verified>),
-    /// The story's commit is about to be made of exactly this tree.
+    /// The story's commit is about to be made from exactly this tree.
     CommitStarted {
         place: Place,
         tree: Oid,
         #[serde(alias = "verdict")]
         proof: Proof,
-        /// `needs-review` where later stories build on it before a person has looked at it.
+        /// `needs-review` if later stories build on it before a person has reviewed it.
         #[serde(default = "done")]
         outcome: Outcome,
-        /// Digest of the gates as they are defined.
+        /// Digest of the gate definitions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gates: Option<String>,
-        /// Digest of the evidence before this one.
+        /// Digest of the previous evidence.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         previous: Option<String>,
-        /// Each criterion of the story with what proved it.
+        /// Each criterion of the story and what proved it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         criteria: Vec<ProvenCriterion>,
     },
-    /// The story's commit exists.
+    /// The story's commit was made.
     Committed {
         place: Place,
         commit: Oid,
         tree: Oid,
         #[serde(alias = "verdict")]
         proof: Proof,
-        /// `needs-review` where a person has to look at it before it can land.
+        /// `needs-review` if a person has to review it before it can land.
         #[serde(default = "done")]
         outcome: Outcome,
-        /// Where the run's branch stood before: the evidence covers base..commit.
+        /// The previous tip of the run's branch: the evidence covers base..commit.
         base: Option<Oid>,
         files: u32,
-        /// Each criterion of the story with what proved it.
+        /// Each criterion of the story and what proved it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         criteria: Vec<ProvenCriterion>,
-        /// Digest of the evidence: of the note that was to be written.
+        /// Digest of the evidence, which is the content of the note.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
-        /// Whether the evidence note could be written. Stays the last field: recovery looks for it at the line's end.
+        /// Whether the evidence note could be written. Must stay the last field: recovery looks for it at the end of the line.
         noted: bool,
     },
-    /// The story is done and marked in the plan, and its work stays in the checkout without a commit: a session loop commits only where
-    /// the settings ask for it.
+    /// The story is done and marked in the plan, but its work stays uncommitted in the checkout: a session loop commits only if the
+    /// settings ask for it.
     Marked {
         place: Place,
-        /// The tree that was verified.
+        /// The verified tree.
         tree: Oid,
         proof: Proof,
         files: u32,
@@ -322,20 +322,20 @@ pub enum Event {
     },
     /// Git or one of the user's git hooks refused the commit.
     CommitRefused { place: Place, tree: Oid, message: String },
-    /// The attempt is given up.
+    /// The attempt was rejected.
     AttemptRejected { place: Place, rejection: Rejection, reason: String },
     /// The rejected work is kept as a commit under `refs/verdone/`.
     #[serde(alias = "rolled_back")]
     AttemptKept {
         place: Place,
         kept: Oid,
-        /// How many files it changed.
+        /// Number of files it changed.
         files: u32,
     },
-    /// The attempt's workspace is gone with the run that died.
+    /// The attempt's workspace was lost when the run crashed.
     #[serde(alias = "attempt_left")]
     AttemptDropped { place: Place, reason: String },
-    /// A commit was re-applied on top of the user's branch, which had moved on, and its checks passed there.
+    /// A commit was re-applied on top of the user's branch, which had advanced, and its checks passed there.
     Reapplied {
         story: StoryId,
         /// The commit that it replaces.
@@ -346,34 +346,34 @@ pub enum Event {
         /// Digest of its evidence.
         evidence: String,
     },
-    /// Commits of the run are about to be brought to the user's branch.
+    /// Commits of the run are about to land on the user's branch.
     LandingStarted { to: Oid },
-    /// They are on it, and its files are in the user's checkout.
+    /// The commits landed, and the user's checkout has their files.
     Landed {
         branch: String,
         from: Oid,
         to: Oid,
-        /// Commits that stay on the run's branch for now.
+        /// Number of commits that stay on the run's branch for now.
         #[serde(default, skip_serializing_if = "is_zero")]
         left: u32,
     },
-    /// They are not; nothing was changed.
+    /// The commits did not land. Nothing was changed.
     LandingRefused { reason: String },
     /// No attempts are left for this story in this run.
     StoryFailed { story: StoryId, reason: String },
-    /// All checks of a story pass, but a person has to look at it: `verdone review`.
+    /// All checks of a story pass, but a person has to review it: `verdone review`.
     ReviewNeeded {
         place: Place,
-        /// The commit under `refs/verdone/` that keeps the attempt, or the story's commit on the run's branch where later stories
-        /// build on it.
+        /// The commit under `refs/verdone/` that keeps the attempt, or the story's commit on the run's branch if later stories build
+        /// on it.
         work: Oid,
         /// The commit that the attempt started from.
         base: Option<Oid>,
         proof: Proof,
-        /// Why, a sentence each.
+        /// The reasons, one sentence each.
         reasons: Vec<String>,
     },
-    /// A person took the work of a story that needed a review.
+    /// A person accepted the work of a story that needed a review.
     Accepted {
         story: StoryId,
         /// The story's commit on the run's branch.
@@ -381,89 +381,89 @@ pub enum Event {
         tree: Oid,
         base: Option<Oid>,
         proof: Proof,
-        /// Who, as git knows them.
+        /// The person's identity in git.
         by: String,
-        /// The reasons that they were shown.
+        /// The reasons that the person was shown.
         reasons: Vec<String>,
         /// Digest of its evidence.
         evidence: String,
     },
-    /// A person refused it: the story failed. The attempt is kept until `verdone prune`.
+    /// A person rejected it, so the story failed. The attempt is kept until `verdone prune`.
     Refused { story: StoryId, by: String },
     /// A lifecycle script ran.
     ScriptRan {
         script: Script,
         exit: ScriptExit,
-        /// What its end means for the run.
+        /// What the exit means for the run.
         meaning: Meaning,
         duration_ms: u64,
         /// The redacted output, relative to the run's directory.
         output: Option<String>,
     },
-    /// Verdone's own hooks could not judge something. What waited for their word was denied.
+    /// Verdone's own hooks could not judge something. Calls that needed their decision were denied.
     GuardFailed {
-        /// The attempt in work, where there is one.
+        /// The current attempt, if there is one.
         place: Option<Place>,
-        /// How often since the last such event.
+        /// Number of failures since the last such event.
         failures: u32,
-        /// How often something was denied because of it.
+        /// Number of calls that were denied because of them.
         denied: u32,
-        /// Why, the last time.
+        /// The cause of the latest failure.
         cause: String,
-        /// Where each of them is, relative to the run's directory.
+        /// The file that lists all of them, relative to the run's directory.
         file: String,
     },
-    /// Stories that were proven are about to be checked once more.
+    /// A regression check of proven stories is about to start.
     RegressionStarted {
-        /// Before the run is called complete.
+        /// It is the final one, before the run counts as complete.
         at_end: bool,
     },
-    /// Their own checks ran again, each command once.
+    /// The stories' own checks ran again, each command once.
     RegressionChecked {
         at_end: bool,
-        /// Stories whose checks pass on this tree.
+        /// Number of stories whose checks pass on this tree.
         held: u32,
         runs: Vec<CheckRun>,
-        /// Stories that did not fit into the time (`regression.time`).
+        /// Stories that were not checked because the time (`regression.time`) was up.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         not_checked: Vec<StoryId>,
     },
-    /// A story that was done is broken: it is open again.
+    /// A story that was done is broken and therefore open again.
     Regressed {
         story: StoryId,
-        /// Its checks that do not pass any more.
+        /// The checks that no longer pass.
         runs: Vec<CheckRun>,
-        /// It was open again once already: the run ends as stalled.
+        /// The story had been reopened before, so the run ends as stalled.
         #[serde(default)]
         again: bool,
     },
-    /// The plan says so, too.
+    /// The plan marks these stories as open again.
     Reopened {
         stories: Vec<StoryId>,
-        /// The commit that undid the ticks, where git knows the plan.
+        /// The commit that undid the ticks, if the plan is tracked by git.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit: Option<Oid>,
     },
-    /// `next_iteration` said to leave this iteration out. It counts as one all the same.
+    /// The script `next_iteration` asked to skip this iteration. It counts as one anyway.
     IterationSkipped { place: Place },
     /// A signal asked the run to stop.
     StopRequested { signal: StopSignal },
-    /// Somebody asked something of the run from another terminal.
+    /// A user sent a request to the run from another terminal.
     Asked { request: Request },
-    /// The run is ending; what is left is putting things in order.
+    /// The run is ending; only cleanup is left.
     RunStopping { finish: Finish, reason: String },
     /// The run has ended.
     RunStopped { finish: Finish, exit_code: u8, duration_ms: u64 },
-    /// `verdone undo` took the run's last commit back.
+    /// `verdone undo` removed the run's last commit.
     Undone {
         what: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         story: Option<StoryId>,
-        /// Where the run's branch, or after a landing the user's, stands now.
+        /// The new tip of the run's branch, or of the user's branch after a landing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tip: Option<Oid>,
     },
-    /// An event of an older version that means nothing here.
+    /// An event of an older version that has no meaning any more.
     #[serde(
         rename = "changes_set_aside",
         alias = "put_back_started",

@@ -1,29 +1,29 @@
-//! Which session an earlier run left behind that can go on: one whose last turn is committed work, and nothing was taken back since.
+//! Finds the session of an earlier run that can be continued: its last turn was committed, and nothing was undone since.
 
 use super::event::{Event, Recorded};
 use crate::agent::SessionUse;
 use crate::agent::claude::{ContextUse, Uuid};
 
-/// A session that a run before this one used last.
+/// The last session of an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resumable {
     pub id: Uuid,
-    /// As it was measured after its last turn.
+    /// Measured after its last turn.
     pub context: Option<ContextUse>,
 }
 
 impl Resumable {
-    /// From what a journal keeps of it; nothing where that is no id of the client's.
+    /// From its journal entry; `None` if that has no valid session id.
     pub fn of(session: &SessionUse) -> Option<Self> {
         let context = session.tokens.map(|tokens| ContextUse { tokens, window: session.window });
         Some(Self { id: Uuid::parse(&session.id)?, context })
     }
 }
 
-/// The session that the end of a journal leaves, if it leaves one; nothing where more of the journal has to be read.
+/// The session that the end of a journal leaves, if any. The outer `None` means that more of the journal must be read.
 ///
-/// A turn that was under way, or work that was taken back, spoils its session: it believes in edits that are gone. An attempt that had
-/// no turn yet spoils nothing.
+/// An unfinished turn or undone work makes its session unusable, because the session relies on edits that are gone. An attempt
+/// without a turn does not.
 pub fn left_session(events: &[Recorded]) -> Option<Option<Resumable>> {
     events.iter().rev().find_map(|recorded| match &recorded.event {
         Event::TurnEnded { session, .. } => Some(session.as_ref().and_then(Resumable::of)),

@@ -1,4 +1,4 @@
-//! What a running loop tells its surfaces.
+//! Updates that a running loop sends to its surfaces.
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// Whose output it is: shown apart from each other.
+/// Whose output it is. Each is shown separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker<'a> {
     Agent,
@@ -21,18 +21,18 @@ pub enum Speaker<'a> {
     Script(&'a str),
 }
 
-/// One thing to show. Text is redacted but not yet sanitised for a terminal.
+/// One update to show. Text is redacted but not yet sanitised for a terminal.
 #[derive(Debug, Clone, Copy)]
 pub enum Update<'a> {
-    /// Journalled, so it is a fact.
+    /// An event that is recorded in the journal.
     Event(&'a Recorded),
     /// One line of output, without its line end.
     Output { speaker: Speaker<'a>, stream: Stream, line: &'a str },
-    /// A check begins.
+    /// A check starts.
     Checking { name: &'a str },
-    /// Time went by while something was running. Who drives the run knows its active time, too.
+    /// Time passed while something was running. `active_ms` is set if the sender knows the run's active time.
     Tick { now: Timestamp, active_ms: Option<u64> },
-    /// The run was stopped by the terminal and goes on: what was drawn may be gone.
+    /// The run continues after being stopped by the terminal. What was drawn may be gone.
     Continued,
     /// Something the user should read that is not part of the run's history.
     Notice { text: &'a str },

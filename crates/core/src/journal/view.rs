@@ -1,7 +1,7 @@
-//! A run as people see it: one pure fold of the journal that every surface shares.
+//! A run as shown to people: one pure fold of the journal, shared by all surfaces.
 //!
-//! It only adds up what was recorded. It decides nothing and grows with the stories that were touched, never with the plan.
-//! A journal that begins in the middle (cut, or written by an older version) gives a view with holes, not a panic.
+//! It only summarises what was recorded and decides nothing. Its size grows with the number of touched stories, not with the plan.
+//! A journal that begins in the middle (truncated, or written by an older version) gives an incomplete view, not a panic.
 
 mod brief;
 mod fold;
@@ -28,25 +28,25 @@ pub use story::{AttemptView, ReviewView, StoryView, TurnView, VerificationView};
 /// Everything that a surface needs to show a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct RunView {
-    /// The last journal line that is part of this view.
+    /// Sequence number of the last journal line in this view.
     pub seq: u64,
     pub run: Option<RunId>,
-    /// The version that wrote the journal.
+    /// The version of Verdone that wrote the journal.
     pub version: String,
     pub plan: String,
     pub format: String,
     pub agent: String,
     pub mode: String,
-    /// The user's own session that the loop holds; absent for runs.
+    /// The user's own session that the loop belongs to; absent for runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     pub branch: Option<String>,
-    /// Where the branch stood when the run began.
+    /// The tip of the branch when the run began.
     pub head: Option<Oid>,
     /// Whether `--unchecked` was given.
     pub unchecked: bool,
     pub max_iterations: u32,
-    /// Stories in the plan, and how many of them are not done yet.
+    /// Number of stories in the plan, and how many of them are not done yet.
     pub stories: usize,
     pub open: usize,
     #[schemars(with = "Option<String>")]
@@ -57,56 +57,56 @@ pub struct RunView {
     #[schemars(with = "Option<String>")]
     pub last: Option<Timestamp>,
     pub phase: Phase,
-    /// Begins nothing new until it may.
+    /// Starts nothing new until it is resumed.
     pub paused: bool,
-    /// Until when the agent's service is waited for, and why.
+    /// The current wait for the agent's service: until when, and why.
     pub waiting: Option<WaitView>,
     /// When the phase began.
     #[schemars(with = "Option<String>")]
     pub since: Option<Timestamp>,
     /// Active time when the phase began, in milliseconds.
     pub since_ms: u64,
-    /// The story in work; none between stories and after the end.
+    /// The current story; absent between stories and after the end.
     pub current: Option<Current>,
-    /// Whether the gates were green on the start tree, and what they said.
+    /// The results of the gates on the baseline, and whether all were green.
     pub baseline: Option<Baseline>,
-    /// Stories that were worked on, in the order in which they were first chosen.
+    /// Stories that were worked on, in the order in which they were first selected.
     pub touched: Vec<StoryView>,
     pub counts: Counts,
     pub false_claims: FalseClaims,
     pub iterations: u32,
     pub commits: u32,
-    /// What the agent says that it used; absent when it never said.
+    /// Usage as reported by the agent; absent if it never reported any.
     pub cost_usd: Option<f64>,
     pub tokens: Option<u64>,
     pub stop_signal: Option<StopSignal>,
     pub finish: Option<Finish>,
     pub reason: Option<String>,
     pub exit_code: Option<u8>,
-    /// Active time as the run itself measured it; known at its end.
+    /// Active time as measured by the run itself; known at its end.
     pub duration_ms: Option<u64>,
-    /// Processes of turns that had to be ended.
+    /// Number of leftover processes of turns that had to be ended.
     pub leftovers: u32,
-    /// Files that are not the agent's to change, and that it edited: the edits were left out.
+    /// Files that the agent edited but may not change. These edits were left out.
     pub restored: BTreeSet<String>,
     /// Tests, test data and configuration that attempts changed.
     pub protected: BTreeSet<String>,
-    /// Checks that failed and passed on the same tree.
+    /// Checks that both failed and passed on the same tree.
     pub flaky: BTreeSet<String>,
     pub undone: Vec<String>,
-    /// Stories that were proven and did not fit into the last look at them.
+    /// Proven stories that the last regression check had no time for.
     pub not_checked_again: Vec<StoryId>,
     /// How agents and checks were confined.
     pub seal: Option<Seal>,
-    /// The user's branch that landing brings the commits to.
+    /// The user's branch on which the commits land.
     pub target: Option<String>,
     /// The last commit that Verdone made on the run's branch.
     pub tip: Option<Oid>,
-    /// Story commits that are not on the user's branch.
+    /// Number of story commits that are not on the user's branch.
     pub unlanded: u32,
-    /// What became of the commits: where they were brought to last, or why not.
+    /// Where the commits last landed, or why they did not.
     pub landing: Option<LandingView>,
-    /// Faults of Verdone's own hooks.
+    /// Failures of Verdone's own hooks.
     pub guard: Option<GuardView>,
     #[serde(skip)]
     active: ActiveTime,
@@ -114,7 +114,7 @@ pub struct RunView {
     index: HashMap<StoryId, usize>,
 }
 
-/// The story in work.
+/// The current story.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Current {
     pub story: StoryId,
@@ -123,12 +123,12 @@ pub struct Current {
     pub number: usize,
     pub of: usize,
     pub attempt: u32,
-    /// From 1; 0 before the first prompt.
+    /// Counted from 1; 0 before the first prompt.
     pub turn: u32,
     /// When the attempt began.
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// Active time then, in milliseconds.
+    /// Active time at that moment, in milliseconds.
     pub started_ms: u64,
 }
 
@@ -136,13 +136,13 @@ pub struct Current {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WaitView {
     pub why: WaitCause,
-    /// What the service said.
+    /// The service's message.
     pub reason: String,
     #[schemars(with = "String")]
     pub until: Timestamp,
 }
 
-/// How the run's commits got to the user's branch.
+/// How the run's commits landed on the user's branch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LandingView {
     /// The last commit that is on the user's branch.
@@ -152,45 +152,45 @@ pub struct LandingView {
     pub refused: Option<String>,
 }
 
-/// What Verdone's own hooks could not judge.
+/// Failures of Verdone's own hooks to judge something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GuardView {
     pub failures: u32,
-    /// Those because of which something was denied.
+    /// Number of failures that caused something to be denied.
     pub denied: u32,
-    /// Of the last one.
+    /// The cause of the latest failure.
     pub cause: String,
-    /// When that was told.
+    /// When it was recorded.
     #[schemars(with = "String")]
     pub last: Timestamp,
-    /// Relative to the run's directory.
+    /// The file with the details, relative to the run's directory.
     pub file: String,
 }
 
-/// The gates on the start tree.
+/// The gates on the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Baseline {
     pub green: bool,
     pub runs: Vec<CheckRun>,
 }
 
-/// Stories of this run by what they came to, and attempts that were given up.
+/// Number of stories in this run by result, and number of rejected attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     pub verified: usize,
     pub agent_tested: usize,
     pub untested: usize,
     pub unchecked: usize,
-    /// Taken by a person.
+    /// Accepted by a person.
     pub accepted: usize,
-    /// A person has to look at them.
+    /// A person has to review them.
     pub needs_review: usize,
     pub failed: usize,
-    /// Attempts, not stories: rejected work that is kept under a ref.
+    /// Number of attempts, not stories: rejected work that is kept under a ref.
     pub kept_attempts: usize,
 }
 
-/// Turns after which the agent stopped by itself, as if done, and was not.
+/// Number of turns after which the agent stopped as if it were done, but was not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FalseClaims {
     /// No file had changed.
@@ -214,34 +214,34 @@ impl RunView {
         view
     }
 
-    /// Drops what the attempts at a story consisted of; sums and results stay.
+    /// Drops the details of the attempts at a story. Totals and results stay.
     fn forget_attempts(&mut self, id: &StoryId) {
         if let Some(story) = self.index.get(id).and_then(|at| self.touched.get_mut(*at)) {
             (story.attempts, story.title) = (Vec::new(), String::new());
         }
     }
 
-    /// A story that was touched, by id.
+    /// A touched story, by id.
     pub fn story(&self, id: &StoryId) -> Option<&StoryView> {
         self.index.get(id).and_then(|at| self.touched.get(*at))
     }
 
-    /// Stories of the plan that are done, whoever did them.
+    /// Number of stories in the plan that are done, by whatever means.
     pub fn done(&self) -> usize {
         self.stories.saturating_sub(self.open)
     }
 
-    /// Active time at the last event, in milliseconds. With it, everything that is measured is measured up to that event.
+    /// Active time at the last event, in milliseconds. Measurements that use it extend up to that event.
     pub fn active_ms(&self) -> u64 {
         self.active.ms()
     }
 
-    /// Active time at `now` by the wall clock, as far as the journal tells: a run that ended or is paused goes no further.
+    /// Active time at `now` by the wall clock, estimated from the journal. It stands still once a run has ended or is paused.
     pub fn active_ms_at(&self, now: Timestamp) -> u64 {
         if self.standing() { self.active.ms() } else { self.active.until(now) }
     }
 
-    /// Active time of the whole run; while it runs, `active_ms` of it are over.
+    /// Active time of the whole run. `active_ms` is the current value for a run that has not ended.
     pub fn elapsed_ms(&self, active_ms: u64) -> u64 {
         self.duration_ms.filter(|_| self.ended.is_some()).unwrap_or(active_ms)
     }
@@ -250,7 +250,7 @@ impl RunView {
         self.paused || self.waiting.is_some() || self.ended.is_some()
     }
 
-    /// Touched stories that came to this; `None` for those that are not decided yet.
+    /// Touched stories with this result; `None` for those that are undecided.
     pub fn with_result(&self, name: Option<&'static str>) -> impl Iterator<Item = &StoryView> {
         self.touched.iter().filter(move |story| story.result.map(StoryResult::name) == name)
     }

@@ -9,19 +9,19 @@ use crate::base::span::Span;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hooks {
-    /// Whether any of them runs.
+    /// Whether to run any of them.
     pub enabled: bool,
     /// How long a script may take before its whole process group is ended.
     pub timeout: Span,
-    /// What an exit code of 3 or more, a signal or a timeout does.
+    /// What happens after an exit code of 3 or more, a signal or a timeout.
     pub fail_behavior: FailBehavior,
-    /// Once, when the run begins.
+    /// Runs once, when the run starts.
     pub started: ScriptSettings,
-    /// Before each iteration.
+    /// Runs before each iteration.
     pub next_iteration: ScriptSettings,
-    /// After each iteration.
+    /// Runs after each iteration.
     pub post_iteration: ScriptSettings,
-    /// Once, when the run ends.
+    /// Runs once, when the run ends.
     pub finished: ScriptSettings,
 }
 
@@ -39,11 +39,11 @@ impl Default for Hooks {
     }
 }
 
-/// What a failing lifecycle script does to the run.
+/// What happens to the run when a lifecycle script fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FailBehavior {
-    /// It is told, and the run goes on.
+    /// The failure is reported, and the run continues.
     #[default]
     Continue,
     /// The run ends as `hook_abort`.
@@ -54,9 +54,9 @@ pub enum FailBehavior {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptSettings {
-    /// Whether it runs.
+    /// Whether to run it.
     pub enabled: bool,
-    /// Start it and go on at once; what it says is only kept, and it is ended with the run. `finished` is always waited for.
+    /// Start the script and continue immediately. Its output is only recorded, and it ends with the run. `finished` is always waited for.
     pub background: bool,
 }
 

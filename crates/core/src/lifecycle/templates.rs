@@ -1,13 +1,13 @@
-//! The scripts that `init` writes. They do nothing until somebody fills them in.
+//! The scripts that `init` writes. They do nothing until the user fills them in.
 
 use super::Script;
 
-/// Path below `hooks/`, and the text.
+/// The path below `hooks/`, and the text.
 #[derive(Debug)]
 pub struct Template {
     pub path: &'static str,
     pub text: &'static str,
-    /// None: a tool for the others.
+    /// `None` for a helper that the other scripts use.
     pub script: Option<Script>,
 }
 

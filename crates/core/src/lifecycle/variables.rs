@@ -1,5 +1,4 @@
-//! What a lifecycle script is told: the variables, each under Verdone's prefix and under that of fresher. One table, also printed
-//! in the docs.
+//! The environment variables of a lifecycle script, each under Verdone's prefix and under that of fresher. The docs print this table.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -11,16 +10,16 @@ use crate::base::finish::Finish;
 use crate::base::id::StoryId;
 use crate::verify::StoryResult;
 
-/// Every variable is set under both.
+/// Every variable is set with both prefixes.
 pub const PREFIXES: [&str; 2] = ["VERDONE_", "FRESHER_"];
 
-/// What is known at the moment of a script.
+/// What is known when a script runs.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
     pub mode: &'a str,
-    /// The iteration that begins, or the last one that did.
+    /// The iteration that begins, or the last one that began.
     pub iteration: u32,
-    /// 0: no limit.
+    /// 0 means no limit.
     pub max_iterations: u32,
     pub project_dir: &'a OsStr,
     pub log_dir: &'a OsStr,
@@ -107,24 +106,24 @@ fn number(number: u32) -> OsString {
 }
 
 fn started_at(facts: &Facts<'_>) -> OsString {
-    // Whole seconds: what `date -d` and every parser of such times can read.
+    // Whole seconds, so that `date -d` and every timestamp parser can read it.
     facts.started_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
 }
 
 fn story(script: Script, facts: &Facts<'_>) -> OsString {
     let ended = || facts.last.map(|last| last.story.as_str());
     let story = if script == Script::PostIteration { ended() } else { facts.story };
-    // A plan can hold any byte; no process can be started with this one.
+    // A plan can contain NUL bytes, but an environment variable cannot.
     story.unwrap_or_default().replace('\0', "").into()
 }
 
-/// An iteration that is over.
+/// A finished iteration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedIteration {
     pub story: StoryId,
-    /// None: skipped, or it did not count.
+    /// `None` if it was skipped or did not count.
     pub result: Option<StoryResult>,
-    /// As lifecycle scripts know it: 0 committed, 1 rejected, 124 out of time.
+    /// For lifecycle scripts: 0 committed, 1 rejected, 124 timed out.
     pub exit_code: u8,
     pub duration_ms: u64,
 }
@@ -163,7 +162,7 @@ mod tests {
         variables(script, &facts).into_iter().map(text).collect()
     }
 
-    /// Name, value, and which scripts get it, by their first letters.
+    /// Name, value, and the initials of the scripts that get it.
     const EXPECTED: [(&str, &str, &str); 18] = [
         ("MODE", "building", "snpf"),
         ("ITERATION", "3", "npf"),

@@ -25,7 +25,7 @@ pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
     parsed
 }
 
-/// Items with a box and no such item above them. A box that only groups boxes with ids is none of them.
+/// Items with a box that are not inside another such item. A box that only groups boxes with ids is not included.
 pub(super) fn top_boxes(scan: &Scan<'_>) -> Vec<usize> {
     let is_box = |index: &usize| scan.blocks[*index].kind == BlockKind::Item && scan.blocks[*index].mark.is_some();
     let boxes: Vec<usize> = (0..scan.blocks.len()).filter(is_box).collect();
@@ -46,7 +46,7 @@ pub(super) fn top_boxes(scan: &Scan<'_>) -> Vec<usize> {
     found
 }
 
-/// The story of one item.
+/// Builds the story of one item.
 pub(super) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings: &mut Vec<Fault>) -> Draft {
     let block = &scan.blocks[index];
     let (first, rest) = scan.first_line(block);
@@ -83,7 +83,7 @@ pub(super) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings:
     }
 }
 
-/// The lines below an item, without the indentation that they share.
+/// The lines below an item, without their common indentation.
 fn dedent(text: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let shared = text.lines().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);

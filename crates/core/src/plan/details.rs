@@ -1,4 +1,4 @@
-//! What the text of a story says about it: criteria, checks, dependencies, priority.
+//! Reads the details from a story's text: criteria, checks, dependencies, priority.
 
 use std::ops::Range;
 
@@ -22,19 +22,19 @@ pub(super) struct Details {
     pub(super) scope: Vec<String>,
     pub(super) proof: Option<Proof>,
     pub(super) complexity: Option<u8>,
-    /// Boxes at the story's own level: where each is, and its criterion.
+    /// Boxes at the story's own level: the position of each, and its criterion.
     pub(super) tasks: Vec<(usize, Option<usize>)>,
     pub(super) warnings: Vec<Fault>,
 }
 
-/// A longer line is no command that anybody typed.
+/// A longer line cannot be a command that someone typed.
 const LONGEST_COMMAND: usize = 8 * 1024;
 
-/// A label and the depth that it covers everything below of.
+/// A label, and the depth below which it applies.
 type Under = Option<(Label, i32)>;
 
 impl Details {
-    /// Reads the blocks of one story; `depth` is the depth of its tasks.
+    /// Reads the blocks of one story. `depth` is the depth of its tasks.
     pub(super) fn read(scan: &Scan<'_>, blocks: Range<usize>, depth: i32) -> Self {
         let mut details = Self::default();
         let mut under: Under = None;
@@ -44,7 +44,7 @@ impl Details {
         details
     }
 
-    /// The lines of a paragraph after its first: labels there count as they do in bullets.
+    /// Reads the lines of a paragraph after its first. Labels count there as they do in bullets.
     pub(super) fn continuation(&mut self, scan: &Scan<'_>, from: usize, to: usize, depth: i32) {
         let mut under: Under = None;
         self.lines(scan, from..to, depth, &mut under);
@@ -83,7 +83,7 @@ impl Details {
         }
     }
 
-    /// An item without a label: what it is depends on the label above it, or on its box.
+    /// An item without a label. Its meaning depends on the label above it, or on its box.
     fn item(&mut self, text: &str, block: &Block, under: Under) {
         let ticked = block.mark.map(|mark| mark.status == super::Status::Done);
         match under.map(|(label, _)| label) {
@@ -131,7 +131,7 @@ impl Details {
         }
     }
 
-    /// A label that is misspelt has no effect.
+    /// Warns about a misspelt label, because it has no effect.
     fn warn_of_slip(&mut self, text: &str, at: usize) {
         if let Some((written, meant)) = label::misspelt(text) {
             let fault = Fault::new(at, format!("unknown field `{written}`"));
@@ -150,7 +150,7 @@ impl Details {
             }
             return;
         }
-        // Lines below a scope that is given already are prose.
+        // If the scope was given on the label's line, the lines below are prose.
         let covers = if label == Label::Scope && !value.is_empty() { Label::Prose } else { label };
         *under = Some((covers, depth));
         if value.is_empty() {
@@ -178,7 +178,7 @@ impl Details {
     /// The weakest proof that makes the story done.
     pub(super) fn read_proof(&mut self, text: &str, at: usize) {
         match text.trim_matches(['`', '*', '_', ' ', '.']).parse() {
-            // The command line alone permits that.
+            // Only the command line allows that.
             Ok(Proof::Unchecked) => {
                 let text = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum counts";
                 self.warnings.push(Fault::new(at, text.to_owned()));
@@ -188,7 +188,7 @@ impl Details {
         }
     }
 
-    /// A line under Verification. Backticks make commands; a plain line may be one; prose is none, and said so.
+    /// Reads a line under Verification. Text in backticks is a command, a plain line may be one, and prose gets a warning.
     pub(super) fn read_check(&mut self, text: &str, at: usize) {
         let text = text.trim();
         if text.is_empty() {
@@ -206,7 +206,7 @@ impl Details {
         }
     }
 
-    /// A line under Scope: its paths, and a word about what is none.
+    /// Reads the paths of a line under Scope, with a warning about anything else.
     pub(super) fn read_scope(&mut self, text: &str, at: usize) {
         let spans = if text.len() > LONGEST_COMMAND { Vec::new() } else { code_spans(text) };
         self.add_scope(scope::read(text, &spans), at);
@@ -217,7 +217,7 @@ impl Details {
         self.warnings.extend(named.faults.iter().map(|fault| Fault::new(at, fault.to_string()).hint(fault.hint())));
     }
 
-    /// A line that says that it is a command.
+    /// A line explicitly labelled as a command.
     fn command(&mut self, text: &str) {
         if text.len() > LONGEST_COMMAND {
             return;
@@ -243,7 +243,7 @@ impl Details {
         }
     }
 
-    /// A fenced block under Verification: a command a line, or one script where lines belong together.
+    /// A fenced block under Verification: one command per line, or one script if the lines belong together.
     fn script(&mut self, text: &str, at: usize, shell: bool) {
         if !shell {
             self.warnings.push(Fault::new(at, "a code block under Verification that is no shell").hint("mark it as `sh`"));
@@ -272,7 +272,7 @@ fn leading_id(text: &str) -> Option<&str> {
     text[word.len()..].trim_start().starts_with('(').then_some(word)
 }
 
-/// The texts in backticks, one or several.
+/// The texts between backticks, single or multiple.
 fn code_spans(text: &str) -> Vec<&str> {
     let mut spans = Vec::new();
     let mut at = 0;
@@ -292,7 +292,7 @@ fn code_spans(text: &str) -> Vec<&str> {
     spans
 }
 
-/// The next run of exactly as many backticks.
+/// The next run of exactly this many backticks.
 fn closing(text: &str, from: usize, ticks: usize) -> Option<usize> {
     let mut at = from;
     while let Some(start) = text[at..].find('`').map(|found| at + found) {
@@ -305,15 +305,15 @@ fn closing(text: &str, from: usize, ticks: usize) -> Option<usize> {
     None
 }
 
-/// A span that is a number or a flag is an answer, not a command.
+/// A span that is a number or a flag is a value, not a command.
 fn may_be_command(span: &str) -> bool {
     span.starts_with(|c: char| {
         c.is_ascii_alphabetic() || matches!(c, '.' | '/' | '_' | '~' | '!' | '[' | '(' | '{' | '"' | '\'' | '$')
     })
 }
 
-/// Whether a plain line reads like a program and its arguments rather than like English. Programs such as `make`, `test` or
-/// `find` begin sentences too, so small words give a sentence away.
+/// Whether a plain line looks like a program and its arguments rather than English. Sentences can also begin with `make`, `test` or
+/// `find`, so function words reveal a sentence.
 fn is_simple_command(line: &str) -> bool {
     const SMALL_WORDS: [&str; 37] = [
         "the", "that", "a", "an", "is", "are", "be", "should", "must", "sure", "and", "or", "to", "of", "with", "works",

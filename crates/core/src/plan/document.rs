@@ -1,4 +1,4 @@
-//! A plan together with its text: parsed once, then marked byte by byte without being parsed again.
+//! A plan together with its text: parsed once, then marked in place without parsing it again.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,19 +12,19 @@ use super::{
 };
 use crate::base::id::StoryId;
 
-/// A plan's text, its stories and where their markers are.
+/// A plan's text, its stories and the positions of their markers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     name: String,
     text: String,
     plan: Plan,
-    /// All markers in the order of the text, which is the order of their stories.
+    /// All markers in text order, which is also the order of their stories.
     markers: Vec<Marker>,
-    /// Where the markers of each story begin, and where those of the last one end.
+    /// For each story, the index of its first marker; plus the total number at the end.
     first: Vec<u32>,
 }
 
-/// How to take one mark back, byte for byte. Valid for the document that gave it.
+/// How to undo one mark, byte for byte. Valid only for the document that returned it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undo {
     index: usize,
@@ -49,12 +49,12 @@ pub enum MarkError {
 }
 
 impl Document {
-    /// Reads a plan; the file's name helps to tell the format.
+    /// Parses a plan. The file's name helps to detect the format.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, PlanError> {
         Self::from_bytes(name, bytes.to_vec())
     }
 
-    /// The same for bytes that nobody else needs: a large plan is not copied.
+    /// The same for owned bytes, so that a large plan is not copied.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, PlanError> {
         let refuse = |problems| PlanError { name: name.to_owned(), problems };
         if u32::try_from(bytes.len()).is_err() {
@@ -86,7 +86,7 @@ impl Document {
         &self.plan
     }
 
-    /// The whole file, a byte order mark included.
+    /// The whole file, including a byte order mark.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -100,12 +100,12 @@ impl Document {
         self.plan.format
     }
 
-    /// The bytes that say where stories stand, in the order of the text.
+    /// The bytes that record the status of stories, in text order.
     pub fn marks(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         self.markers.iter().map(Marker::range).filter(|range| !range.is_empty())
     }
 
-    /// Rewrites the bytes that say where a story stands, and no other. A status that the format cannot say changes nothing.
+    /// Rewrites only the bytes that record a story's status. Does nothing if the format cannot express the status.
     pub fn mark(&mut self, index: usize, status: Status) -> Result<Undo, MarkError> {
         let stories = self.plan.stories.len();
         let Some(story) = self.plan.stories.get(index) else { return Err(MarkError::NoSuchStory { index, stories }) };
@@ -122,7 +122,7 @@ impl Document {
         Ok(undo)
     }
 
-    /// What the markers of a story say, in the order of the text; nothing where they just say that it is open.
+    /// The texts of a story's markers, in text order; empty if they all have the default text for an open story.
     pub fn marks_of(&self, index: usize) -> Vec<String> {
         let markers = &self.markers[self.owned(index)];
         let is_plain = |marker: &Marker| {
@@ -135,8 +135,8 @@ impl Document {
         markers.iter().map(|marker| self.text[marker.range()].to_owned()).collect()
     }
 
-    /// Opens a story that somebody else marked: its markers say what they said before, by [`Self::marks_of`]; where that does not
-    /// fit any more, that it is open.
+    /// Reopens a story that was marked elsewhere: its markers get their earlier texts, as returned by [`Self::marks_of`]. If those no
+    /// longer fit, the markers are set to open.
     pub fn take_back(&mut self, index: usize, before: &[String]) -> Result<Undo, MarkError> {
         let mut undo = self.mark(index, Status::Open)?;
         let owned = self.owned(index);
@@ -152,7 +152,7 @@ impl Document {
         Ok(undo)
     }
 
-    /// Takes a mark back: the bytes are exactly what they were.
+    /// Undoes a mark, restoring the exact bytes.
     pub fn undo(&mut self, undo: Undo) {
         for edit in undo.edits.into_iter().rev() {
             let now = self.markers[edit.marker].range();
@@ -164,12 +164,12 @@ impl Document {
         self.plan.stories[undo.index].status = undo.status;
     }
 
-    /// A digest of what the stories ask for: ids, titles, bodies, criteria, dependencies and checks, whatever is ticked.
+    /// A digest of what the stories ask for: ids, titles, bodies, criteria, dependencies and checks. Independent of ticks.
     pub fn fingerprint(&self) -> String {
         fingerprint(&self.plan.stories)
     }
 
-    /// What is odd, in the order of the file: the parser's warnings and stories that nothing of their own can prove.
+    /// Oddities in file order: the parser's warnings, and stories without checks of their own.
     pub fn lint(&self) -> Vec<Problem> {
         let mut problems = self.plan.warnings.clone();
         let unchecked = self.plan.stories.iter().filter(|story| story.checks.is_empty() && story.maybe_checks.is_empty());
@@ -185,7 +185,7 @@ impl Document {
         problems
     }
 
-    /// A story's status follows from its markers: done when all are; begun when one is.
+    /// Derives a story's status from its markers: done if all are, in progress if at least one is.
     fn settle_status(&mut self, index: usize) {
         let mut statuses = self.markers[self.owned(index)].iter().map(|marker| marker.read(&self.text));
         let first = statuses.next().unwrap_or(Status::Open);
@@ -194,12 +194,12 @@ impl Document {
         self.owned(index).for_each(|number| self.mirror(index, number));
     }
 
-    /// The markers of a story.
+    /// Indexes of the markers of a story.
     fn owned(&self, index: usize) -> Range<usize> {
         self.first[index] as usize..self.first[index + 1] as usize
     }
 
-    /// Shows a marker's byte where the story repeats it.
+    /// Copies a marker's state into the story's body and criteria.
     fn mirror(&mut self, index: usize, number: usize) {
         let marker = &self.markers[number];
         let status = marker.read(&self.text);
@@ -234,7 +234,7 @@ impl Document {
         Edit { marker: number, before, removed, lead: lead.len() }
     }
 
-    /// Replaces a range of a story and shifts the markers and lines that come later in the text.
+    /// Replaces a range of a story and shifts the markers and lines that follow in the text.
     fn splice(&mut self, range: Range<usize>, new: &str, index: usize, number: usize) {
         let (old_len, new_len) = (range.len(), new.len());
         let (old_lines, new_lines) = (count_lines(&self.text[range.clone()]), count_lines(new));
@@ -253,11 +253,11 @@ impl Document {
     }
 }
 
-/// The plan of the drafts, all their markers, and where those of each story begin.
+/// Builds the plan from the drafts, with all markers and the index of each story's first marker.
 fn assemble(parsed: Parsed, by_id: Vec<u32>, lines: &Lines<'_>) -> (Plan, Vec<Marker>, Vec<u32>) {
     let mut markers = Vec::with_capacity(parsed.drafts.len());
     let mut first = vec![0];
-    // Stories take the memory of their drafts: a large plan is never there twice.
+    // Move the drafts into stories, so that a large plan is never in memory twice.
     let stories = parsed.drafts.into_iter().map(|draft| {
         markers.extend(draft.markers);
         first.push(markers.len() as u32);
@@ -328,11 +328,11 @@ fn no_story(format: Format) -> Fault {
     Fault::new(0, "there is no story in this plan").hint(hint)
 }
 
-/// The drafts in the order of their ids. An id that comes twice is a fault.
+/// The drafts ordered by id. A duplicate id is a fault.
 fn by_id(parsed: &mut Parsed) -> Vec<u32> {
     let drafts = &parsed.drafts;
     let mut by_id: Vec<u32> = (0..drafts.len() as u32).collect();
-    // Stable: of two with the same id the first comes first.
+    // The sort is stable: of two drafts with the same id, the first comes first.
     by_id.sort_by(|one, two| drafts[*one as usize].story.id.cmp(&drafts[*two as usize].story.id));
     let same = by_id.chunk_by(|one, two| drafts[*one as usize].story.id == drafts[*two as usize].story.id);
     let twice = same.flat_map(|same| same[1..].iter().map(|second| (&drafts[*second as usize], &drafts[same[0] as usize])));
@@ -351,7 +351,7 @@ fn find(drafts: &[Draft], by_id: &[u32], id: &str) -> Option<usize> {
     by_id.get(at).map(|index| *index as usize).filter(|index| drafts[*index].story.id.as_str() == id)
 }
 
-/// Turns dependencies as they are spelled into ids: by id, else by a title that is unique.
+/// Resolves dependencies as written in the plan: by id, else by a unique title.
 fn resolve(parsed: &mut Parsed, by_id: &[u32]) {
     if parsed.drafts.iter().all(|draft| draft.dependencies.is_empty()) {
         return;
@@ -394,7 +394,7 @@ fn resolve(parsed: &mut Parsed, by_id: &[u32]) {
     }
 }
 
-/// Takes away stories whose dependencies are all taken away; what is left waits for itself.
+/// Repeatedly removes stories without remaining dependencies. Those left over are part of a cycle or depend on one.
 fn find_cycles(parsed: &mut Parsed, by_id: &[u32]) {
     let drafts = &parsed.drafts;
     if drafts.iter().all(|draft| draft.story.depends_on.is_empty()) {
@@ -428,7 +428,7 @@ fn find_cycles(parsed: &mut Parsed, by_id: &[u32]) {
     parsed.faults.extend(faults);
 }
 
-/// Follows dependencies that never get free until one repeats; nothing if an earlier walk went the same way.
+/// Follows unresolved dependencies until one repeats. `None` if an earlier walk already went this way.
 fn walk_cycle(
     drafts: &[Draft],
     waiting: &[usize],

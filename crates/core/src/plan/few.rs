@@ -1,4 +1,4 @@
-//! A list that is mostly empty and then takes no more than a pointer: a plan has many stories, and most say little.
+//! A list that is usually empty and then takes only the size of a pointer: a plan has many stories, most with few details.
 
 use std::ops::{Deref, DerefMut};
 

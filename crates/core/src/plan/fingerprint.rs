@@ -1,4 +1,4 @@
-//! A digest of what stories ask for, whatever is ticked: what a user approved, and what a judge was asked about.
+//! A digest of what stories ask for, independent of ticks. Identifies what a user approved and what a judge was asked about.
 
 use sha2::Digest as _;
 
@@ -7,7 +7,7 @@ use crate::base::id::hex;
 use crate::check::CommandSpec;
 
 impl Story {
-    /// Of its id, title, body, criteria, dependencies and checks.
+    /// A digest of its id, title, body, criteria, dependencies and checks.
     pub fn fingerprint(&self) -> String {
         fingerprint(std::slice::from_ref(self))
     }

@@ -1,4 +1,4 @@
-//! `IMPLEMENTATION_PLAN.md`: `## Priority N` sections of boxes, `[~]` in progress; or `### 1.1 Name` headings, done with a ✅.
+//! `IMPLEMENTATION_PLAN.md`: `## Priority N` sections of boxes, with `[~]` for in progress; or `### 1.1 Name` headings, with ✅ for done.
 
 use std::ops::Range;
 
@@ -54,7 +54,7 @@ fn headings(scan: &Scan<'_>, parsed: &mut Parsed) -> Vec<Range<usize>> {
     sections.into_iter().map(|section| section.span).collect()
 }
 
-/// `(refs: specs/x.md §4)` belongs to the body, not to commit subjects.
+/// Moves `(refs: specs/x.md §4)` to the body, because it does not belong in commit subjects.
 fn move_refs(draft: &mut Draft) {
     let title = &draft.story.title;
     if let Some(start) = title.find("(refs:").filter(|_| title.ends_with(')')) {
@@ -67,7 +67,7 @@ fn move_refs(draft: &mut Draft) {
     }
 }
 
-/// A story's own priority wins over that of its section.
+/// A story's own priority takes precedence over that of its section.
 fn add_priorities(scan: &Scan<'_>, drafts: &mut [Draft]) {
     let mut current: Option<(u32, u8)> = None;
     let mut next = 0;
@@ -101,7 +101,7 @@ fn is_numbered(scan: &Scan<'_>, block: &Block) -> bool {
     }
 }
 
-/// Splits `1.1 Name`: at least two numbers, so that plain section numbers are not stories.
+/// Splits `1.1 Name`. Needs at least two numbers, so that plain section numbers are not stories.
 fn split_number(text: &str) -> Option<(&str, &str)> {
     let (number, title) = text.trim().split_once([' ', '\t'])?;
     let number = number.trim_end_matches('.');

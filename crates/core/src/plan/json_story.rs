@@ -1,4 +1,4 @@
-//! One story of a JSON plan: the same fields whichever file it is in.
+//! One story of a JSON plan. The fields are the same in every file format.
 
 use super::details::Details;
 use super::json::{Member, Node, Value, read_again};
@@ -9,7 +9,7 @@ use crate::base::complexity::read_complexity;
 use crate::base::id::StoryId;
 use crate::base::scope;
 
-/// Reads every story of a list; what is wrong goes to `parsed`.
+/// Reads every story of a list. Problems are added to `parsed`.
 pub(super) fn read_all<'a>(text: &'a str, list: &Node<'a>, parsed: &mut Parsed) {
     let Value::List(nodes) = &list.value else {
         parsed.faults.push(wrong_type(list, "the stories", "a list"));
@@ -38,7 +38,7 @@ pub(super) fn read_all<'a>(text: &'a str, list: &Node<'a>, parsed: &mut Parsed) 
     }
 }
 
-/// A string member of the root; another type is a fault, null is nothing.
+/// A string member of the root. `None` if it is null; any other type is a fault.
 pub(super) fn text_member(root: &Node<'_>, key: &str, faults: &mut Vec<Fault>) -> Option<String> {
     let node = root.get(key)?;
     match &node.value {
@@ -114,7 +114,7 @@ impl StoryReader<'_> {
         })
     }
 
-    /// A key that comes twice has two meanings: which one counts differs from reader to reader.
+    /// Rejects duplicate keys, because parsers differ in which one they use.
     fn refuse_doubles(&mut self) {
         const READ: [&str; 4] = ["id", "passes", "status", "priority"];
         for key in READ {
@@ -146,7 +146,7 @@ impl StoryReader<'_> {
         text_member(self.node, key, &mut self.faults)
     }
 
-    /// A list of strings or numbers, or one alone.
+    /// A list of strings or numbers, or a single one.
     fn texts(&mut self, key: &str) -> Vec<(usize, String)> {
         let Some(node) = self.node.get(key) else { return Vec::new() };
         let one = |node: &Node<'_>, faults: &mut Vec<Fault>| match &node.value {
@@ -166,7 +166,7 @@ impl StoryReader<'_> {
         }
     }
 
-    /// A list of paths, or a text with some. Other tools may mean something else by it, so nothing here makes a plan unusable.
+    /// A list of paths, or a text that contains some. Other tools may use this key differently, so nothing here makes a plan unusable.
     fn scope(&mut self, details: &mut Details) {
         let Some(node) = self.node.get("scope") else { return };
         let at = node.span.start;
@@ -185,7 +185,7 @@ impl StoryReader<'_> {
         }
     }
 
-    /// Other tools may mean something else by it: what is no complexity is none, and no fault.
+    /// Other tools may use this key differently, so an invalid complexity is ignored.
     fn complexity(&self) -> Option<u8> {
         match &self.node.get("complexity")?.value {
             Value::Text(text) => read_complexity(text),
@@ -233,7 +233,7 @@ impl StoryReader<'_> {
                 self.faults.push(fault.hint("write `open`, `in_progress` or `done`"));
                 return None;
             }
-            // A word spelled with escapes could not be read back from its bytes.
+            // A word written with escapes could not be read back from its bytes.
             if self.text[node.span.clone()] != format!("\"{word}\"") {
                 self.faults.push(Fault::new(node.span.start, "write the status without escapes"));
                 return None;
@@ -244,7 +244,7 @@ impl StoryReader<'_> {
         Some(Marker::new(MarkerKind::Missing { lead: Box::new(self.lead_after(last)) }, last.node.span.end, 0))
     }
 
-    /// A comma and the key `passes`, spaced as the member before it.
+    /// A comma and the key `passes`, with the same whitespace as the previous member.
     fn lead_after(&self, last: &Member<'_>) -> String {
         let before = &self.text[self.node.span.start..last.key_span.start];
         let space = &before[before.trim_end().len()..];
@@ -257,7 +257,7 @@ fn first_line(text: &str) -> Option<String> {
     text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
-/// The value of a number that is whole, however it is spelled (`3`, `3.0`, `30e-1`).
+/// The value of a whole number, however it is written (`3`, `3.0`, `30e-1`).
 #[expect(clippy::cast_sign_loss, reason = "the range and the fraction are checked first")]
 fn whole(spelled: &str) -> Option<u32> {
     let value: f64 = spelled.parse().ok()?;

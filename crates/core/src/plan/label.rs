@@ -1,13 +1,13 @@
-//! The words that people put before parts of a story: `Acceptance:`, `**Verification:**`, `#### Notes`.
+//! Labels in front of parts of a story: `Acceptance:`, `**Verification:**`, `#### Notes`.
 
 use crate::base::suggest::distance;
 
-/// What the text after a label is.
+/// The meaning of the text after a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Label {
     Acceptance,
     Verification,
-    /// One command; has a meaning under Verification only.
+    /// One command. Only has a meaning under Verification.
     Command,
     Dependencies,
     Priority,
@@ -16,11 +16,11 @@ pub(super) enum Label {
     /// How hard it is.
     Complexity,
     Proof,
-    /// A known word whose text is for the reader.
+    /// A known label whose text is only for the reader.
     Prose,
 }
 
-/// Splits `Label: value`, however bold. A label alone needs its colon or to be bold.
+/// Splits `Label: value`, bold or not. A label without a value has to be bold or end with a colon.
 pub(super) fn split(text: &str) -> Option<(Label, &str)> {
     let text = text.trim();
     let inner = text.trim_start_matches(['*', '_']);
@@ -29,7 +29,7 @@ pub(super) fn split(text: &str) -> Option<(Label, &str)> {
         Some(colon) => {
             let label = word(&inner[..colon])?;
             let rest = inner[colon + 1..].trim_start();
-            // `**Label:** value` leaves its stars behind the colon.
+            // `**Label:** value` leaves its asterisks after the colon.
             let rest = if bold { rest.trim_start_matches(['*', '_']) } else { rest };
             Some((label, rest.trim()))
         }
@@ -38,12 +38,12 @@ pub(super) fn split(text: &str) -> Option<(Label, &str)> {
     }
 }
 
-/// The label that a heading is.
+/// The label that a heading stands for.
 pub(super) fn heading(text: &str) -> Option<Label> {
     word(text.trim().trim_end_matches(':'))
 }
 
-/// A word before a colon that is one or two letters away from a label with a meaning: as it is written, and the label.
+/// The word before a colon, if it is one or two letters away from a meaningful label, and that label.
 pub(super) fn misspelt(text: &str) -> Option<(&str, &'static str)> {
     const LONGEST: usize = 24;
     let (written, _) = text.split_once(':')?;
@@ -52,7 +52,7 @@ pub(super) fn misspelt(text: &str) -> Option<(&str, &'static str)> {
         return None;
     }
     let farthest = if written.chars().count() < 8 { 1 } else { 2 };
-    // "Comments:" is no slip for "Commands:", which has a meaning under Verification only.
+    // "Comments:" is not a typo of "Commands:", which only has a meaning under Verification.
     let known = WORDS.iter().filter(|(_, label)| !matches!(label, Label::Prose | Label::Command)).flat_map(|(words, _)| *words);
     let near = known.map(|known| (distance(&written.to_lowercase(), known), *known)).filter(|(far, _)| *far <= farthest);
     near.min().map(|(_, known)| (written, known))
@@ -99,7 +99,7 @@ const WORDS: [(&[&str], Label); 9] = [
     ),
 ];
 
-/// Splits `US-001: Title` into id and title. Nothing where the text does not begin with an id.
+/// Splits `US-001: Title` into id and title. `None` if the text does not begin with an id.
 pub(super) fn split_id(text: &str) -> Option<(String, String)> {
     cut_id(text).map(|(id, title)| (id.to_owned(), plain(title)))
 }
@@ -128,7 +128,7 @@ fn cut_id(text: &str) -> Option<(&str, &str)> {
     Some((id, title))
 }
 
-/// A title without its bold stars and comments.
+/// A title without asterisks for bold text and without comments.
 pub(super) fn plain(title: &str) -> String {
     let mut parts = title.split("<!--");
     let mut bare = parts.next().unwrap_or_default().to_owned();
@@ -139,7 +139,7 @@ pub(super) fn plain(title: &str) -> String {
     title.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `US-001`, `T12`, `FEAT-1.2`: begins with a letter, has a digit.
+/// `US-001`, `T12`, `FEAT-1.2`: begins with a letter and has a digit.
 pub(super) fn looks_like_id(id: &str) -> bool {
     id.len() <= 64
         && id.starts_with(|c: char| c.is_ascii_alphabetic())

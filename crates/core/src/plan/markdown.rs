@@ -1,6 +1,6 @@
-//! The blocks of a markdown file that matter to a plan, with their bytes: headings, list items, paragraphs and code.
+//! The blocks of a Markdown file that matter to a plan, with their byte ranges: headings, list items, paragraphs and code.
 //!
-//! Quotes, HTML, comments, metadata and everything inside code are left out, so that no example is taken for a story.
+//! Skips quotes, HTML, comments, metadata and everything inside code, so that examples are not mistaken for stories.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) enum BlockKind {
     Item,
     /// Any other paragraph.
     Paragraph,
-    /// A code block; whether it can hold shell commands.
+    /// A code block. `shell`: whether it may contain shell commands.
     Code {
         shell: bool,
     },
@@ -27,16 +27,16 @@ pub(super) enum BlockKind {
 #[derive(Debug, Clone)]
 pub(super) struct Block {
     pub(super) kind: BlockKind,
-    /// How many list items it is inside of.
+    /// How many list items enclose it.
     pub(super) depth: i32,
-    /// All of it, with what is nested in it.
+    /// The whole block, including nested blocks.
     pub(super) span: Range<usize>,
     /// Its own text, without bullet, box and hashes.
     pub(super) content: Range<usize>,
     pub(super) mark: Option<BoxMark>,
 }
 
-/// The box before a text: where the character between its brackets is, and what it says.
+/// The box before a text: the position of the character between its brackets, and its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BoxMark {
     pub(super) at: usize,
@@ -54,14 +54,14 @@ impl<'a> Scan<'a> {
         &self.text[block.content.clone()]
     }
 
-    /// The first line of a block's text, and where the rest begins.
+    /// The first line of a block's text, and the position after it.
     pub(super) fn first_line(&self, block: &Block) -> (&'a str, usize) {
         let content = self.content(block);
         let end = content.find(['\n', '\r']).unwrap_or(content.len());
         (content[..end].trim(), block.content.start + end)
     }
 
-    /// Blocks that begin inside a range, as indexes.
+    /// Indexes of the blocks that begin inside a range.
     pub(super) fn within(&self, range: &Range<usize>) -> Range<usize> {
         let begin = self.blocks.partition_point(|block| block.span.start < range.start);
         let end = self.blocks.partition_point(|block| block.span.start < range.end);
@@ -73,7 +73,7 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
     scan_in_pieces(text, PIECE)
 }
 
-/// The parser needs many times the memory of what it is given, so a large plan is given to it in pieces.
+/// The parser needs many times the memory of its input, so a large plan is parsed in pieces.
 const PIECE: usize = 128 * 1024;
 
 fn scan_in_pieces(text: &str, piece: usize) -> Scan<'_> {
@@ -101,8 +101,8 @@ fn scan_in_pieces(text: &str, piece: usize) -> Scan<'_> {
     Scan { text, blocks }
 }
 
-/// Cuts a text where nothing of markdown goes on: before a heading or a box at the margin. Nothing is cut behind the first line
-/// that could begin something in which such lines mean nothing: code, HTML, metadata.
+/// Splits a text where no Markdown construct continues: before a heading or a box at the start of a line. Does not split after the
+/// first line that could begin a construct in which such lines have no meaning: code, HTML, metadata.
 fn pieces(text: &str, base: usize, least: usize) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();
     let (mut start, mut at) = (base, base);
@@ -144,11 +144,11 @@ struct Scanner<'a> {
     blocks: Vec<Block>,
     /// Code blocks and code spans.
     code: Vec<Range<usize>>,
-    /// Open list items: whether each still waits for its first paragraph.
+    /// For each open list item, whether it still has no first paragraph.
     items: Vec<bool>,
     /// The block that inline text belongs to.
     target: Option<usize>,
-    /// How many constructs without stories are open.
+    /// Number of open constructs that cannot contain stories.
     skipped: u32,
     /// The code block being read.
     listing: Option<usize>,
@@ -266,7 +266,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Text that follows is not part of the block before.
+    /// Text that follows is not part of the previous block.
     fn close_text(&mut self) {
         self.target = None;
         if let Some(fresh) = self.items.last_mut() {
@@ -278,7 +278,7 @@ impl Scanner<'_> {
         let target = match (self.listing, self.skipped, self.target) {
             (Some(listing), _, _) => listing,
             (None, 0, Some(target)) => target,
-            // Text of a tight item after something nested comes without a paragraph.
+            // In a tight item, text after something nested has no paragraph.
             (None, 0, None) => {
                 self.open(BlockKind::Paragraph, range.clone(), range.clone());
                 self.blocks.len() - 1
@@ -306,12 +306,12 @@ fn is_shell(kind: &CodeBlockKind<'_>) -> bool {
     }
 }
 
-/// A range that any text inside `range` makes right: it ends before it begins.
+/// An inverted range within `range`: extending it by any text inside `range` makes it valid.
 fn nothing(range: &Range<usize>) -> Range<usize> {
     Range { start: range.end, end: range.start }
 }
 
-/// Finds the box and cuts the content to the text after it.
+/// Finds the box and reduces the content to the text after it.
 fn finish(text: &str, block: &mut Block) {
     match block.kind {
         BlockKind::Item => {
@@ -336,14 +336,14 @@ fn finish(text: &str, block: &mut Block) {
     }
 }
 
-/// Where an item's bullet is. The parser counts a tab as several bytes, so that its range may begin at the line end before.
+/// The position of an item's bullet. The parser counts a tab as several bytes, so its range may begin at the previous line end.
 fn item_start(text: &str, range: &Range<usize>) -> usize {
     let bytes = text.as_bytes();
     let blank = |at: &usize| bytes.get(*at).is_some_and(u8::is_ascii_whitespace) || !text.is_char_boundary(*at);
     (range.start..range.end).find(|at| !blank(at)).unwrap_or(range.end)
 }
 
-/// Where an item's text begins: behind its bullet or number.
+/// Where an item's text begins: after its bullet or number.
 fn after_bullet(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = start;
@@ -359,7 +359,7 @@ fn after_bullet(text: &str, start: usize) -> usize {
     at
 }
 
-/// Comments outside code. One in the middle of a paragraph may hide items that markdown itself would show.
+/// Comments outside code. A comment within a paragraph may contain items that Markdown itself would show.
 fn comments(text: &str, code: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -375,7 +375,7 @@ fn comments(text: &str, code: &[Range<usize>]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether one of the sorted ranges covers an offset.
+/// Whether one of the sorted ranges contains an offset.
 fn inside(ranges: &[Range<usize>], at: usize) -> bool {
     let next = ranges.partition_point(|range| range.start <= at);
     next > 0 && ranges[next - 1].end > at
@@ -389,7 +389,7 @@ mod tests {
 
     type Placed = (BlockKind, i32, Range<usize>);
 
-    /// Where a block ends before the line ends that nobody looks at.
+    /// Ignores trailing line ends of blocks, which do not matter.
     fn seen(text: &str, piece: usize) -> Vec<(Placed, Range<usize>, Option<BoxMark>)> {
         let blocks = scan_in_pieces(text, piece).blocks.into_iter();
         let end = |block: &Block| block.span.start + text[block.span.clone()].trim_end().len();

@@ -1,19 +1,19 @@
-//! The bytes of a plan that say where a story stands, and what a parser hands over for each story.
+//! The bytes of a plan that record the status of a story, and the drafts that a parser returns.
 
 use std::ops::Range;
 
 use super::position::Fault;
 use super::{Few, Format, Status, Story};
 
-/// One place in the text that says whether a story is done. Small, because a plan may have very many.
+/// One place in the text that records whether a story is done. Kept small, because a plan may have very many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marker {
     pub(super) start: u32,
     pub(super) len: u32,
     pub(super) kind: MarkerKind,
-    /// Where the same byte is in the story's body.
+    /// The position of the same byte in the story's body.
     pub(super) in_body: Option<u32>,
-    /// The criterion whose box this is.
+    /// The criterion to which this box belongs.
     pub(super) criterion: Option<u32>,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum MarkerKind {
     Word,
     /// A check mark at the end of a heading, or the place for one.
     Suffix,
-    /// No `passes` yet: what has to be written before `true`.
+    /// There is no `passes` yet. `lead` is what has to be written before `true`.
     #[expect(clippy::box_collection, reason = "rare, and every marker is as large as the largest")]
     Missing { lead: Box<String> },
 }
@@ -41,7 +41,7 @@ impl Marker {
         self.start as usize..(self.start + self.len) as usize
     }
 
-    /// The text that stands for a status; nothing where the format cannot say it.
+    /// The text for a status; `None` if the format cannot express it.
     pub(super) fn text_for(&self, status: Status, format: Format) -> Option<&'static str> {
         match (&self.kind, status) {
             (MarkerKind::Box, Status::Open) => Some(" "),
@@ -59,7 +59,7 @@ impl Marker {
         }
     }
 
-    /// Whether this text can stand in the marker's place.
+    /// Whether this text is valid for the marker.
     pub(super) fn accepts(&self, text: &str) -> bool {
         match &self.kind {
             MarkerKind::Box => text.len() == 1 && box_status(text.as_bytes()[0]).is_some(),
@@ -72,7 +72,7 @@ impl Marker {
         }
     }
 
-    /// What the marker says now.
+    /// The marker's current status.
     pub(super) fn read(&self, text: &str) -> Status {
         let bytes = &text[self.range()];
         match &self.kind {
@@ -85,7 +85,7 @@ impl Marker {
     }
 }
 
-/// What goes after the heading of a story that is done.
+/// Appended to the heading of a story that is done.
 const CHECK_MARK: &str = " ✅";
 
 /// The meaning of the character in a box.
@@ -108,18 +108,18 @@ pub(super) fn word_status(word: &str) -> Option<Status> {
     }
 }
 
-/// A story as a format's parser found it.
+/// A story as found by a format's parser.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) story: Story,
     /// Where it begins.
     pub(super) at: usize,
     pub(super) markers: Vec<Marker>,
-    /// Dependencies as they are spelled, with their places; resolved into `story.depends_on` later.
+    /// Dependencies as written, with their positions. Resolved into `story.depends_on` later.
     pub(super) dependencies: Few<(usize, String)>,
 }
 
-/// What a format's parser found.
+/// The result of a format's parser.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) format: Format,
@@ -145,7 +145,7 @@ impl Parsed {
     }
 }
 
-/// The id of a story that has none in its plan.
+/// The generated id of a story that has none in its plan.
 pub(super) fn made_id(number: usize) -> String {
     format!("item-{number}")
 }

@@ -1,6 +1,6 @@
 //! Stories that are headings: `### US-001: Title` with task boxes below (plan.md), `### [ ] US-001: Title` (prd.md).
 //!
-//! A heading's own box is the marker. Without one, the boxes at the story's own level are: it is done when all are ticked.
+//! If the heading has a box, that is the marker. Otherwise the boxes at the story's own level are: it is done when all are ticked.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -51,12 +51,12 @@ pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
 /// A heading and everything under it.
 #[derive(Debug)]
 pub(super) struct Section {
-    /// The index of its block.
+    /// The index of its heading block.
     pub(super) heading: usize,
     pub(super) span: Range<usize>,
 }
 
-/// The sections of headings that are stories: each ends at the next story, or at a heading that is not below it.
+/// The sections of story headings. Each ends at the next story, or at a heading of the same or a higher level.
 pub(super) fn sections(scan: &Scan<'_>, is_story: impl Fn(&Scan<'_>, &Block) -> bool) -> Vec<Section> {
     let mut found: Vec<Section> = Vec::new();
     let mut open: Option<u8> = None;
@@ -77,7 +77,7 @@ pub(super) fn sections(scan: &Scan<'_>, is_story: impl Fn(&Scan<'_>, &Block) -> 
     found
 }
 
-/// A heading without boxes above deeper stories (`## M1: First release`) only groups them.
+/// Removes headings without boxes that only group deeper stories (`## M1: First release`).
 fn without_groups(scan: &Scan<'_>, sections: Vec<Section>) -> Vec<Section> {
     let level = |section: &Section| match scan.blocks[section.heading].kind {
         BlockKind::Heading { level } => level,
@@ -92,7 +92,7 @@ fn without_groups(scan: &Scan<'_>, sections: Vec<Section>) -> Vec<Section> {
     sections.into_iter().enumerate().filter(|(index, section)| !is_group(*index, section)).map(|(_, section)| section).collect()
 }
 
-/// The story of a section, with its task boxes as markers.
+/// Builds the story of a section, with its task boxes as markers.
 pub(super) fn section_draft(
     scan: &Scan<'_>,
     section: &Section,
@@ -138,7 +138,7 @@ pub(super) fn section_draft(
     }
 }
 
-/// The text that is in no story.
+/// The text outside all stories.
 pub(super) fn outside(text: &str, covered: &[Range<usize>]) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let mut from = 0;
@@ -151,13 +151,13 @@ pub(super) fn outside(text: &str, covered: &[Range<usize>]) -> String {
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The first heading of the first level.
+/// The first level-1 heading.
 pub(super) fn document_title(scan: &Scan<'_>) -> Option<String> {
     let first = scan.blocks.iter().find(|block| block.kind == BlockKind::Heading { level: 1 })?;
     Some(plain(scan.content(first)))
 }
 
-/// The first level is the document's own name, even where it looks like an id.
+/// A level-1 heading is the document's title, even if it looks like an id.
 fn is_story(scan: &Scan<'_>, block: &Block) -> bool {
     match block.kind {
         BlockKind::Heading { level } => block.mark.is_some() || (level > 1 && has_id(scan.content(block))),
@@ -165,7 +165,7 @@ fn is_story(scan: &Scan<'_>, block: &Block) -> bool {
     }
 }
 
-/// Boxes outside the sections: stories where they bring an id of their own, else only worth a word.
+/// Boxes outside the sections: those with an id become stories, the others only get a warning.
 fn add_lines(scan: &Scan<'_>, sections: &[Section], parsed: &mut Parsed) {
     let known: HashSet<String> = parsed.drafts.iter().map(|draft| draft.story.id.0.clone()).collect();
     let mut stray: Option<(usize, usize)> = None;

@@ -1,4 +1,4 @@
-//! The progress files of older loops: entries of `progress.md`, the header lines of `progress.txt`. Text in, text out.
+//! Progress files of other loops: entries of `progress.md` and header lines of `progress.txt`. Text in, text out.
 
 use crate::base::id::StoryId;
 
@@ -9,21 +9,21 @@ pub struct StoryEntry {
     pub at: String,
     pub story: StoryId,
     pub title: String,
-    /// The agent's session, where there is one.
+    /// The agent's session, if there is one.
     pub thread: Option<String>,
     pub run: String,
-    /// Where the run's journal is.
+    /// The path of the run's journal.
     pub run_log: Option<String>,
     pub commit: Option<String>,
-    /// Commands that Verdone ran, and whether they passed.
+    /// The commands that Verdone ran, and whether they passed.
     pub verification: Vec<(String, bool)>,
 }
 
-/// What `progress.txt` says about a loop.
+/// The status of a loop, as written to `progress.txt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopStatus {
     pub iteration: u32,
-    /// Nothing where there is no limit: the line is left alone then.
+    /// `None` if there is no limit; then the line is left alone.
     pub max_iterations: Option<u32>,
     pub state: LoopState,
 }
@@ -31,7 +31,7 @@ pub struct LoopStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopState {
     InProgress,
-    /// Every story is done and was verified; a claim is not enough.
+    /// Every story is done and verified. A claim is not enough.
     Complete,
     /// A limit ended the loop; these stories remain.
     ReachedLimit {
@@ -40,7 +40,7 @@ pub enum LoopState {
 }
 
 impl StoryEntry {
-    /// The entry, with `\n` line ends and one at its end.
+    /// The entry with `\n` line ends, including a final one.
     pub fn text(&self) -> String {
         let mut lines = vec![format!("## [{}] - {}: {}", flat(&self.at), flat(self.story.as_str()), flat(&self.title))];
         let optional =
@@ -60,7 +60,7 @@ impl StoryEntry {
     }
 }
 
-/// A progress file with an entry added at its end, a blank line before it, in the file's own line ends.
+/// Appends an entry to a progress file, after a blank line and with the file's line ends.
 pub fn append_entry(text: &str, entry: &StoryEntry) -> String {
     let end = line_end(text);
     let mut out = text.to_owned();
@@ -76,7 +76,7 @@ pub fn append_entry(text: &str, entry: &StoryEntry) -> String {
     out
 }
 
-/// A `progress.txt` with its header lines set; missing ones are put where their neighbours are, everything else stays.
+/// Sets the header lines of a `progress.txt`. Missing ones are inserted next to the others; everything else stays.
 pub fn edit_status(text: &str, status: &LoopStatus) -> String {
     let end = line_end(text);
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
@@ -110,7 +110,7 @@ pub fn edit_status(text: &str, status: &LoopStatus) -> String {
     lines.concat()
 }
 
-/// The limit that a `progress.txt` names.
+/// The limit given in a `progress.txt`.
 pub fn max_iterations_in(text: &str) -> Option<u32> {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let line = &lines[find(&lines, "Max Iterations")?];
@@ -123,7 +123,7 @@ fn find(lines: &[String], name: &str) -> Option<usize> {
     })
 }
 
-/// Changes the value of a line and nothing around it; or inserts the line.
+/// Changes the value of a line and nothing around it, or inserts the line.
 fn set(lines: &mut Vec<String>, place: Option<usize>, after: Option<usize>, name: &str, value: &str, end: &str) {
     if let Some(place) = place {
         let line = &lines[place];
@@ -147,7 +147,7 @@ fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Text from outside on one line.
+/// Untrusted text as a single line.
 fn flat(text: &str) -> String {
     text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,5 @@
-//! Which story is next. Among stories whose dependencies are done: in progress, then priority, then file order; stories that
-//! failed an attempt come after those that did not.
+//! Selects the next story. Among stories whose dependencies are done: in progress first, then by priority, then by file order.
+//! Stories with failed attempts come after those without.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,41 +10,41 @@ use serde::{Deserialize, Serialize};
 use super::{Plan, Status, Story};
 use crate::base::id::StoryId;
 
-/// What a run knows about the stories that it has touched.
+/// What a run knows about the stories it has worked on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Progress {
-    /// Attempts that count, by story.
+    /// Number of attempts that count, by story.
     pub attempts: BTreeMap<StoryId, u32>,
-    /// Stories that get no further attempt in this run.
+    /// Stories that get no further attempt in this run, with the reason.
     pub failed: BTreeMap<StoryId, String>,
-    /// Stories that wait for a person. Where later stories build on them, they count as done for those.
+    /// Stories that wait for a review. Stacked ones count as done for the stories that build on them.
     pub review: BTreeMap<StoryId, Waiting>,
 }
 
-/// How the work of a story waits for a person.
+/// How a story's work is kept while it waits for a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiting {
-    /// Kept aside.
+    /// Kept under a ref, outside the run's branch.
     Aside,
-    /// Committed on the run's branch: later stories build on it.
+    /// Committed on the run's branch; later stories build on it.
     Stacked,
 }
 
-/// The outcome of a selection.
+/// The result of a selection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Selection {
     /// Work on the story at this index.
     Story { index: usize },
     /// No story is open.
     AllDone,
-    /// Stories are open, but each failed or waits for one that did.
+    /// Stories are open, but each has failed or waits for one that has.
     NothingRunnable { reason: String },
 }
 
-/// Chooses the next story, `only` that one where given.
+/// Selects the next story. With `only`, considers just that one.
 ///
-/// One pass without allocation: a plan of 100,000 stories is asked once an iteration.
+/// A single pass without allocations: it runs once per iteration, for plans of up to 100,000 stories.
 pub fn select(plan: &Plan, progress: &Progress, only: Option<&StoryId>) -> Selection {
     let candidates = match only {
         None => 0..plan.stories.len(),
@@ -59,7 +59,7 @@ pub fn select(plan: &Plan, progress: &Progress, only: Option<&StoryId>) -> Selec
         }
         open += 1;
         let rank = Rank { attempts: 0, waits: story.status != Status::InProgress, priority: story.priority.unwrap_or(u32::MAX) };
-        // Looking up attempts and dependencies costs more than this, and most stories are not better than the best.
+        // Check this first: looking up attempts and dependencies costs more, and most stories do not beat the best one so far.
         if best.as_ref().is_some_and(|(known, _)| *known <= rank) || progress.is_settled(&story.id) {
             continue;
         }
@@ -75,17 +75,17 @@ pub fn select(plan: &Plan, progress: &Progress, only: Option<&StoryId>) -> Selec
     }
 }
 
-/// The order of work; what is equal goes in file order.
+/// The order of work. Ties are resolved by file order.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     attempts: u32,
-    /// False, which comes first, for a story in progress.
+    /// `false` for a story in progress, because `false` sorts first.
     waits: bool,
     priority: u32,
 }
 
 impl Progress {
-    /// Whether the story gets no attempt now.
+    /// Whether the story gets no attempt at the moment.
     fn is_settled(&self, story: &StoryId) -> bool {
         self.failed.contains_key(story) || self.review.contains_key(story)
     }

@@ -1,4 +1,4 @@
-//! What a call does, whatever the tool: simple commands, and files read, written and deleted.
+//! The actions of a call, independent of the tool: simple commands, and files read, written and deleted.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -9,21 +9,21 @@ use super::write::targets;
 use super::{Found, PolicyContext, ToolCall, one_liner};
 use crate::shell::{self, Directory, Script, Simple, Variables, Word};
 
-/// What happens to a path.
+/// How a path is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Read,
     Write,
-    /// With everything below it.
+    /// Deletes the path and everything below it.
     DeleteAll,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct FileAct {
     pub(super) access: Access,
-    /// `None` where nothing of the path is known.
+    /// `None` if the path is completely unknown.
     pub(super) place: Option<Place>,
-    /// What is known for sure about the command that does it.
+    /// Whether the command that does it is known for certain.
     pub(super) certain: bool,
     pub(super) command: Option<Found>,
 }
@@ -34,8 +34,7 @@ pub(super) struct Acts {
     pub(super) files: Vec<FileAct>,
 }
 
-/// The command of a call as it was read the first time: several questions are asked about a call, and reading costs more than any
-/// answer.
+/// Caches the parsed command of a call: several questions are asked about a call, and parsing costs more than any answer.
 #[derive(Debug, Clone, Default)]
 pub struct ReadCommand(OnceLock<(String, Variables, Arc<Script>)>);
 
@@ -44,7 +43,7 @@ impl ReadCommand {
         let read = || Arc::new(shell::parse(command, &variables));
         match self.0.get() {
             Some((known, with, script)) if known == command && *with == variables => Arc::clone(script),
-            // Another call in the same context.
+            // A different call in the same context.
             Some(_) => read(),
             None => {
                 let script = read();
@@ -56,7 +55,7 @@ impl ReadCommand {
 }
 
 impl Acts {
-    /// Without commands in a repository of the agent's own below a temporary directory: its history and settings are nobody's.
+    /// Leaves out commands in the agent's own repositories below a temporary directory, whose history and settings need no protection.
     pub(super) fn on_the_users_repository(&self, context: &PolicyContext) -> Cow<'_, Self> {
         let points_git = |simple: &Simple| simple.assignments.iter().any(|set| set.name.starts_with("GIT_"));
         let commands = &self.script.commands;
@@ -85,19 +84,19 @@ fn is_elsewhere(simple: &Simple, context: &PolicyContext) -> bool {
         && place.is_some_and(|place| place.in_temp(context) && place.in_tree(context).is_none())
 }
 
-/// Absolute paths of a call, as written, whose links the caller should resolve: the path if it exists, else its deepest directory
-/// that does, with the rest behind it.
+/// The absolute paths of a call, as written, for the caller to resolve symlinks in: the path itself if it exists, otherwise its
+/// deepest existing directory followed by the rest.
 pub fn paths_to_resolve(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
     paths_and_changes(call, context).0
 }
 
-/// The same, and whether the call changes any file that can be seen.
+/// Like [`paths_to_resolve`], and whether the call visibly changes any file.
 pub fn paths_and_changes(call: &ToolCall, context: &PolicyContext) -> (Vec<String>, bool) {
     let script = script(call, context);
     let targets = words(call, &script, context);
     let changes = targets.iter().any(|(access, _, _)| *access != Access::Read);
     let mut paths: Vec<String> = targets.into_iter().filter_map(|(_, path, _)| path).collect();
-    // Where commands run matters too.
+    // The directories in which commands run matter too.
     let moved = script.commands.iter().map(|simple| &simple.directory).filter(|at| **at != Directory::Known(String::new()));
     paths.extend(moved.filter_map(|at| absolute(&Word::text(""), at, context)).map(|path| path.trim_end_matches('/').to_owned()));
     paths.sort();
@@ -105,12 +104,12 @@ pub fn paths_and_changes(call: &ToolCall, context: &PolicyContext) -> (Vec<Strin
     (paths, changes)
 }
 
-/// Files that a call reads for sure, normalised.
+/// The files that a call certainly reads, normalised.
 pub fn reads(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
     paths_with(call, context, Access::Read)
 }
 
-/// Files that a call writes for sure, normalised.
+/// The files that a call certainly writes, normalised.
 pub fn writes(call: &ToolCall, context: &PolicyContext) -> Vec<String> {
     paths_with(call, context, Access::Write)
 }

@@ -1,12 +1,12 @@
-//! Reading options out of a command's arguments.
+//! Parses the options in a command's arguments.
 
 use crate::shell::Word;
 
-/// Options of `git commit` and its like whose value is the next word.
+/// Options of `git commit` and similar commands that take the next word as their value.
 pub(super) const COMMIT_VALUED: &[&str] =
     &["-m", "--message", "-F", "--file", "-C", "-c", "--author", "--date", "-t", "--template", "--trailer"];
 
-/// The arguments of one command. Computed words count as nothing here: rules ask for what is surely there.
+/// The arguments of one command. Unknown words are ignored, because rules only ask for what is certain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<'a> {
     words: &'a [Word],
@@ -17,12 +17,12 @@ impl<'a> Arguments<'a> {
         Self { words }
     }
 
-    /// Words before `--`.
+    /// The words before `--`.
     fn options(&self) -> impl Iterator<Item = &'a str> {
         self.words.iter().map_while(|word| (word.literal() != Some("--")).then(|| word.prefix()))
     }
 
-    /// A long option, in full or as any beginning that is not shorter than `shortest`; also with a value after `=`.
+    /// A long option, in full or abbreviated to at least `shortest` bytes; also with a value after `=`.
     pub(super) fn long(&self, name: &str, shortest: usize) -> bool {
         self.options().any(|word| {
             let given = word.split('=').next().unwrap_or_default();
@@ -30,7 +30,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// The same where words after `valued` options, or after a cluster that ends in one, are values.
+    /// Like `long`, but skips the values of `valued` options and of clusters that end in one.
     pub(super) fn long_beside(&self, name: &str, shortest: usize, valued: &[&str]) -> bool {
         let mut skip = false;
         self.options().any(|word| {
@@ -43,7 +43,7 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// A short option, alone or in a cluster; the letters in `valued` take the rest of the cluster, or the next word, as their value.
+    /// A short option, alone or in a cluster. The letters in `valued` take the rest of the cluster, or the next word, as their value.
     pub(super) fn short(&self, letter: char, valued: &str) -> bool {
         let mut skip = false;
         self.options().any(|word| {
@@ -69,7 +69,7 @@ impl<'a> Arguments<'a> {
         self.options().any(|word| names.contains(&word))
     }
 
-    /// Words that are no options; `valued` options take the word after them.
+    /// The words that are not options; `valued` options take the next word.
     pub(super) fn operands(&self, valued: &[&str]) -> Vec<&'a Word> {
         let mut out = Vec::new();
         let (mut skip, mut only) = (false, false);
@@ -97,13 +97,13 @@ impl<'a> Arguments<'a> {
         self.words.iter().any(|word| word.literal() == Some("--"))
     }
 
-    /// The value of an option, glued to it or in the next word.
+    /// The values of an option, attached to it or in the next word.
     pub(super) fn value(&self, names: &[&str]) -> Vec<Word> {
         let mut out = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
             for name in names {
                 let given = word.prefix().split('=').next().unwrap_or_default();
-                // Long options may be cut as long as they are told apart.
+                // Long options may be abbreviated as long as they are unambiguous.
                 let cut = given.len() >= 5 && given.len() < name.len() && name.starts_with(given) && given.starts_with("--");
                 if word.literal() == Some(name) || (cut && word.literal() == Some(given)) {
                     out.extend(self.words.get(at + 1).cloned());
@@ -122,7 +122,7 @@ impl<'a> Arguments<'a> {
         out
     }
 
-    /// The value of a short option, also at the end or inside of a cluster; the letters in `valued` end a cluster.
+    /// The values of a short option, also at the end of or inside a cluster; the letters in `valued` end a cluster.
     pub(super) fn clustered(&self, letter: char, valued: &str) -> Vec<Word> {
         let mut out = Vec::new();
         for (at, word) in self.words.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The rules that Verdone brings along, one table a family. Each can be switched off by its name.
+//! Verdone's built-in rules, one table per family. Each can be turned off by name.
 
 mod agents;
 mod git_history;
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use super::{Examples, Family, Matcher, Rule, Source, Texts};
 use crate::base::verdict::PolicyVerdict;
 
-/// All of them, those whose names explain best first.
+/// All built-in rules, those with the most descriptive names first.
 pub fn built_in() -> Vec<Rule> {
     let tables = [
         git_remote::rules(),

@@ -11,7 +11,7 @@ use super::{CommandPattern, Examples, Family, Matcher, OnUnknown, Rule, Source, 
 use crate::base::suggest::nearest;
 use crate::base::verdict::PolicyVerdict;
 
-/// The name of the one rule that needs a memory: a file is read before it is changed.
+/// The name of the only rule that needs the session's memory: an agent must read a file before it changes it.
 pub const READ_BEFORE_EDIT: &str = "read-before-edit";
 /// The name of the rule that needs a story.
 pub const STORY_SCOPE: &str = "story-scope";
@@ -20,58 +20,58 @@ pub const STORY_SCOPE: &str = "story-scope";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicyConfig {
-    /// Names of built-in rules that do not apply.
+    /// The names of built-in rules to turn off.
     pub off: Vec<String>,
-    /// What it means when a command's words are computed and a rule may match.
+    /// What happens if some words of a command are only computed when it runs, and a rule may match.
     pub unknown: OnUnknown,
     /// Verdicts on tools, by name or pattern.
     pub tools: BTreeMap<String, PolicyVerdict>,
-    /// What a fault of Verdone's own does to a call in your own sessions; in a run it always denies.
+    /// What happens to a call in your own sessions if Verdone itself fails. In a run, the call is always denied.
     pub on_failure: OnFailure,
-    /// What it means when a story names its scope and an agent changes files outside of it.
+    /// What happens if a story names its scope and an agent changes files outside of it.
     pub scope: OnScope,
-    /// What is done when a command leaves another branch checked out, HEAD detached, or a merge, rebase, cherry-pick, revert or bisect
-    /// in progress.
+    /// What happens if a command leaves another branch checked out, HEAD detached, or a merge, rebase, cherry-pick, revert or bisect in
+    /// progress.
     pub git_state: OnGitState,
     pub tests: TestsConfig,
-    /// Rules of your own; they are looked at before the built-in ones.
+    /// Your own rules. They are checked before the built-in ones.
     pub rule: Vec<RuleConfig>,
 }
 
-/// What a guard that cannot judge says where nobody's run depends on it.
+/// What happens to a call in the user's own session if Verdone itself fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// Nothing: the fault is only recorded.
+    /// The failure is only recorded.
     #[default]
     Record,
     /// The call is denied, as in a run.
     Deny,
 }
 
-/// Test runs of the agent's own.
+/// Tests that the agent runs itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TestsConfig {
-    /// What happens in a run when tests fail that the agent runs itself; in your own sessions it is always `feedback`.
+    /// What happens in a run if tests that the agent runs itself fail. In your own sessions it is always `feedback`.
     pub on_failure: OnTestFailure,
-    /// Failing test runs in a row, within one attempt, after which it ends; 0 leaves it to `on_failure`.
+    /// The number of failing test runs in a row after which the attempt ends; 0 means that `on_failure` decides.
     pub rollback_after: u32,
 }
 
-/// What a failing test run of the agent's own does.
+/// What happens if tests that the agent runs itself fail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTestFailure {
-    /// The agent is told which tests failed, and works on.
+    /// The agent learns which tests failed, and continues.
     #[default]
     Feedback,
-    /// The turn ends at once; the attempt is kept under a ref, and the next one starts from a clean workspace.
+    /// The turn ends immediately. The attempt is kept under a ref, and the next one starts from a clean workspace.
     Rollback,
 }
 
 impl TestsConfig {
-    /// How many failing test runs in a row end the turn; none where they are only told.
+    /// The number of failing test runs in a row that ends the turn; `None` if failures are only reported.
     pub fn patience(&self) -> Option<u32> {
         match (self.on_failure, self.rollback_after) {
             (OnTestFailure::Feedback, 0) => None,
@@ -81,71 +81,71 @@ impl TestsConfig {
     }
 }
 
-/// What a story's scope is worth.
+/// How strictly a story's scope applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnScope {
-    /// Nothing.
+    /// The scope is ignored.
     Off,
-    /// The agent is told of each file outside of it, once.
+    /// Each file outside of it is reported to the agent once.
     #[default]
     Advisory,
     /// Writes outside of it are denied, and an attempt that changed such files is not committed.
     Enforced,
 }
 
-/// What a state of git that commands should not leave is worth.
+/// What happens if a command leaves git in a wrong state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnGitState {
-    /// Nothing.
+    /// The state is ignored.
     Off,
-    /// The agent is told, once.
+    /// It is reported to the agent once.
     #[default]
     Report,
-    /// The command counts as failed, with the way back.
+    /// The command counts as failed, and the agent learns how to get back.
     Deny,
 }
 
-/// A rule of the user. What is left out fits everything; one of the matchers has to be there.
+/// A user-defined rule. Conditions that are left out match everything, but at least one is required.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleConfig {
-    /// What denials and `verdone policy list` call it.
+    /// The name shown in denials and in `verdone policy list`.
     pub name: String,
-    /// The gravest verdict of all rules that fit counts.
+    /// The most severe verdict of all matching rules wins.
     pub verdict: PolicyVerdict,
     /// Shown to the agent.
     pub reason: String,
     /// What to do instead; shown to the agent.
     #[serde(default)]
     pub alternative: String,
-    /// Tools that the rule applies to, by name or pattern.
+    /// The tools that the rule applies to, by name or pattern.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// Programs of a Bash command, without their directory.
+    /// The programs of a Bash command, without their directory.
     #[serde(default)]
     pub program: Vec<String>,
-    /// First words after the program that are no options.
+    /// Subcommands: the first word after the program that is not an option.
     #[serde(default)]
     pub subcommand: Vec<String>,
-    /// Options of which one has to be there.
+    /// Options, at least one of which must be present.
     #[serde(default)]
     pub flag: Vec<String>,
-    /// Patterns of files that are written or deleted, by any tool: relative to the work tree, absolute, or below `~/`. `*` and `?` stay
-    /// inside a name, `**` crosses folders, `{a,b}` and `[a-z]` choose; `*.pem` is at the top only, `**/*.pem` anywhere.
+    /// Patterns of files that any tool writes or deletes: relative to the work tree, absolute, or below `~/`. `*` and `?` match within a
+    /// name, `**` across folders, `{a,b}` and `[a-z]` alternatives. `*.pem` matches only at the top, `**/*.pem` anywhere.
     #[serde(default)]
     pub write: Vec<String>,
-    /// Patterns of files that are read, written like those of `write`.
+    /// Patterns of files that any tool reads, written like those of `write`.
     #[serde(default)]
     pub read: Vec<String>,
-    /// Text in a prompt of the user.
+    /// Text in a user's prompt.
     #[serde(default)]
     pub prompt: Vec<String>,
-    /// Calls that it has to match: a Bash command, or `Tool: input`.
+    /// Calls that the rule must match: a Bash command, or `Tool: input`.
     #[serde(default)]
     pub matches: Vec<String>,
-    /// Calls that it must not match.
+    /// Calls that the rule must not match.
     #[serde(default)]
     pub not_matches: Vec<String>,
 }
@@ -166,7 +166,7 @@ fn hint(suggestion: Option<&str>) -> String {
     suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
-/// The rules that apply: the user's own, then the built-in ones that are on. `place` gives the line of the n-th rule.
+/// The active rules: the user's own, then the built-in ones that are not turned off. `place` gives the line of the n-th rule.
 pub fn rules(config: &PolicyConfig, path: &str, place: impl Fn(usize) -> usize) -> (Vec<Rule>, Vec<RuleProblem>) {
     let mut problems = Vec::new();
     let mut rules: Vec<Rule> = Vec::new();
@@ -193,12 +193,12 @@ pub fn rules(config: &PolicyConfig, path: &str, place: impl Fn(usize) -> usize) 
 }
 
 impl PolicyConfig {
-    /// Whether a file has to be read before it is changed.
+    /// Whether a file must be read before it is changed.
     pub fn read_before_edit(&self) -> bool {
         !self.off.iter().any(|name| name == READ_BEFORE_EDIT)
     }
 
-    /// What a scope is worth; nothing where its rule is off.
+    /// How strictly a scope applies; `Off` if its rule is turned off.
     pub fn on_scope(&self) -> OnScope {
         if self.off.iter().any(|name| name == STORY_SCOPE) { OnScope::Off } else { self.scope }
     }

@@ -1,4 +1,4 @@
-//! All rules over one call: the gravest verdict counts, the first rule that gives it is named.
+//! Applies all rules to one call. The most severe verdict wins, and the first rule that gives it is named.
 
 use super::act::{Acts, gather};
 use super::matcher::{Certainty, Hit, Matcher};
@@ -26,7 +26,7 @@ pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Dec
     attended(best, context.mode)
 }
 
-/// A rule is the same for every story; which paths are meant is the story's.
+/// Adds the scope's paths to the reason: the rule is the same for every story, but the paths differ.
 fn name_scope(best: &mut Decision, context: &PolicyContext) {
     let by_scope = best.rule.as_ref().is_some_and(|(name, source)| name == STORY_SCOPE && *source == Source::BuiltIn);
     if let Some(scope) = context.scope.as_ref().filter(|_| by_scope) {
@@ -34,7 +34,7 @@ fn name_scope(best: &mut Decision, context: &PolicyContext) {
     }
 }
 
-/// Decides about a prompt that a user sends.
+/// Decides about a user's prompt.
 pub fn evaluate_prompt(prompt: &str, mode: Mode, rules: &[Rule]) -> Decision {
     let mut best = allowed();
     for rule in rules {
@@ -50,7 +50,7 @@ fn is_for(rule: &Rule, tool: &str) -> bool {
     rule.tools.is_empty() || rule.tools.iter().any(|glob| name_fits(glob, tool))
 }
 
-/// In their own sessions users may tell an agent to start or undo a run, unless a loop holds the session.
+/// In their own sessions, users may tell an agent to start or undo a run, unless a loop controls the session.
 fn is_in_force(rule: &Rule, context: &PolicyContext) -> bool {
     context.mode == Mode::Run || context.held || rule.family != Family::Itself
 }
@@ -68,7 +68,7 @@ fn relevant<'a>(rule: &Rule, all: &'a Acts, users: &'a Acts) -> &'a Acts {
     }
 }
 
-/// What a fit is worth; `None` where it is too unsure to count.
+/// The verdict of a match; `None` if it is too uncertain to count.
 fn verdict_of(rule: &Rule, hit: &Hit, on_unknown: OnUnknown) -> Option<PolicyVerdict> {
     match (hit.certainty, on_unknown) {
         (Certainty::No, _) | (Certainty::Maybe, OnUnknown::Allow) => None,
@@ -107,7 +107,7 @@ fn by_table(call: &ToolCall, context: &PolicyContext) -> Decision {
     Decision { verdict, reason, alternative, ..allowed() }
 }
 
-/// With a strict setting, what cannot be known is reason enough.
+/// With a strict setting, unknown parts alone decide.
 fn by_unknown(best: &mut Decision, acts: &Acts, on_unknown: OnUnknown) {
     let verdict = match on_unknown {
         OnUnknown::Remote | OnUnknown::Allow => return,

@@ -1,4 +1,4 @@
-//! A rule's own examples, checked: a rule that does not do what its author believes is found when it is loaded.
+//! Checks a rule's own examples, so that a rule that does not do what its author expects is detected when it is loaded.
 
 use super::act::gather;
 use super::matcher::Matcher;
@@ -6,7 +6,7 @@ use super::{PlanFile, PolicyContext, Protected, ProtectedRange, Rule, ToolCall, 
 use crate::base::pattern::name_fits;
 use crate::base::verdict::PolicyVerdict;
 
-/// An example that a rule does not keep.
+/// An example that contradicts its rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExampleProblem {
     #[error("rule `{rule}` does not match its example `{example}`")]
@@ -15,7 +15,7 @@ pub enum ExampleProblem {
     Matches { rule: String, example: String },
 }
 
-/// Tries every example on its own rule.
+/// Checks every rule against its own examples.
 pub fn check_examples(rules: &[Rule]) -> Vec<ExampleProblem> {
     let context = context();
     let mut problems = Vec::new();
@@ -41,7 +41,7 @@ fn fits_example(rule: &Rule, example: &str, context: &PolicyContext) -> bool {
     is_for && rule.matcher.look(&call, &gather(&call, context), context).is_some()
 }
 
-/// `Write: PATH`, `Edit: PATH` with the old and the new text on lines of their own, `Tool: {json}`, or a Bash command.
+/// `Write: PATH`, `Edit: PATH` with the old and the new text on separate lines, `Tool: {json}`, or a Bash command.
 fn call(example: &str) -> ToolCall {
     let named = example.split_once(": ").filter(|(tool, _)| {
         tool.starts_with(|c: char| c.is_ascii_uppercase()) && tool.bytes().all(|b| b.is_ascii_alphanumeric())
@@ -58,7 +58,7 @@ fn call(example: &str) -> ToolCall {
     ToolCall { tool: tool.to_owned(), input }
 }
 
-/// The place where examples happen: a project at `/work/project` of a user whose home is `/home/dev`.
+/// The context of the examples: a project at `/work/project` and a user with the home `/home/dev`.
 pub(super) fn context() -> PolicyContext {
     let text = "# Plan\n\n- [ ] US-001: One\n  Verification: `make test`\n".to_owned();
     let (mark, check) = (text.find("[ ]").unwrap_or_default(), text.find("Verification").unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The rule of those who may look and not touch: who makes a plan, and who judges. What is not known to only look is taken to touch.
+//! The read-only rule for planning and judging. Whatever is not known to be read-only counts as a change.
 
 use std::borrow::Cow;
 
@@ -10,19 +10,19 @@ use crate::base::pattern::name_fits;
 use crate::base::verdict::PolicyVerdict;
 use crate::shell::{RedirectKind, Runs, Simple, Word, git_call};
 
-/// Why somebody only looks.
+/// Why an agent is restricted to reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Looking {
-    /// A plan is made.
+    /// It creates a plan.
     Planning,
-    /// Work of somebody else is judged: its text may ask for anything, so that nothing leaves the machine either.
+    /// It judges another agent's work. The text of that work may ask for anything, so nothing may leave the machine either.
     Judging,
 }
 
 impl Looking {
     const ALL: [Self; 2] = [Self::Planning, Self::Judging];
 
-    /// As a variable spells it.
+    /// The value of the environment variable.
     pub fn name(self) -> &'static str {
         match self {
             Self::Planning => "planning",
@@ -30,7 +30,7 @@ impl Looking {
         }
     }
 
-    /// The strictest for a name that nobody knows.
+    /// Parses a name; an unknown one gives the strictest variant.
     pub fn of(name: &str) -> Self {
         Self::ALL.into_iter().find(|looking| looking.name() == name).unwrap_or(Self::Judging)
     }
@@ -66,17 +66,17 @@ const TOOLS: &[&str] = &[
     "ReadMcpResourceTool",
 ];
 
-/// Tools that look further than this machine.
+/// Tools that access the network.
 const WEB: &[&str] = &["WebFetch", "WebSearch", "web_fetch", "google_web_search"];
 
-/// Programs that only look, whatever their arguments are.
+/// Programs that are read-only with any arguments.
 const PROGRAMS: &[&str] = &[
     ":", "[", "[[", "basename", "cat", "cd", "cmp", "comm", "cut", "df", "diff", "dirname", "du", "echo", "egrep", "false",
     "fgrep", "grep", "head", "id", "jq", "ls", "nl", "pwd", "readlink", "realpath", "sleep", "stat", "tac", "tail", "test", "tr",
     "true", "type", "uname", "wc", "which", "whoami",
 ];
 
-/// Commands of git that only look, unless an option says otherwise.
+/// Git commands that are read-only, unless an option says otherwise.
 const GIT: &[&str] = &[
     "blame",
     "cat-file",
@@ -97,16 +97,16 @@ const GIT: &[&str] = &[
     "show-ref",
     "status",
 ];
-/// Options of those that write a file or start a program; long ones may be cut.
+/// Their options that write a file or start a program. Long options may be abbreviated.
 const GIT_OPTIONS: &[&str] = &["--output", "--ext-diff", "--textconv", "--filters", "--open-files-in-pager", "--exec-path"];
-/// Commands of git that list without arguments, or with these.
+/// Git commands that only list, without arguments or with these.
 const GIT_LISTS: &[(&str, &[&str])] = &[
     ("branch", &["-a", "-r", "-v", "-vv", "-l", "--all", "--list", "--show-current"]),
     ("tag", &["-l", "--list"]),
     ("remote", &["-v", "--verbose"]),
 ];
 
-/// Denies everything that does not only look. Settings cannot switch it off.
+/// Denies everything that is not read-only. Settings cannot turn it off.
 pub fn look_only(looking: Looking) -> Rule {
     let (reason, alternative) = match looking {
         Looking::Planning => (
@@ -131,12 +131,12 @@ pub fn look_only(looking: Looking) -> Rule {
     }
 }
 
-/// The first part of a call that may do more than look.
+/// The first part of a call that may do more than read.
 pub(super) fn beyond(looking: Looking, call: &ToolCall, acts: &Acts) -> Option<Hit> {
     let knows = |tools: &[&str]| tools.iter().any(|glob| name_fits(glob, &call.tool));
     let whole = || Some(Hit { certainty: Certainty::Yes, command: None, path: None });
     match kind_of(&call.tool) {
-        // Its own calls are judged in the same way.
+        // A subagent's calls are judged in the same way.
         ToolKind::Read | ToolKind::Agent => None,
         ToolKind::Other if knows(TOOLS) || (looking == Looking::Planning && knows(WEB)) => None,
         ToolKind::Write | ToolKind::Other => whole(),
@@ -157,7 +157,7 @@ fn only_looks(simple: &Simple) -> bool {
         RedirectKind::Read => false,
         RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => redirect.target.literal() != Some("/dev/null"),
     });
-    // A variable may say which program a name means, and what it loads.
+    // A variable may change which program a name refers to, and what it loads.
     if writes || !simple.certain || simple.runs != Runs::Nothing || !simple.assignments.is_empty() {
         return false;
     }
@@ -166,19 +166,19 @@ fn only_looks(simple: &Simple) -> bool {
     if PROGRAMS.contains(&name) {
         return true;
     }
-    // For the others it depends on the arguments, so that all of them have to be known.
+    // The others depend on their arguments, so all of them must be known.
     let Some(arguments) = arguments.iter().map(Word::literal).collect::<Option<Vec<&str>>>() else { return false };
     match name {
         "find" => {
             !arguments.iter().any(|word| ["-exec", "-ok", "-delete", "-fprint", "-fls"].iter().any(|bad| word.starts_with(bad)))
         }
-        // Bash can put what it prints into a variable.
+        // Bash can store the output in a variable.
         "printf" => !arguments.first().is_some_and(|word| word.starts_with("-v")),
         "rg" => !arguments.iter().any(|word| word.starts_with("--pre") || word.starts_with("--hostname-bin")),
         "sort" => {
             !arguments.iter().any(|word| word.starts_with("--") || (word.starts_with('-') && word.contains(['o', 'T', 'S'])))
         }
-        // A second file would be its output.
+        // A second operand would be the output file.
         "uniq" => arguments.iter().all(|word| word.starts_with('-') && !word.starts_with("--")),
         "sed" => prints_lines(&arguments),
         "git" => git_looks(&simple.words, &arguments),
@@ -186,7 +186,7 @@ fn only_looks(simple: &Simple) -> bool {
     }
 }
 
-/// `sed -n 10,20p FILE`: any other script could write or run something.
+/// `sed -n 10,20p FILE`. Any other script could write or run something.
 fn prints_lines(arguments: &[&str]) -> bool {
     let Some(at) = arguments.iter().position(|word| !word.starts_with('-')) else { return false };
     let lines = arguments[at].chars().all(|c| c.is_ascii_digit() || ",$;p ".contains(c));
@@ -197,7 +197,7 @@ fn git_looks(words: &[Word], arguments: &[&str]) -> bool {
     let Some(call) = git_call(words).filter(|call| !call.guessed && call.settings.is_empty()) else { return false };
     let Some(command) = call.command.literal() else { return false };
     let before = &arguments[..arguments.len().saturating_sub(call.arguments.len() + 1)];
-    // Between `git` and its command nothing but where to look.
+    // Between `git` and its subcommand, accept only options that say where to look.
     let plain = matches!(before, [] | ["--no-pager"] | ["-C", _] | ["--no-pager", "-C", _] | ["-C", _, "--no-pager"]);
     let given = &arguments[before.len() + 1..];
     let listed = || GIT_LISTS.iter().any(|(name, options)| *name == command && given.iter().all(|word| options.contains(word)));
@@ -205,7 +205,7 @@ fn git_looks(words: &[Word], arguments: &[&str]) -> bool {
     plain && ((GIT.contains(&command) && !given.iter().any(|word| does_more(word) || pager(word))) || listed())
 }
 
-/// Whether a word may be one of the options that do more than look.
+/// Whether a word may be an option that does more than read.
 fn does_more(word: &str) -> bool {
     let name = word.split('=').next().unwrap_or_default();
     let cut = |option: &&str| name.len() > 4 && option.starts_with(name);

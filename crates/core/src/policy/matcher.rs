@@ -1,4 +1,4 @@
-//! What a rule looks at, and how surely it fits.
+//! What a rule checks, and how certainly it matches.
 
 use super::act::{Access, Acts, FileAct};
 use super::arguments::Arguments;
@@ -8,29 +8,29 @@ use super::{Found, Looking, PolicyContext, ToolCall, looking};
 use crate::base::pattern::{PathPatterns, PatternError, escape};
 use crate::shell::{Simple, Word, git_call};
 
-/// How surely a rule fits: the order is the meaning.
+/// How certainly a rule matches, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
     No,
-    /// Words are computed; those that are known fit.
+    /// Some words are unknown; the known ones match.
     Maybe,
     Yes,
 }
 
 #[derive(Debug, Clone)]
 pub enum Matcher {
-    /// A command of git, with whatever options of git before it.
+    /// A git command, with any global options before it.
     Git {
         commands: &'static [&'static str],
         when: fn(&str, &[Word]) -> bool,
     },
-    /// A program with words that must follow it in this order, options between them ignored.
+    /// A program followed by these words in this order, ignoring options between them.
     Programs(&'static [&'static [&'static str]]),
     /// A program, subcommand and flags from a config file.
     Command(CommandPattern),
-    /// Any question about one simple command.
+    /// A custom check of one simple command.
     Simple(fn(&Simple) -> Certainty),
-    /// A path, written by a config file: globs relative to the tree, or absolute.
+    /// Globs from a config file, relative to the tree or absolute.
     Path {
         access: &'static [Access],
         globs: Vec<String>,
@@ -41,9 +41,9 @@ pub enum Matcher {
         is: fn(&Place, &PolicyContext) -> bool,
     },
     Plan(Protected),
-    /// Parts of a command line that were not read at all.
+    /// Parts of a command line that were not parsed.
     Unread,
-    /// Whatever may do more than look.
+    /// Anything that may do more than read.
     BeyondLooking(Looking),
     /// A field of a tool's input.
     Input {
@@ -56,7 +56,7 @@ pub enum Matcher {
     Prompt(Vec<String>),
 }
 
-/// A command as a config file describes it; empty lists fit everything.
+/// A command described in a config file; empty lists match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandPattern {
     pub programs: Vec<String>,
@@ -64,7 +64,7 @@ pub struct CommandPattern {
     pub flags: Vec<String>,
 }
 
-/// Where a rule fits.
+/// A match of a rule.
 #[derive(Debug, Clone)]
 pub(super) struct Hit {
     pub(super) certainty: Certainty,
@@ -73,7 +73,7 @@ pub(super) struct Hit {
 }
 
 impl Matcher {
-    /// The surest place where it fits.
+    /// The most certain match.
     pub(super) fn look(&self, call: &ToolCall, acts: &Acts, context: &PolicyContext) -> Option<Hit> {
         let commands = |test: &dyn Fn(&Simple) -> Certainty| {
             let hits = acts.script.commands.iter().filter_map(|simple| {
@@ -147,10 +147,10 @@ pub(super) fn surest(hits: impl Iterator<Item = Hit>) -> Option<Hit> {
     hits.reduce(|best, hit| if hit.certainty > best.certainty { hit } else { best })
 }
 
-/// Git or its command may be computed, but not both: something has to be known.
+/// Either git or its subcommand may be unknown, but not both.
 fn git(simple: &Simple, names: &[&str], when: fn(&str, &[Word]) -> bool) -> Certainty {
     let Some(call) = git_call(&simple.words) else { return Certainty::No };
-    // Git shows its help for these and does nothing else.
+    // With these, git shows its help and does nothing else.
     if call.arguments.first().and_then(Word::literal) == Some("--help") || is_only_help(call.arguments) {
         return Certainty::No;
     }
@@ -179,7 +179,7 @@ fn program_is(program: &Word, rest: &[Word], words: &[&str]) -> Certainty {
     if is_program == Certainty::No {
         return Certainty::No;
     }
-    // A name alone fits with any arguments.
+    // A program name alone matches any arguments.
     if follow.is_empty() {
         return if is_program == Certainty::Yes { Certainty::Yes } else { Certainty::No };
     }
@@ -205,21 +205,21 @@ fn look_at(file: &FileAct, test: &dyn Fn(&Place) -> bool) -> Option<Hit> {
     test(place).then(|| Hit { certainty, command: file.command.clone(), path: Some(place.path.clone()) })
 }
 
-/// Compiled only if a call touches a file in a way that the rule is about.
+/// Compiles the patterns only if the call accesses a file in a way that the rule covers.
 fn paths(globs: &[String], access: &[Access], acts: &Acts, context: &PolicyContext) -> Option<Hit> {
     let mut files = acts.files.iter().filter(|file| access.contains(&file.access)).peekable();
     files.peek()?;
-    // Settings with a pattern that cannot be read are refused; if there is one all the same, every file matches it.
+    // Settings with invalid patterns are rejected earlier. If one is still invalid, it matches every file.
     let patterns = FilePatterns::new(globs, context).ok();
     let fits = |path: &str| patterns.as_ref().is_none_or(|patterns| patterns.matches(path, context));
     surest(files.filter_map(|file| {
-        // Whoever deletes a folder deletes what is in it.
+        // Deleting a folder deletes its content.
         let below = |place: &Place| file.access == Access::DeleteAll && fits(&format!("{}/…", place.path));
         look_at(file, &|place| fits(&place.path) || below(place))
     }))
 }
 
-/// The patterns of files in a setting: relative to the tree, or absolute, or below `~/`.
+/// File patterns in a setting: relative to the tree, absolute, or below `~/`.
 #[derive(Debug)]
 pub struct FilePatterns {
     in_tree: PathPatterns,
@@ -243,7 +243,7 @@ impl FilePatterns {
         })
     }
 
-    /// Asks about a normalised path.
+    /// Matches a normalised path.
     pub fn matches(&self, path: &str, context: &PolicyContext) -> bool {
         let in_tree = below(path, &context.root, context.ignore_case);
         in_tree.is_some_and(|path| self.in_tree.matches(&path)) || self.absolute.matches(path)

@@ -1,12 +1,12 @@
-//! Files that a one-liner in another language plainly deletes or writes: `python3 -c 'shutil.rmtree("/srv")'`.
+//! Files that a one-liner in another language obviously deletes or writes: `python3 -c 'shutil.rmtree("/srv")'`.
 //!
-//! Only calls by name with a path written out are seen. Everything else is left alone: a one-liner is not read as a program, and most of
-//! them do nothing to files. The seal stops what this does not see.
+//! Detects only known function names with a literal path. It does not interpret the program, and most one-liners do not touch files.
+//! The seal stops what this misses.
 
 use super::act::Access;
 use crate::shell::Simple;
 
-/// Calls and what they do to their first and second argument.
+/// Function names, and how they access their first and second argument.
 const CALLS: &[(&str, Option<Access>, Option<Access>)] = &[
     ("shutil.rmtree", DELETE, None),
     ("rmtree", DELETE, None),
@@ -48,16 +48,16 @@ const CALLS: &[(&str, Option<Access>, Option<Access>)] = &[
     ("copyFileSync", None, WRITE),
     ("cpSync", None, WRITE),
 ];
-/// Functions of the language itself, in Perl and PHP.
+/// Built-in functions of Perl and PHP.
 const BARE: &[(&str, Option<Access>, Option<Access>)] =
     &[("unlink", WRITE, None), ("rmdir", DELETE, None), ("rename", DELETE, WRITE)];
-/// What is done to `Path("…")`.
+/// Methods of `Path("…")`.
 const METHODS: &[&str] = &[".unlink(", ".rmdir(", ".write_text(", ".write_bytes(", ".touch(", ".rename(", ".replace("];
 
 const DELETE: Option<Access> = Some(Access::DeleteAll);
 const WRITE: Option<Access> = Some(Access::Write);
 
-/// Expressions that mean a folder, beside a text in quotes.
+/// Expressions that stand for a folder, besides string literals.
 const FOLDERS: &[(&str, &str)] = &[
     ("os.getcwd()", "."),
     ("process.cwd()", "."),
@@ -71,7 +71,7 @@ const FOLDERS: &[(&str, &str)] = &[
     ("process.env.HOME", "~"),
 ];
 
-/// Paths as the code spells them; `~` in front means the home folder.
+/// The paths as written in the code; a leading `~` means the home folder.
 pub(super) fn targets(simple: &Simple) -> Vec<(Access, String)> {
     let Some((program, arguments)) = simple.words.split_first() else { return Vec::new() };
     let base = program.base();
@@ -91,7 +91,7 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, String)> {
     codes.flat_map(|code| in_code(code, calls())).collect()
 }
 
-/// `-Ic`: flags without a value before it.
+/// `-Ic`: only flags without a value before the `c`.
 fn is_cluster_of_c(option: &str) -> bool {
     let letters = option.strip_prefix('-').and_then(|rest| rest.strip_suffix('c'));
     letters.is_some_and(|letters| letters.chars().all(|c| "bBdEIiOPqsSuvx".contains(c)))
@@ -134,7 +134,7 @@ fn in_code<'a>(
     out
 }
 
-/// What follows the bracket of a call, or the blank where the language needs no bracket.
+/// The text after a call's opening parenthesis, or after the space if the language needs no parenthesis.
 fn opened(after: &str) -> Option<&str> {
     let trimmed = after.trim_start();
     match trimmed.strip_prefix('(') {
@@ -143,7 +143,7 @@ fn opened(after: &str) -> Option<&str> {
     }
 }
 
-/// A path that is written out, and what follows it.
+/// A literal path, and the text after it.
 fn argument(text: &str) -> Option<(String, &str)> {
     let mut text = text.trim_start();
     let mut open = 0;
@@ -153,7 +153,7 @@ fn argument(text: &str) -> Option<(String, &str)> {
         }
     }
     let (path, mut rest) = match FOLDERS.iter().find_map(|(code, path)| Some((*path, text.strip_prefix(code)?))) {
-        // `os.getcwd() + "/build"` is another folder.
+        // `os.getcwd() + "/build"` is a different folder.
         Some((_, rest)) if rest.trim_start().starts_with(['+', '/', '[']) => return None,
         Some((path, rest)) => (path.to_owned(), rest),
         None => quoted(text.strip_prefix(['r', 'b']).unwrap_or(text))?,
@@ -168,11 +168,11 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"' | '`'))?;
     let end = text[1..].find(quote)? + 1;
     let path = &text[1..end];
-    // Computed parts and escapes are not known here.
+    // Interpolations and escapes are not evaluated here.
     (!path.is_empty() && !path.contains(['$', '\\', '{', '\n'])).then(|| (path.to_owned(), &text[end + 1..]))
 }
 
-/// The texts in quotes: a call that stands in one is data.
+/// The ranges of string literals: a call inside one is data.
 fn texts(code: &str) -> Vec<std::ops::Range<usize>> {
     let mut out = Vec::new();
     let mut open: Option<(usize, char)> = None;

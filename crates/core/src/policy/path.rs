@@ -1,10 +1,10 @@
-//! Where a path leads: absolute, without `.` and `..`, through links that the caller resolved.
+//! Normalises paths: absolute, without `.` and `..`, through symlinks that the caller resolved.
 
 use super::PolicyContext;
 use crate::base::pattern::{PathPatterns, escape_but};
 use crate::shell::{Directory, Piece, Word};
 
-/// Names that rules protect wherever they stand.
+/// Names that rules protect in any folder.
 pub(super) const PROTECTED: &[&str] = &[
     ".git",
     ".verdone",
@@ -22,15 +22,15 @@ pub(super) const PROTECTED: &[&str] = &[
     ".env.test",
 ];
 
-/// A path of a call, as rules see it.
+/// A path in a call, as rules see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Absolute and normalised; a computed end is `…`.
+    /// Absolute and normalised; an unknown end is written `…`.
     pub path: String,
 }
 
 impl Place {
-    /// The path below the work tree, without a slash in front; `Some("")` is the tree itself.
+    /// The path relative to the work tree, without a leading slash; `Some("")` is the tree itself.
     pub(super) fn in_tree(&self, context: &PolicyContext) -> Option<String> {
         below(&self.path, &context.root, context.ignore_case)
     }
@@ -39,7 +39,7 @@ impl Place {
         context.temp.iter().any(|temp| below(&self.path, temp, context.ignore_case).is_some_and(|rest| !rest.is_empty()))
     }
 
-    /// Devices and pipes that hold nothing.
+    /// Devices and pipes that store nothing.
     pub(super) fn is_harmless_device(&self) -> bool {
         let devices = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full"];
         devices.contains(&self.path.as_str())
@@ -47,13 +47,13 @@ impl Place {
             || (self.path.starts_with("/proc/") && self.path.contains("/fd/"))
     }
 
-    /// The path in lower case where case makes no difference.
+    /// The path, in lower case if the file system is case-insensitive.
     pub(super) fn folded(&self, context: &PolicyContext) -> String {
         fold(&self.path, context.ignore_case)
     }
 }
 
-/// The absolute path that a word means, with `..` and links still in it; `None` where nothing of it is known.
+/// The absolute path that a word stands for, still with `..` and symlinks; `None` if it is completely unknown.
 pub(super) fn absolute(word: &Word, directory: &Directory, context: &PolicyContext) -> Option<String> {
     let text = match (word.literal(), word.prefix()) {
         (Some(text), _) => text.to_owned(),
@@ -68,14 +68,14 @@ pub(super) fn absolute(word: &Word, directory: &Directory, context: &PolicyConte
         Directory::Known(at) if at.is_empty() => context.cwd.clone(),
         Directory::Known(at) => format!("{}/{at}", context.cwd.trim_end_matches('/')),
         Directory::Unknown if text.starts_with('/') => String::new(),
-        // Wherever the command runs: a protected name may be the one of this tree.
+        // In an unknown directory, a protected name may be the one in this tree.
         Directory::Unknown if text.split('/').any(|part| PROTECTED.contains(&part)) => context.root.clone(),
         Directory::Unknown => return None,
     };
     Some(if text.starts_with('/') { text } else { format!("{}/{text}", base.trim_end_matches('/')) })
 }
 
-/// Whether a place is a pattern of a deletion (`rm *.md`) that fits a path or a folder around it.
+/// Whether a place is a deletion pattern (`rm *.md`) that matches a path or one of its parent folders.
 pub fn pattern_takes(place: &str, path: &str) -> bool {
     fn last(path: &str) -> &str {
         path.rsplit('/').next().unwrap_or_default()
@@ -83,17 +83,17 @@ pub fn pattern_takes(place: &str, path: &str) -> bool {
     if !place.contains(['*', '?']) {
         return false;
     }
-    // The shell has expanded braces already, and classes stand as `?`.
+    // The shell parser already expanded braces and replaced character classes with `?`.
     let Ok(pattern) = PathPatterns::new([escape_but(place, &['*', '?']).as_str()], false) else { return true };
     let takes = |path: &str| pattern.matches(path) && (last(place).starts_with('.') || !last(path).starts_with('.'));
     takes(path) || path.match_indices('/').filter(|(at, _)| *at > 0).any(|(at, _)| takes(&path[..at]))
 }
 
-/// Follows the links that the caller resolved, then takes out `.` and `..`.
+/// Follows the symlinks that the caller resolved, then removes `.` and `..`.
 pub fn normalise(path: &str, context: &PolicyContext) -> String {
     let path = through_proc(path, context);
     let resolved = context.resolved.get(path.as_str()).cloned().unwrap_or_else(|| {
-        // The longest directory of it that was resolved stands for its beginning.
+        // Replace the longest prefix that was resolved.
         let cuts = path.char_indices().rev().filter(|(_, c)| *c == '/').map(|(at, _)| at);
         cuts.filter(|at| *at > 0)
             .find_map(|at| context.resolved.get(&path[..at]).map(|real| format!("{real}{}", &path[at..])))
@@ -112,7 +112,7 @@ pub fn normalise(path: &str, context: &PolicyContext) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Ways through `/proc` that lead back to where the process is.
+/// Paths through `/proc` that lead back to the process's directory.
 fn through_proc(path: &str, context: &PolicyContext) -> String {
     let doors = [("/proc/self/cwd", context.cwd.as_str()), ("/proc/thread-self/cwd", &context.cwd), ("/proc/self/root", "")];
     let collapsed = collapse_slashes(path);
@@ -136,7 +136,7 @@ fn collapse_slashes(path: &str) -> String {
     out
 }
 
-/// What is left of a path below a directory.
+/// The rest of a path below a directory.
 pub(super) fn below(path: &str, directory: &str, ignore_case: bool) -> Option<String> {
     let (folded, directory) = (fold(path, ignore_case), fold(directory.trim_end_matches('/'), ignore_case));
     let rest = folded.strip_prefix(&directory)?;

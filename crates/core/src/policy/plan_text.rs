@@ -1,4 +1,4 @@
-//! The plan's own words: status marks and checks are Verdone's to change, not the agent's.
+//! Protects the plan's text: only Verdone may change status marks and checks, not the agent.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::{PolicyContext, ToolCall};
 use crate::check::CommandSpec;
 use crate::plan::Document;
 
-/// A plan as it is on disk, with the parts that an agent must leave alone.
+/// A plan on disk, with the parts that an agent must not change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanFile {
     /// Absolute.
@@ -26,14 +26,14 @@ pub struct ProtectedRange {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protected {
-    /// A marker that says whether a story is done.
+    /// A mark that says whether a story is done.
     Status,
     /// Verification, acceptance criteria, steps.
     Checks,
 }
 
 impl PlanFile {
-    /// A plan with its marks, and the lines of its criteria and checks.
+    /// A plan with its marks and the lines of its criteria and checks.
     pub fn of(path: String, document: &Document) -> Self {
         let text = document.text();
         let mut protected: Vec<ProtectedRange> =
@@ -60,20 +60,20 @@ impl PlanFile {
     }
 }
 
-/// As it is, or as JSON writes it.
+/// Finds the text literally or in its JSON-escaped form.
 fn find(text: &str, needle: &str) -> Option<Range<usize>> {
     let escaped = serde_json::Value::from(needle).to_string();
     let escaped = escaped.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(needle);
     [needle, escaped].into_iter().filter(|one| !one.trim().is_empty()).find_map(|one| text.find(one).map(|at| at..at + one.len()))
 }
 
-/// Whether a call changes such a part of a plan.
+/// Whether a call changes a protected part of a plan.
 pub(super) fn look(call: &ToolCall, acts: &Acts, context: &PolicyContext, what: Protected) -> Option<Hit> {
     acts.files.iter().filter(|file| file.access != Access::Read).find_map(|file| {
         let place = file.place.as_ref()?;
         let plan = context.plans.iter().find(|plan| is_plan(place, plan, file.access, context))?;
         let changes = match &file.command {
-            // What a shell command writes is not known before it runs; marks are named as the likelier victim.
+            // The output of a shell command is unknown before it runs; status marks are the more likely target.
             Some(_) => what == Protected::Status,
             None => changed(call, plan).iter().any(|range| touches(plan, range, what)),
         };
@@ -102,7 +102,7 @@ fn touches(plan: &PlanFile, changed: &Range<usize>, what: Protected) -> bool {
     plan.protected.iter().any(|part| part.what == what && inside(&part.range))
 }
 
-/// The bytes of the plan that a call of a file tool would change.
+/// The bytes of the plan that a file tool would change.
 fn changed(call: &ToolCall, plan: &PlanFile) -> Vec<Range<usize>> {
     if let Some(content) = call.text("content") {
         return changed_by_write(plan, content);
@@ -116,7 +116,7 @@ fn changed(call: &ToolCall, plan: &PlanFile) -> Vec<Range<usize>> {
     for edit in edits {
         let text = |field: &str| edit.get(field).and_then(serde_json::Value::as_str);
         let (Some(old), Some(new)) = (text("old_string"), text("new_string")) else {
-            // A shape that is not known may change anything.
+            // An unknown format may change anything.
             out.push(0..plan.text.len());
             continue;
         };
@@ -130,7 +130,7 @@ fn changed(call: &ToolCall, plan: &PlanFile) -> Vec<Range<usize>> {
     out
 }
 
-/// A new text for the whole file: a protected part is unchanged if its line is still there, in the same order.
+/// For a new text of the whole file: a protected part is unchanged if its line still exists, in the same order.
 fn changed_by_write(plan: &PlanFile, content: &str) -> Vec<Range<usize>> {
     let mut from = 0;
     let mut out = Vec::new();
@@ -140,7 +140,7 @@ fn changed_by_write(plan: &PlanFile, content: &str) -> Vec<Range<usize>> {
             plan.text.get(part.range.end..).and_then(|after| after.find('\n')).map_or(plan.text.len(), |at| part.range.end + at);
         let line = plan.text.get(start..end).unwrap_or_default();
         match content.get(from..).and_then(|rest| rest.find(line)) {
-            // Two parts may share a line, so the search goes on from its beginning.
+            // Two parts may share a line, so continue at the start of the line.
             Some(at) => from += at,
             None => out.push(part.range.clone()),
         }
@@ -148,7 +148,7 @@ fn changed_by_write(plan: &PlanFile, content: &str) -> Vec<Range<usize>> {
     out
 }
 
-/// Where two texts differ, as bytes of the first.
+/// The range in which two texts differ, in bytes of the first.
 fn difference(old: &str, new: &str) -> (usize, usize) {
     let start = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
     let same_end = old.bytes().rev().zip(new.bytes().rev()).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! Rules over calls: paths, plans, tools, prompts, config. The table of commands is beside the crate's other tests.
+//! Rules over calls: paths, plans, tools, prompts, config. The table of commands is in the crate's integration tests.
 
 use serde_json::json;
 
@@ -33,7 +33,7 @@ fn every_built_in_rule_has_a_name_of_its_own_a_reason_an_alternative_and_example
     for (index, rule) in rules.iter().enumerate() {
         assert!(!rules[..index].iter().any(|other| other.name == rule.name), "{}", rule.name);
         assert!(!rule.reason.is_empty() && !rule.alternative.is_empty(), "{}", rule.name);
-        // What needs a story's scope, or a line of 128 KB, has its tests elsewhere.
+        // Rules that need a story's scope or a line of 128 KB are tested elsewhere.
         let shown =
             matches!(rule.name.as_ref(), "story-scope" | "unreadable-command") || rule.examples.matches.iter().count() >= 3;
         assert!(shown && rule.examples.not_matches.iter().count() >= 3, "{}", rule.name);

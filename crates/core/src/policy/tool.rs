@@ -1,4 +1,4 @@
-//! Tools by what they do, and the verdict on a tool that no rule speaks of.
+//! Classifies tools, and gives the verdict on tools that no rule covers.
 
 use super::{Mode, PolicyContext};
 use crate::base::pattern::name_fits;
@@ -16,7 +16,7 @@ pub enum ToolKind {
     Other,
 }
 
-/// Names of several clients.
+/// Covers the tool names of several clients.
 pub fn kind_of(tool: &str) -> ToolKind {
     match tool {
         "Bash" | "PowerShell" | "Monitor" | "run_shell_command" | "exec_command" | "shell" | "local_shell" => ToolKind::Shell,
@@ -61,7 +61,7 @@ const ALLOWED: &[&str] = &[
     "google_web_search",
 ];
 
-/// With what to do instead.
+/// Tools denied in a run, with what to do instead.
 const DENIED: &[(&str, &str)] = &[
     ("EnterWorktree", "work in the tree that the run was started in"),
     ("ExitWorktree", "work in the tree that the run was started in"),
@@ -73,7 +73,7 @@ const DENIED: &[(&str, &str)] = &[
 
 const ASKED: &[&str] = &["AskUserQuestion", "ask_user"];
 
-/// The verdict on a tool as such, with what to do instead.
+/// The verdict on the tool itself, with what to do instead.
 pub(super) fn default_verdict(tool: &str, context: &PolicyContext) -> (PolicyVerdict, String) {
     if let Some((_, verdict)) = context.tools.iter().find(|(glob, _)| name_fits(glob, tool)) {
         return (*verdict, "another tool; the config names this one".to_owned());

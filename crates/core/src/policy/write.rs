@@ -1,4 +1,4 @@
-//! Which files the arguments of well-known programs write, delete or read.
+//! The files that well-known programs write, delete or read, according to their arguments.
 
 use super::act::Access;
 use super::arguments::Arguments;
@@ -6,7 +6,7 @@ use super::path::PROTECTED;
 use crate::base::pattern::{PathPatterns, escape_but};
 use crate::shell::{Origin, Piece, RedirectKind, Simple, Word, git_call};
 
-/// Targets of one simple command, as words.
+/// The targets of one simple command, as words.
 pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
     let mut out: Vec<(Access, Word)> = Vec::new();
     for redirect in &simple.redirects {
@@ -85,7 +85,7 @@ pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {
     with_hidden(out, name)
 }
 
-/// What a deletion takes along without naming it: names that a pattern fits, and what a folder holds.
+/// Adds what a deletion includes without naming it: protected names that a pattern matches, and known files in a folder.
 fn with_hidden(mut out: Vec<(Access, Word)>, program: &str) -> Vec<(Access, Word)> {
     const HOLDERS: &[(&str, &str)] = &[
         (".claude", "settings.json"),
@@ -110,7 +110,7 @@ fn with_hidden(mut out: Vec<(Access, Word)>, program: &str) -> Vec<(Access, Word
     out
 }
 
-/// The pattern itself, for files whose names only the caller knows, and the protected names that it fits.
+/// The pattern itself, for files whose names only the caller knows, and the protected names it matches.
 fn by_pattern(word: &Word) -> Vec<String> {
     let known = |piece: &Piece| !matches!(piece, Piece::Any(_));
     if word.literal().is_some() || !word.pieces.iter().all(known) {
@@ -119,7 +119,7 @@ fn by_pattern(word: &Word) -> Vec<String> {
     let text = word.to_string();
     let text = text.trim_end_matches('/');
     let (parent, last) = text.rfind('/').map_or(("", text), |at| text.split_at(at + 1));
-    // A star does not stand for the dot at the start of a name.
+    // A star does not match a leading dot.
     let names = protected_names(&escape_but(last, &['*', '?']));
     names.into_iter().map(|name| format!("{parent}{name}")).chain([text.to_owned()]).collect()
 }
@@ -132,16 +132,16 @@ fn deletes_found(rest: &[Word]) -> bool {
             .any(|pair| matches!(pair[0].literal(), Some("-exec" | "-execdir" | "-ok" | "-okdir")) && removes(&pair[1]))
 }
 
-/// Where a search begins: here, unless it says otherwise.
+/// The starting points of a search; the current directory if none is given.
 fn search_roots(rest: &[Word]) -> Vec<Word> {
     let own = rest.iter().skip_while(|word| matches!(word.literal(), Some("-H" | "-L" | "-P")));
     let roots: Vec<Word> = own.take_while(|word| !word.prefix().starts_with(['-', '(', '!'])).cloned().collect();
     if roots.is_empty() { vec![Word::text(".")] } else { roots }
 }
 
-/// Whether a search asks for some files only. What it leaves out does not count: all the others are many.
+/// Whether a search selects only some files. Negated conditions do not count, because they still select most files.
 fn is_filtered(rest: &[Word]) -> bool {
-    /// Options and actions that choose no files, with the number of their values.
+    /// Options and actions that select no files, with the number of their values.
     const UNFILTERED: &[(&str, usize)] = &[
         ("-H", 0),
         ("-L", 0),
@@ -189,7 +189,7 @@ fn is_filtered(rest: &[Word]) -> bool {
     false
 }
 
-/// Protected names that a search is for; what it leaves out is not meant.
+/// The protected names that a search selects, ignoring negated conditions.
 fn found_names(rest: &[Word]) -> Vec<&'static str> {
     let asks = |word: &Word| matches!(word.literal(), Some("-name" | "-iname" | "-path" | "-ipath" | "-wholename"));
     let negated = |at: usize| at > 0 && matches!(rest[at - 1].literal(), Some("!" | "-not"));
@@ -199,7 +199,7 @@ fn found_names(rest: &[Word]) -> Vec<&'static str> {
     asked.iter().flat_map(|text| text.split('/')).flat_map(protected_names).collect()
 }
 
-/// The protected names that a pattern matches. One that cannot be read may match all of them.
+/// The protected names that a pattern matches. An invalid pattern may match all of them.
 fn protected_names(pattern: &str) -> Vec<&'static str> {
     if !pattern.starts_with('.') {
         return Vec::new();
@@ -208,7 +208,7 @@ fn protected_names(pattern: &str) -> Vec<&'static str> {
     PROTECTED.iter().filter(|name| patterns.as_ref().map_or(true, |patterns| patterns.matches(name))).copied().collect()
 }
 
-/// What git's own commands write or delete in the tree, or where they are told to write.
+/// What git commands write or delete in the tree, or in the folder they are given.
 fn git(simple: &Simple) -> Vec<(Access, Word)> {
     let Some(call) = git_call(&simple.words) else { return Vec::new() };
     let arguments = Arguments::new(call.arguments);
@@ -271,7 +271,7 @@ fn below(directory: &str, word: &Word) -> Word {
     word
 }
 
-/// The folder to unpack in, and the archive that is made.
+/// The folder to unpack into, and the archive to create.
 fn tar(arguments: &Arguments<'_>) -> Vec<Word> {
     let mut out = arguments.value(&["-C", "--directory"]);
     let words = arguments.words();
@@ -289,7 +289,7 @@ fn tar(arguments: &Arguments<'_>) -> Vec<Word> {
     out
 }
 
-/// Something below a directory.
+/// An unknown path below a directory.
 fn inside(directory: &Word) -> Word {
     let mut word = directory.clone();
     word.pieces.extend([Piece::Text("/".to_owned()), Piece::Any(Origin::Unknown)]);
@@ -307,7 +307,7 @@ fn copy(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
     }
     let valued = ["-m", "--mode", "-o", "--owner", "-g", "--group", "-S", "--suffix", "-e", "--exclude", "-t", "-P", "-i"];
     let operands = arguments.operands(&valued);
-    // A directory as the source names the files below the target: the target itself stands for them.
+    // If the source is a directory, its files end up below the target; the target itself stands for them.
     operands
         .last()
         .filter(|_| operands.len() > 1 || arguments.short('d', ""))
@@ -316,7 +316,7 @@ fn copy(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
         .collect()
 }
 
-/// With `--delete` the target loses what the source does not have.
+/// With `--delete`, files that the source does not have are deleted from the target.
 fn rsync(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
     let deletes = arguments.words().iter().any(|word| word.prefix() == "--del" || word.prefix().starts_with("--delete"));
     let dry = arguments.short('n', "eBTf") || arguments.any(&["--dry-run", "--list-only"]);
@@ -327,7 +327,7 @@ fn rsync(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
 fn link(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
     let operands = arguments.operands(&["-S", "--suffix", "-t", "--target-directory"]);
     match operands.as_slice() {
-        // With one operand the link lies in the current directory.
+        // With one operand, the link is created in the current directory.
         [only] => vec![(Access::Write, only.base())],
         _ => copy(arguments),
     }
@@ -340,11 +340,11 @@ fn in_place(name: &str, arguments: &Arguments<'_>) -> bool {
     }
 }
 
-/// Files of a program whose first operand is a script, unless options give it.
+/// The files of a program whose first operand is a script, unless options provide the script.
 fn scripted(arguments: &Arguments<'_>, access: Access) -> Vec<(Access, Word)> {
     let valued =
         ["-e", "-f", "-E", "-l", "-v", "-F", "-i", "--expression", "--file", "-A", "-B", "-C", "-m", "-g", "-t", "--include"];
-    // `-i` takes no word of its own in sed and perl, where it matters.
+    // In sed and perl, where it matters, `-i` does not take the next word.
     let valued = if access == Access::Write { &valued[..2] } else { &valued[..] };
     let given = arguments.words().iter().any(|word| {
         let prefix = word.prefix();

@@ -1,4 +1,4 @@
-//! Files that a check runs. What a shell runs judges the work, whatever its name is. What an interpreter of another language runs may be the
+//! Files that a check runs. Scripts run by a shell judge the work, whatever their name. A file run by another interpreter may be the
 //! judge or the work: `python tools/accept.py`, `node server.js`.
 
 use std::collections::BTreeSet;
@@ -9,27 +9,27 @@ use crate::shell::{self, Directory, Piece, RedirectKind, Runs, Script, Simple, V
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "zsh", "ash", ".", "source"];
 const INTERPRETERS: [&str; 12] =
     ["python", "python2", "python3", "node", "deno", "bun", "ruby", "perl", "php", "lua", "tsx", "ts-node"];
-/// With these an interpreter runs no file: text, its own test runner.
+/// With these options an interpreter runs no file, but inline code or its own test runner.
 const NO_FILE: [&str; 6] = ["-c", "-e", "-p", "--eval", "--print", "--test"];
-/// Programs that compare files: one of them says what is expected.
+/// Programs that compare files: one of the files contains the expected result.
 const COMPARE: [&str; 2] = ["cmp", "diff"];
 
-/// Part of a path that is known only when the command runs.
+/// Stands for a part of a path that is known only when the command runs.
 const ANYTHING: &str = "**";
-/// What a shell may be given where nothing of the name is known.
+/// Patterns for a shell's script if its name is completely unknown.
 const ANY_SCRIPT: [&str; 3] = ["**/*.sh", "**/*.bash", "**/*.bats"];
 
-/// A file that a command runs, or that decides what it says in another way.
+/// A file that a command runs, or that otherwise determines the command's result.
 #[derive(Clone)]
 struct Run {
-    /// Relative to the project; a pattern where only a part of it is known.
+    /// Relative to the project; a pattern if it is only partly known.
     path: String,
     by_interpreter: bool,
-    /// Something else reads what it prints, so that its exit code does not decide.
+    /// Its output is read by something else, so its exit code does not decide.
     is_read: bool,
 }
 
-/// Scripts that these commands run: as a program, or by a shell. Paths, or patterns of paths, relative to the project.
+/// Scripts that these commands run, directly or through a shell. Paths or path patterns, relative to the project.
 pub fn check_scripts<'c>(commands: impl IntoIterator<Item = &'c CommandSpec>) -> BTreeSet<String> {
     commands.into_iter().flat_map(runs).filter(|run| !run.by_interpreter).map(|run| run.path).collect()
 }
@@ -39,7 +39,7 @@ pub(super) fn read_scripts(command: &CommandSpec) -> impl Iterator<Item = String
     runs(command).into_iter().filter(|run| run.is_read && !run.by_interpreter).map(|run| run.path)
 }
 
-/// Files that decide a command by what an interpreter makes of them, or by what they say is expected.
+/// Files that decide a command's result: programs run by an interpreter, or files with the expected result.
 pub fn deciding_programs(command: &CommandSpec) -> impl Iterator<Item = String> {
     runs(command).into_iter().filter(|run| run.by_interpreter && !run.is_read).map(|run| run.path)
 }
@@ -68,7 +68,7 @@ fn run_of(line: &str, script: &Script, simple: &Simple) -> Vec<Run> {
     run(&words, folder).into_iter().map(|run| Run { is_read, ..run }).chain(on_path).collect()
 }
 
-/// A word as a pattern for paths: what is known when the line runs can be anything.
+/// Converts a word to a path pattern. Parts known only at run time match anything.
 fn pattern(word: &Word) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Text(text) => text.replace(shell::COMPUTED, ANYTHING),
@@ -79,7 +79,7 @@ fn pattern(word: &Word) -> String {
     word.pieces.iter().map(piece).collect()
 }
 
-/// The programs in the folders of a search path: `$PWD/tools:$PATH`.
+/// Patterns for the programs in the folders of a search path: `$PWD/tools:$PATH`.
 fn on_path(value: &str) -> Vec<String> {
     let folders = value.split(':').map(|folder| folder.strip_prefix("**/").unwrap_or(folder));
     folders.filter(|folder| *folder != ANYTHING && !folder.is_empty()).map(|folder| format!("{folder}/*")).collect()
@@ -103,7 +103,7 @@ fn run(words: &[String], folder: &str) -> Vec<Run> {
     placed.map(|path| Run { path, by_interpreter, is_read: false }).collect()
 }
 
-/// The file that an interpreter is given, or those that a module can be.
+/// The file that an interpreter runs, or the possible files of a module.
 fn interpreted(words: &[String]) -> Vec<String> {
     if let Some(at) = words.iter().position(|word| word == "-m") {
         let modules = words[at + 1..].iter().filter(|word| !word.starts_with('-')).map(|word| word.replace('.', "/"));
@@ -114,11 +114,11 @@ fn interpreted(words: &[String]) -> Vec<String> {
     if words.iter().any(|word| NO_FILE.contains(&word.as_str())) {
         return Vec::new();
     }
-    // The value of an option has neither.
+    // An option's value contains neither.
     words.iter().find(|word| !word.starts_with('-') && word.contains(['.', '/'])).cloned().into_iter().collect()
 }
 
-/// The first word that is neither an option nor the value of one: `-euo pipefail check.sh`.
+/// The first word that is neither an option nor an option's value: `-euo pipefail check.sh`.
 fn shell_script(words: &[String]) -> Option<&str> {
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
@@ -132,7 +132,7 @@ fn shell_script(words: &[String]) -> Option<&str> {
     None
 }
 
-/// A path as seen from the project; nothing where it is outside.
+/// A path relative to the project; `None` if it is outside.
 fn inside(folder: &str, path: &str) -> Option<String> {
     if path.starts_with(['/', '~']) || folder.starts_with(['/', '~']) {
         return None;
@@ -148,7 +148,7 @@ fn inside(folder: &str, path: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("/"))
 }
 
-/// Whether something in the line reads what a command prints.
+/// Whether something in the line reads the command's output.
 fn is_output_read(line: &str, script: &Script, simple: &Simple) -> bool {
     let (Some(before), Some(after)) = (line.get(..simple.range.start), line.get(simple.range.end..)) else { return false };
     let (before, after) = (before.trim_end(), after.trim_start());

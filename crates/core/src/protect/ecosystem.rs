@@ -1,12 +1,12 @@
-//! The default patterns, as data: for each ecosystem what shows that a project uses it, what judges work in it, and what is work.
+//! The default patterns as data. For each ecosystem: how to recognise it, which files judge the work, and which are work.
 //!
 //! A pattern matches in every folder, unless it starts with `/`: then it is relative to the project. A pattern that ends with `/**`
-//! names a folder whose whole content belongs to it.
+//! covers the whole content of a folder.
 
 /// A language or a tool, with its conventions for tests and configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ecosystem {
-    /// Conventions that hold everywhere; always present.
+    /// Conventions that apply everywhere; always present.
     Any,
     Python,
     JavaScript,
@@ -29,9 +29,9 @@ pub struct Defaults {
     pub markers: &'static [&'static str],
     /// Tests and test data.
     pub tests: &'static [&'static str],
-    /// What tests, linters, compilers and builds are configured by.
+    /// Configuration of tests, linters, compilers and builds.
     pub configuration: &'static [&'static str],
-    /// Files that are work even where a new file of unknown purpose would count as protected.
+    /// Files that are work even if a new file of unknown purpose would count as protected.
     pub work: &'static [&'static str],
 }
 
@@ -52,7 +52,7 @@ impl Ecosystem {
         Self::Perl,
     ];
 
-    /// The ecosystems that these files belong to. Give the files of the base and of the attempt.
+    /// The ecosystems of these files. Pass the files of both the base and the attempt.
     pub fn present<'a>(paths: impl IntoIterator<Item = &'a str>) -> Vec<Self> {
         let mut missing: Vec<Self> = Self::ALL.into_iter().filter(|one| *one != Self::Any).collect();
         let mut found = vec![Self::Any];
@@ -113,7 +113,7 @@ impl Ecosystem {
     }
 }
 
-/// CI: what runs on a server after a push.
+/// CI configuration: runs on a server after a push.
 pub(super) const CI: &[&str] = &[
     "/.github/**",
     "/.gitlab/**",
@@ -133,7 +133,7 @@ pub(super) const CI: &[&str] = &[
     "/{codecov,.codecov,sonar-project,.coveralls}.{yml,yaml,properties}",
 ];
 
-/// Files that run outside of the workspace later without anybody asking for them: when a folder is opened or entered, when an agent
+/// Files that later run outside the workspace without being started explicitly: when a folder is opened or entered, when an agent
 /// starts, on a commit, on a push.
 ///
 /// Not listed: `.gitattributes` and `.gitmodules`. They can name a filter, a merge driver or an update command, but git takes the
@@ -194,10 +194,10 @@ const ANY: Defaults = Defaults {
     ],
     configuration: &[
         "/.verdone/**",
-        // Scripts that checks usually are.
+        // Typical names of check scripts.
         "/{,scripts/,script/,bin/,tools/,hack/}{test,tests,check,checks,lint,verify,ci,run-tests,run_tests,runtests}{,.*}",
         "{test,tests,check,lint,verify,run-tests,run_tests}.{sh,bash}",
-        // What many tools obey: which files they see, how files are formatted.
+        // Files that many tools obey: which files they see, how files are formatted.
         ".{gitignore,ignore,rgignore,gitattributes,gitmodules,lfsconfig,editorconfig,dockerignore}",
         "{justfile,Justfile,.justfile,Taskfile,Earthfile,Tiltfile}",
         "*.just",
@@ -239,7 +239,7 @@ const PYTHON: Defaults = Defaults {
         ".{pyre_configuration,pytype.cfg,importlinter}",
         "{sitecustomize,usercustomize}.py",
         "*.{pth,egg-link}",
-        // Compiled code is believed without a look at its source.
+        // Compiled code is loaded without looking at its source.
         "__pycache__/**",
         "*.{pyc,pyo}",
         "hatch.toml",
@@ -341,7 +341,7 @@ const C: Defaults = Defaults {
         "{DartConfiguration.tcl,.clang-tidy,.clang-format,.clangd,.cppcheck,cppcheck.cfg,CPPLINT.cfg,.gersemirc,meson_options.txt}",
         "*.supp",
     ],
-    // Lists of source files and tests at once: new code has to be listed, and missing tests show in the counts.
+    // These list source files and tests together: new code has to be listed, and missing tests show up in the counts.
     work: &["CMakeLists.txt", "meson.build", "*.{c,cc,cpp,cxx,h,hpp,hxx}", "{conan.lock,conanfile.txt,vcpkg.json}"],
 };
 
@@ -428,20 +428,20 @@ const PERL: Defaults = Defaults {
     work: &["{cpanfile,cpanfile.snapshot,MANIFEST}", "*.{pl,pm}"],
 };
 
-/// Modules that a language and its test tools load by name. A new file that is found first takes such a module's place.
+/// Modules that a language and its test tools load by name. A new project file that is found first would replace such a module.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Modules {
-    /// What the path of a module ends with.
+    /// How the path of a module can end.
     endings: &'static [&'static str],
-    /// Separated by commas. One with a slash at its end names everything below it.
+    /// Separated by commas. A name with a trailing slash covers everything below it.
     names: &'static str,
 }
 
-/// Folders of a project that languages search before their own, or that tests are usually run with (`-Ilib`).
+/// Folders of a project that languages search before their own, or that are usually on the test path (`-Ilib`).
 const MODULE_FOLDERS: [&str; 3] = ["src/", "lib/", ""];
 
 impl Modules {
-    /// The module whose place a file of the project takes.
+    /// The module that a project file would replace.
     pub(super) fn replaced_by(self, path: &str) -> Option<&'static str> {
         let inside = MODULE_FOLDERS.iter().find_map(|folder| path.strip_prefix(folder))?;
         let name = self.endings.iter().find_map(|ending| inside.strip_suffix(ending))?;
@@ -449,7 +449,7 @@ impl Modules {
     }
 }
 
-/// Programs that checks start by name. A new file with such a name that comes first on the path takes the program's place.
+/// Programs that checks start by name. A new file with such a name that comes first on the path would replace the program.
 pub(super) const PROGRAMS: &str = "\
 python,python2,python3,py,pip,pytest,tox,nox,uv,poetry,ruff,mypy,coverage,node,npm,npx,pnpm,yarn,bun,deno,tsc,jest,vitest,mocha,eslint,\
 cargo,rustc,rustdoc,go,gofmt,java,javac,mvn,gradle,ruby,bundle,rake,rspec,perl,prove,php,composer,phpunit,dotnet,mix,elixir,\

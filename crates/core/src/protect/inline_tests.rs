@@ -1,7 +1,7 @@
-//! Tests that are in the file of the code that they test: Rust's `#[cfg(test)]` items and `#[test]` functions.
+//! Tests in the same file as the code they test: Rust's `#[cfg(test)]` items and `#[test]` functions.
 //!
-//! Such a file is cut into test items and the rest. A graft gives one version of a file the test items of another: each where the
-//! item of the same name was, new ones at the end of the module or block that they belong to.
+//! Such a file is split into test items and the rest. A graft gives one version of a file the test items of another: each replaces
+//! the item of the same name, and new ones go to the end of their module or block.
 
 mod items;
 mod lexer;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use items::{File, Item, Key};
 
-/// Source text that cannot be cut into items.
+/// Source text that cannot be split into items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     #[error("not UTF-8")]
@@ -42,7 +42,7 @@ impl<'a> InlineTests<'a> {
         Ok(Self { text, file: items::read(text)? })
     }
 
-    /// The version without a file.
+    /// Stands for a missing file.
     pub fn none() -> InlineTests<'static> {
         let ends = BTreeMap::from([(Arc::from(""), 0)]);
         InlineTests { text: "", file: File { ends, ..File::default() } }
@@ -56,12 +56,12 @@ impl<'a> InlineTests<'a> {
         !self.file.only_tests && self.file.tests.is_empty()
     }
 
-    /// The whole file is compiled for tests only: `#![cfg(test)]`.
+    /// Whether the whole file is compiled only for tests: `#![cfg(test)]`.
     pub fn is_whole_file(&self) -> bool {
         self.file.only_tests
     }
 
-    /// Whether both versions have the same test items, byte by byte.
+    /// Whether both versions have the same test items, byte for byte.
     pub fn same_as(&self, other: &InlineTests<'_>) -> bool {
         let items = |of: &InlineTests<'_>| -> BTreeMap<Key, String> {
             of.file.tests.iter().map(|item| (item.key.clone(), of.text[item.range.clone()].to_owned())).collect()
@@ -74,7 +74,7 @@ impl<'a> InlineTests<'a> {
         self.graft(other, false)
     }
 
-    /// The same, with the other version's new `mod name;` lines: without them, nobody would compile the tests of new files.
+    /// The same, plus the other version's new `mod name;` lines. Without them, the tests in new files would not be compiled.
     pub fn with_tests_and_modules_of(&self, other: &InlineTests<'_>) -> Result<String, Unreadable> {
         self.graft(other, true)
     }
@@ -114,7 +114,7 @@ impl<'a> InlineTests<'a> {
         Ok(out)
     }
 
-    /// The range with the rest of its line, if only blanks are left there.
+    /// The range plus the rest of its line, if that is blank.
     fn with_line(&self, range: &Range<usize>) -> Range<usize> {
         let rest = &self.text[range.end..];
         let blanks = rest.len() - rest.trim_start_matches([' ', '\t', '\r']).len();
@@ -122,7 +122,7 @@ impl<'a> InlineTests<'a> {
     }
 }
 
-/// Whether a Rust file has test code. A file that cannot be read has, if it looks like it.
+/// Whether a Rust file has test code. If the file cannot be read, guesses from its text.
 pub fn has_inline_tests(source: &[u8]) -> bool {
     match InlineTests::read(source) {
         Ok(tests) => !tests.is_empty(),

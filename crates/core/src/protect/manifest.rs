@@ -1,5 +1,5 @@
-//! Manifests are work in some keys and protected in others. They are read by real parsers, split by key, and put together again with
-//! one part from the base and the other from the attempt.
+//! In a manifest some keys are work and others are protected. Manifests are parsed, split by key, and combined again with one part
+//! from the base and the other from the attempt.
 
 mod cargo_toml;
 mod composer_json;
@@ -17,7 +17,7 @@ use split::{Document, Merger, Side};
 
 pub(super) use package_json::runs_on_install;
 
-/// A kind of manifest, recognised by its name in any folder.
+/// A kind of manifest, recognised by its file name in any folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manifest {
     PackageJson,
@@ -26,7 +26,7 @@ pub enum Manifest {
     ComposerJson,
 }
 
-/// The way to a key: `target.'cfg(unix)'.runner`. Without any key, it is the whole file.
+/// The path of a key: `target.'cfg(unix)'.runner`. An empty path means the whole file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyPath(pub Vec<String>);
@@ -48,14 +48,14 @@ impl fmt::Display for KeyPath {
 /// The content of a manifest in the pristine or the proof tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
-    /// As in the base; no file if the base has none.
+    /// As in the base, including its absence.
     Base,
-    /// As in the attempt; no file if the attempt has none.
+    /// As in the attempt, including its absence.
     Attempt,
     Text(String),
 }
 
-/// A manifest that cannot be split: all of it counts as protected.
+/// A manifest that cannot be split. All of it counts as protected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     #[error("not UTF-8")]
@@ -67,7 +67,7 @@ pub enum ManifestError {
 }
 
 impl Manifest {
-    /// The kind of manifest with this name.
+    /// The kind of manifest with this file name.
     pub fn of_path(path: &str) -> Option<Self> {
         match path.rsplit('/').next()? {
             "package.json" => Some(Self::PackageJson),
@@ -78,10 +78,10 @@ impl Manifest {
         }
     }
 
-    /// The base's protected keys with the attempt's work keys. No content means that there is no such file.
+    /// The base's protected keys with the attempt's work keys. `None` means that the file does not exist.
     pub fn for_pristine(self, base: Option<&[u8]>, attempt: Option<&[u8]>) -> Result<Merged, ManifestError> {
         if attempt.is_none() {
-            // Protected keys alone are no manifest that a tool could read.
+            // Protected keys alone do not make a manifest that tools can read.
             let unchanged = self.protected_change(base, attempt).is_none();
             return Ok(if unchanged { Merged::Attempt } else { Merged::Base });
         }
@@ -93,7 +93,7 @@ impl Manifest {
         self.merge(base, attempt, Side::Base).map(|(merged, _)| merged)
     }
 
-    /// The protected keys that the attempt changed, if any. A manifest that cannot be split is one such key.
+    /// The protected keys that the attempt changed, if any. If the manifest cannot be split, the whole file counts as one such key.
     pub fn protected_change(self, base: Option<&[u8]>, attempt: Option<&[u8]>) -> Option<Vec<KeyPath>> {
         if base == attempt {
             return None;
@@ -136,7 +136,7 @@ fn merge<D: Document>(
     let (base_text, attempt_text) = (text(base)?, text(attempt)?);
     let (before, after) = (document(&base_text, base)?, document(&attempt_text, attempt)?);
     let (merged, changed) = Merger::merge(part, work_from, &before, &after);
-    // The text of one side keeps its format and comments.
+    // Using one side's text as it is keeps its formatting and comments.
     let merged = match work_from {
         Side::Base if merged == before => Merged::Base,
         _ if merged == after => Merged::Attempt,

@@ -1,18 +1,18 @@
-//! Files that scripts and configuration name: what a check script loads, and what a configuration extends, judges the work as they do.
+//! Files named in scripts and configuration. Files that a check script loads, or that a configuration extends, also judge the work.
 
 use std::collections::BTreeSet;
 
 use super::check_scripts::check_scripts;
 use crate::check::CommandSpec;
 
-/// Endings of files that may judge. Code is left out: builds and configuration name it because it is the work.
+/// Extensions of files that may judge. Code is excluded: builds and configuration name it because it is the work.
 const ENDINGS: [&str; 16] =
     ["sh", "bash", "bats", "inc", "env", "json", "jsonc", "json5", "yml", "yaml", "toml", "ini", "cfg", "conf", "mk", "cmake"];
 const SCRIPTS: [&str; 3] = [".sh", ".bash", ".bats"];
 /// Longer texts are data.
 const LONGEST: usize = 64 * 1024;
 
-/// Whether a file can be one that another file names as a part of it: a script, configuration, or a list without an ending.
+/// Whether another file may refer to this one as a part of it: a script, configuration, or a list without an extension.
 pub fn may_be_named(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     match name.rsplit_once('.') {
@@ -21,7 +21,7 @@ pub fn may_be_named(path: &str) -> bool {
     }
 }
 
-/// The files that a text names, relative to its own folder or to the project. Paths are relative to the top of the tree.
+/// The files named in a text, relative to its own folder or to the project. Returned paths are relative to the top of the tree.
 pub fn named_in(text: &[u8], of: &str, project: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     let Ok(text) = std::str::from_utf8(text) else { return Vec::new() };
     if text.len() > LONGEST {
@@ -31,7 +31,7 @@ pub fn named_in(text: &[u8], of: &str, project: &str, exists: impl Fn(&str) -> b
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@');
     let words = text.split(|c: char| !is_part(c)).filter(|word| word.contains(['/', '.']));
     let places = words.flat_map(|word| [folder, project].into_iter().filter_map(move |folder| below(folder, word)));
-    // A program of the project has no ending either, and a manifest names it.
+    // Files without an extension count only in scripts: in a manifest, such a name may be one of the project's programs.
     let is_script = SCRIPTS.iter().any(|ending| of.ends_with(ending));
     let is_known = |path: &String| is_script || path.rsplit('/').next().is_some_and(|name| name.contains('.'));
     let mut found: Vec<String> =
@@ -41,7 +41,7 @@ pub fn named_in(text: &[u8], of: &str, project: &str, exists: impl Fn(&str) -> b
     found
 }
 
-/// Scripts that the commands in a file run, as patterns relative to the project: those of a shell script, of recipes, of a package.
+/// Scripts that the commands in a file run, as patterns relative to the project: commands of a shell script, of recipes, of a package.
 pub fn scripts_in(text: &[u8], of: &str) -> BTreeSet<String> {
     let Ok(text) = std::str::from_utf8(text) else { return BTreeSet::new() };
     let name = of.rsplit('/').next().unwrap_or(of);
@@ -59,7 +59,7 @@ pub fn scripts_in(text: &[u8], of: &str) -> BTreeSet<String> {
     scripts
 }
 
-/// Other makefiles that one reads.
+/// Other makefiles that a makefile includes.
 fn included(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter_map(|line| line.split_once([' ', '\t']));
     let includes = lines.filter(|(first, _)| matches!(*first, "include" | "-include" | "sinclude"));
@@ -78,7 +78,7 @@ fn package_scripts(text: &str) -> Vec<String> {
     scripts.filter_map(|script| script.as_str().map(str::to_owned)).collect()
 }
 
-/// The lines of a makefile that a shell gets.
+/// The lines of a makefile that are passed to a shell.
 fn recipes(text: &str) -> String {
     let lines = text.lines().filter_map(|line| line.strip_prefix('\t'));
     lines.map(|line| line.trim_start_matches(['@', '-', '+']).replace("$$", "$") + "\n").collect()

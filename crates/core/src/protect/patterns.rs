@@ -1,4 +1,4 @@
-//! Which files are protected, and why: the settings first, then the conventions of the project's ecosystems, then two rules for new
+//! Which files are protected, and why: first the settings, then the conventions of the project's ecosystems, then two rules for new
 //! files of unknown purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,12 +13,12 @@ use super::settings::ProtectSettings;
 use crate::base::pattern::{PathPatterns, PatternError, is_plain};
 use crate::base::scope::{self, Covered};
 
-/// What one file is to the verification.
+/// The role of a file in verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Class {
     pub role: Role,
     pub why: Why,
-    /// The pattern that says that this file runs outside of the workspace later.
+    /// The pattern according to which this file later runs outside the workspace.
     pub autorun: Option<String>,
 }
 
@@ -26,11 +26,11 @@ pub struct Class {
 pub enum Role {
     Work,
     Protected,
-    /// Protected in some of its keys.
+    /// Some of its keys are protected.
     Split(Manifest),
 }
 
-/// What a protected file is for.
+/// The purpose of a protected file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
@@ -47,31 +47,31 @@ pub enum Why {
     Setting { list: String, pattern: String },
     /// A check runs it.
     CheckScript,
-    /// A script that a check runs, or configuration, names it.
+    /// It is named in a script that a check runs, or in configuration.
     NamedIn { file: String },
     /// A convention of an ecosystem.
     Convention { ecosystem: String, group: Group, pattern: String },
-    /// A convention says that it is work.
+    /// A convention that makes it work.
     WorkConvention { ecosystem: String, pattern: String },
-    /// It runs outside of the workspace later.
+    /// It later runs outside the workspace.
     Autorun { pattern: String },
     /// A manifest: split by key.
     Manifest,
-    /// A new file that takes the place of a program, or of a module of the language or of its test tools.
+    /// A new file that would replace a program, or a module of the language or its test tools.
     Shadows { module: String },
-    /// The story's own check looks at it.
+    /// The story's own check reads it.
     Subject,
     /// A new file of unknown purpose at the root of the project.
     NewAtRoot,
-    /// A new file of unknown purpose in a folder that a pattern calls a test folder.
+    /// A new file of unknown purpose in a folder that a pattern treats as a test folder.
     NewInTestFolder { pattern: String },
-    /// Protected keys of a manifest that changed.
+    /// Protected keys of a manifest changed.
     Keys { keys: Vec<KeyPath> },
-    /// The file has test code among other code.
+    /// The file contains test code among other code.
     InlineTests,
-    /// A file with protected parts that could not be told apart.
+    /// A file whose protected parts could not be separated.
     Unreadable { reason: String },
-    /// A file where the base has a folder with protected files, or the other way round.
+    /// A file in the place of a base folder with protected files, or the other way round.
     InTheWay { path: String },
     /// No pattern matches.
     Unlisted,
@@ -110,7 +110,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// What permits an attempt to change a protected file.
+/// What allows an attempt to change a protected file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "kebab-case")]
 pub enum Release {
@@ -120,10 +120,10 @@ pub enum Release {
     Scope { path: String },
 }
 
-/// Says for every path whether it is protected. Paths are relative to the top of the tree.
+/// Decides for every path whether it is protected. Paths are relative to the top of the tree.
 #[derive(Debug, Clone)]
 pub struct Protection {
-    /// Where the project is below the top of the tree: empty, or with a slash at its end.
+    /// The project's folder below the top of the tree: empty, or with a trailing slash.
     project: String,
     files: List,
     work: List,
@@ -132,20 +132,20 @@ pub struct Protection {
     protected: List,
     work_conventions: List,
     modules: Vec<Modules>,
-    /// Folders that a pattern of `files` spells out before a wildcard, each with that pattern.
+    /// Literal folder prefixes of the patterns in `files`, each with its pattern.
     test_folders: Vec<(String, String)>,
     scope: Vec<(String, Arc<Covered>)>,
     /// Scripts that checks run.
     check_scripts: PathPatterns,
-    /// Files that the story's own checks look at.
+    /// Files that the story's own checks read.
     subjects: BTreeSet<String>,
-    /// Files that protected scripts and configuration name, each with the one that does.
+    /// Files named in protected scripts and configuration, each with the file that names it.
     named: BTreeMap<String, String>,
     /// Files that earlier stories of the same run added.
     added: BTreeSet<String>,
 }
 
-/// A pattern as it is written. One of the settings has no ecosystem.
+/// A pattern as written. Patterns from the settings have no ecosystem.
 type Pattern = (String, Option<(Ecosystem, Group)>);
 
 #[derive(Debug, Clone)]
@@ -178,7 +178,7 @@ impl List {
 }
 
 impl Protection {
-    /// `project` is the project's folder below the top of the tree, empty if it is the top.
+    /// `project` is the project's folder below the top of the tree; empty if it is the top.
     pub fn new(settings: &ProtectSettings, ecosystems: &[Ecosystem], project: &str) -> Result<Self, PatternError> {
         let project = match project.trim_matches('/') {
             "" | "." => String::new(),
@@ -217,7 +217,7 @@ impl Protection {
         })
     }
 
-    /// The same for a story whose `Scope:` has these paths, relative to the project.
+    /// With the paths of a story's `Scope:`, relative to the project.
     #[must_use]
     pub fn with_scope(&self, paths: &[String]) -> Self {
         let placed = scope::below(paths, &self.project);
@@ -225,7 +225,7 @@ impl Protection {
         Self { scope: placed.into_iter().filter_map(readable).collect(), ..self.clone() }
     }
 
-    /// The same for checks that run these scripts, which are relative to the project.
+    /// With the scripts that checks run, relative to the project.
     #[must_use]
     pub fn with_check_scripts(&self, scripts: &BTreeSet<String>) -> Self {
         let project = crate::base::pattern::escape(&self.project);
@@ -242,26 +242,26 @@ impl Protection {
         self.check_scripts.matches(path)
     }
 
-    /// The same for a story whose own checks look at these files, which are relative to the project.
+    /// With the files that a story's own checks read, relative to the project.
     #[must_use]
     pub fn with_subjects(&self, subjects: &BTreeSet<String>) -> Self {
         let subjects = subjects.iter().map(|subject| format!("{}{subject}", self.project)).collect();
         Self { subjects, ..self.clone() }
     }
 
-    /// The same where protected scripts and configuration name these files, each with the one that does.
+    /// With the files named in protected scripts and configuration, each with the file that names it.
     #[must_use]
     pub fn with_named(self, named: BTreeMap<String, String>) -> Self {
         Self { named, ..self }
     }
 
-    /// The same for a run whose earlier stories added these files.
+    /// With the files that earlier stories of the run added.
     #[must_use]
     pub fn with_added(&self, added: &BTreeSet<String>) -> Self {
         Self { added: added.clone(), ..self.clone() }
     }
 
-    /// What a file is. `is_new`: the base does not have it.
+    /// Classifies a file. `is_new`: the base does not have it.
     pub fn classify(&self, path: &str, is_new: bool) -> Class {
         let autorun = self.autorun.pattern(path);
         let (role, why) = self.role(path, is_new, autorun.as_ref());
@@ -292,7 +292,7 @@ impl Protection {
         }
     }
 
-    /// What a pattern says about a path, whether or not there is such a file.
+    /// The decision of the patterns about a path, whether or not the file exists.
     fn by_pattern(&self, path: &str, autorun: Option<&String>) -> Option<(Role, Why)> {
         if let Some(pattern) = self.files.pattern(path) {
             return Some((Role::Protected, Why::Setting { list: "files".to_owned(), pattern }));
@@ -316,7 +316,7 @@ impl Protection {
         autorun.map(|pattern| (Role::Protected, Why::Autorun { pattern: pattern.clone() }))
     }
 
-    /// The program or module whose place a file with this path takes.
+    /// The program or module that a file with this path would replace.
     fn replaced_by(&self, path: &str) -> Option<String> {
         let name = path.rsplit('/').next().unwrap_or(path);
         if PROGRAMS.split(',').any(|program| program == name) {
@@ -326,7 +326,7 @@ impl Protection {
         self.modules.iter().find_map(|modules| modules.replaced_by(inside)).map(str::to_owned)
     }
 
-    /// What permits the story to change this protected file.
+    /// What allows the story to change this protected file.
     pub fn released(&self, path: &str) -> Option<Release> {
         if let Some(pattern) = self.released_by_setting(path) {
             return Some(pattern);
@@ -336,14 +336,14 @@ impl Protection {
         named.map(|(entry, _)| Release::Scope { path: entry.clone() })
     }
 
-    /// The same by `[protect] release` alone. Tests inside of a file with other code are released only so: a `Scope:` with
-    /// `src/lib.rs` names the code.
+    /// The same, but only by `[protect] release`. This is the only way to release tests inside a file with other code: a `Scope:` with
+    /// `src/lib.rs` means the code.
     pub(super) fn released_by_setting(&self, path: &str) -> Option<Release> {
         self.release.pattern(path).map(|pattern| Release::Setting { pattern })
     }
 
-    /// Whether a path of a scope is itself about protected files. `tests/` and `src/**/*.test.js` are; `src/` and `.` are not,
-    /// although there may be tests below: they say where the work is.
+    /// Whether a path of a scope is itself about protected files. `tests/` and `src/**/*.test.js` are. `src/` and `.` are not: there may
+    /// be tests below, but these paths say where the work is.
     fn names_protected(&self, entry: &str) -> bool {
         [entry, &example(entry)].into_iter().any(|path| {
             let decided = self.by_pattern(path, self.autorun.pattern(path).as_ref());
@@ -351,8 +351,8 @@ impl Protection {
         })
     }
 
-    /// Whether the plan of the trees needs the content of this file, in the base and in the attempt. Ask about both paths of a
-    /// renamed file.
+    /// Whether planning the trees needs the content of this file, in the base and in the attempt. Ask for both paths of a renamed
+    /// file.
     pub fn needs_content(&self, path: &str) -> bool {
         let class = self.classify(path, false);
         match class.role {
@@ -367,7 +367,7 @@ fn conventions(patterns: &[&str], ecosystem: Ecosystem, group: Group) -> Vec<Pat
     patterns.iter().map(|pattern| ((*pattern).to_owned(), Some((ecosystem, group)))).collect()
 }
 
-/// Patterns of the settings. One that names a folder means everything below it.
+/// Patterns from the settings. A pattern that names a folder covers everything below it.
 fn given(patterns: &[String]) -> Vec<Pattern> {
     let written = patterns.iter().map(|pattern| pattern.trim_start_matches("./").trim_end_matches('/'));
     let with_content = written.flat_map(|pattern| [pattern.to_owned(), format!("{pattern}/**")]);
@@ -382,7 +382,7 @@ pub(super) fn is_pre_commit(path: &str) -> bool {
     path.rsplit('/').next() == Some(".pre-commit-config.yaml")
 }
 
-/// A path that a pattern matches: wildcards become a letter, of alternatives the first is taken.
+/// An example path for a pattern: wildcards become a letter, and the first of several alternatives is used.
 fn example(pattern: &str) -> String {
     let (mut out, mut chars, mut skipping) = (String::new(), pattern.chars().peekable(), false);
     while let Some(c) = chars.next() {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct ProtectSettings {
     /// Further protected files, for example `["checks/**", "scripts/verify.sh"]`.
     pub files: Vec<String>,
-    /// Files that are not protected although they are by default.
+    /// Files that would be protected by default but are not.
     pub work: Vec<String>,
     /// Protected files that every story may change, such as snapshots or golden files: as if each story named them in `Scope:`.
     pub release: Vec<String>,

@@ -1,4 +1,4 @@
-//! Files that a story's own check looks at, and scripts whose output it looks at: they are what the story is about, so they are work.
+//! Files that a story's own check reads, and scripts whose output it reads. The story is about them, so they are work.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::check_scripts::read_scripts;
 use crate::check::CommandSpec;
 use crate::test_outcome::simple_commands;
 
-/// Programs that only look at the files that they are given. What a runner or a build tool is given may decide whether it runs at all.
+/// Programs that only read the files they are given. A file given to a test runner or build tool may decide whether it runs at all.
 const LOOKERS: [&str; 18] = [
     "[",
     "cat",
@@ -28,7 +28,7 @@ const LOOKERS: [&str; 18] = [
     "wc",
 ];
 
-/// Paths, relative to the project, that these commands look at.
+/// Paths that these commands read, relative to the project.
 pub fn subjects<'c>(commands: impl IntoIterator<Item = &'c CommandSpec>) -> BTreeSet<String> {
     let of_one = |command: &CommandSpec| -> Vec<String> {
         let words = match command {

@@ -1,4 +1,4 @@
-//! The pristine and the proof tree, as plans: for each changed path, which version goes into the tree.
+//! Plans the pristine tree and the proof tree: for each changed path, which version goes into the tree.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::patterns::{Protection, Release, Role, Why, is_pre_commit, is_rust};
 /// A file in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// As git writes it: `0o100644`, `0o100755`, `0o120000` for a link, `0o160000` for a submodule.
+    /// The mode in git: `0o100644`, `0o100755`, `0o120000` for a link, `0o160000` for a submodule.
     pub mode: u32,
     /// Identifies the content.
     pub id: String,
-    /// Only where [`Protection::needs_content`] asks for it. A file that is too large to be read has none.
+    /// Only set if [`Protection::needs_content`] asks for it, and if the file is not too large to read.
     pub content: Option<Vec<u8>>,
 }
 
@@ -29,21 +29,21 @@ impl Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub path: String,
-    /// At `renamed_from`, if that is given.
+    /// The entry at `renamed_from`, if that is set.
     pub base: Option<Entry>,
     pub attempt: Option<Entry>,
-    /// Where the file was in the base.
+    /// The file's path in the base.
     pub renamed_from: Option<String>,
 }
 
 /// Which version of a path goes into a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Take {
-    /// As in the base; nothing if the base has no such file.
+    /// As in the base, including its absence.
     Base,
-    /// As in the attempt; nothing if the attempt has no such file.
+    /// As in the attempt, including its absence.
     Attempt,
-    /// A part of each.
+    /// Combined from both.
     Merged { mode: u32, content: Vec<u8> },
 }
 
@@ -54,11 +54,11 @@ pub enum ChangeKind {
     Changed,
     Deleted,
     Renamed,
-    /// Only the mode.
+    /// Only the mode changed.
     Mode,
 }
 
-/// A change to what judges the work.
+/// A change to a file that judges the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProtectedChange {
     pub path: String,
@@ -66,15 +66,15 @@ pub struct ProtectedChange {
     pub renamed_from: Option<String>,
     pub kind: ChangeKind,
     pub why: Why,
-    /// What permits it.
+    /// What allows the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<Release>,
-    /// The file runs outside of the workspace later.
+    /// The file later runs outside the workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub autorun: bool,
 }
 
-/// Both trees, and what was protected among the changes. Paths that are not listed are the same in base and attempt.
+/// Both trees, and the protected files among the changes. Paths that are not listed are the same in base and attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TreePlan {
     /// Base with only the attempt's work.
@@ -89,7 +89,7 @@ pub fn plan_trees(protection: &Protection, changes: &[Change]) -> TreePlan {
     let is_tested = |entry: &Entry| content(Some(entry)).is_some_and(has_inline_tests);
     let rust = || changes.iter().filter(|change| is_rust(&change.path));
     let adds_tests = rust().any(|change| change.base.is_none() && change.attempt.as_ref().is_some_and(is_tested));
-    // A renamed file is at its old place in the proof tree: a line that declares the new one would break the build by itself.
+    // A renamed file keeps its old path in the proof tree, so a line that declares the new module would break the build.
     let new_modules = adds_tests && rust().all(|change| change.renamed_from.is_none());
     let mut planner = Planner { protection, new_modules, plan: TreePlan::default() };
     for change in changes {
@@ -103,7 +103,7 @@ pub fn plan_trees(protection: &Protection, changes: &[Change]) -> TreePlan {
 
 struct Planner<'a> {
     protection: &'a Protection,
-    /// The attempt has new Rust files with tests: the proof tree gets the lines that declare them.
+    /// The attempt has new Rust files with tests, so the proof tree gets the lines that declare them.
     new_modules: bool,
     plan: TreePlan,
 }
@@ -118,7 +118,7 @@ impl Planner<'_> {
         match (class.role, old_path) {
             (Role::Work, None) if is_rust(&change.path) && !is_set => self.rust(change),
             (Role::Work, Some(old)) if is_rust(&change.path) && !is_set && self.is_rust_work(old) => self.rust(change),
-            // A manifest is bound to its folder: moving it removes one package and adds another.
+            // A manifest belongs to its folder: moving it removes one package and adds another.
             (Role::Split(manifest), None) => self.manifest(change, manifest),
             (role, Some(old)) => self.renamed(change, old, role, class.why, autorun),
             (Role::Work, None) => {
@@ -135,7 +135,7 @@ impl Planner<'_> {
         is_rust(path) && self.protection.classify(path, false).role == Role::Work
     }
 
-    /// A rename across roles is a deletion and an addition.
+    /// If a rename changes the role, treat it as a deletion and an addition.
     fn renamed(&mut self, change: &Change, old: &str, role: Role, why: Why, autorun: bool) {
         let before = self.protection.classify(old, false);
         let gone = Change { path: old.to_owned(), base: change.base.clone(), attempt: None, renamed_from: None };
@@ -208,7 +208,7 @@ impl Planner<'_> {
         self.report(change, why, released, autorun);
     }
 
-    /// A Rust file that is work, but for its test items.
+    /// A Rust file that is work, except for its test items.
     fn rust(&mut self, change: &Change) {
         let sides = [change.base.as_ref(), change.attempt.as_ref()];
         let [base_text, attempt_text] = sides.map(content);
@@ -248,7 +248,7 @@ impl Planner<'_> {
             let mode = side.or(change.attempt.as_ref()).map_or(0o100_644, |entry| entry.mode);
             Take::Merged { mode, content: text.into_bytes() }
         };
-        // The base's work stays where it was.
+        // The base's work keeps its old path.
         self.take_rust_work(change);
         let old = change.renamed_from.as_ref().unwrap_or(&change.path);
         let pristine = pristine.map_or(Take::Attempt, |text| merged(text, change.attempt.as_ref()));
@@ -303,7 +303,7 @@ impl Planner<'_> {
     }
 }
 
-/// A tree cannot have a file where it has a folder: `tests` as a link, next to the base's `tests/a.py`. Work yields.
+/// A tree cannot have a file and a folder of the same name: `tests` as a link, next to the base's `tests/a.py`. Work files give way.
 fn clear_the_way(plan: &mut TreePlan, changes: &[Change]) {
     let mut in_base: BTreeMap<&str, bool> = BTreeMap::new();
     let mut in_attempt: BTreeMap<&str, bool> = BTreeMap::new();
@@ -362,7 +362,7 @@ fn take(merged: Merged, mode: u32) -> Take {
     }
 }
 
-/// The configuration of pre-commit pins versions of others' hooks, which are raised as a matter of routine.
+/// The pre-commit configuration pins versions of third-party hooks, which are updated routinely.
 fn is_version_bump(change: &Change) -> bool {
     let (Some(base), Some(attempt)) = (content(change.base.as_ref()), content(change.attempt.as_ref())) else { return false };
     let lines = |bytes: &[u8]| -> Vec<String> {

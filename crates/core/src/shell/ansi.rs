@@ -1,6 +1,6 @@
-//! Backslash escapes: those of `$'...'`, `echo -e` and `printf`.
+//! Backslash escapes of `$'...'`, `echo -e` and `printf`.
 
-/// Decodes escapes; anything else stays as it is.
+/// Decodes escapes; other text is unchanged.
 pub(super) fn decode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();

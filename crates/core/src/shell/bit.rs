@@ -1,14 +1,14 @@
-//! Pieces of expanded text whose fields are not yet apart, and what can be made of them.
+//! Pieces of expanded text before field splitting, and operations on them.
 
 use super::scope::Value;
 use super::word::{Origin, Piece, Word};
 
-/// Stands for computed text in a script that is read a second time, as in `bash -c "$x"`. Private use characters.
+/// Marks unknown text in a script that is parsed again, as in `bash -c "$x"`. Private use characters.
 pub(crate) const ANY: char = '\u{F8FF}';
 
 pub(super) const NETWORK: char = '\u{F8FE}';
 
-/// A piece of a word whose fields are not yet apart.
+/// A piece of a word before field splitting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Bit {
     Text {
@@ -23,7 +23,7 @@ pub(super) enum Bit {
     One,
     /// An unquoted `{`, `,` or `}`.
     Brace(char),
-    /// The end of one field and the beginning of the next.
+    /// A boundary between two fields.
     Split,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn pieces(bits: &[Bit]) -> Vec<Piece> {
     out
 }
 
-/// A word as a value that can be expanded again.
+/// Converts a word to a value that can be expanded again.
 pub(super) fn bits_of(word: &Word) -> Value {
     word.pieces
         .iter()
@@ -55,7 +55,7 @@ pub(super) fn bits_of(word: &Word) -> Value {
         .collect()
 }
 
-/// Words as the fields of one value.
+/// Joins words to the fields of one value.
 pub(super) fn join(words: &[Word]) -> Value {
     let mut out = Value::new();
     for word in words {
@@ -67,7 +67,7 @@ pub(super) fn join(words: &[Word]) -> Value {
     out
 }
 
-/// The text of a value for a second reading, with marks where it is computed.
+/// The text of a value for parsing again, with marks for unknown parts.
 pub(super) fn render(bits: &[Bit]) -> String {
     bits.iter().fold(String::new(), |mut out, bit| {
         match bit {
@@ -88,7 +88,7 @@ pub(super) fn origin(bits: &[Bit]) -> Origin {
     if network { Origin::Network } else { Origin::Unknown }
 }
 
-/// Adds the value of an expansion: outside quotes its blanks separate fields.
+/// Adds the value of an expansion; outside quotes, separators split it into fields.
 pub(super) fn extend(out: &mut Vec<Bit>, value: &[Bit], quoted: bool, separators: &str) {
     for bit in value {
         match bit {
@@ -112,7 +112,7 @@ pub(super) fn extend(out: &mut Vec<Bit>, value: &[Bit], quoted: bool, separators
     }
 }
 
-/// What stays of a bit where no fields, patterns or braces are expanded.
+/// The bit without field splitting, patterns and braces.
 pub(super) fn plain(bit: Bit) -> Bit {
     match bit {
         Bit::Text { text, .. } => Bit::Text { text, quoted: false },
@@ -137,7 +137,7 @@ pub(super) fn push(out: &mut Vec<Bit>, more: &str, quoted: bool) {
     }
 }
 
-/// Text that may hold the marks of computed parts.
+/// Adds text that may contain marks for unknown parts.
 pub(super) fn push_marked(out: &mut Vec<Bit>, text: &str, quoted: bool) {
     push(out, "", quoted);
     for part in text.split_inclusive([ANY, NETWORK]) {

@@ -1,15 +1,15 @@
-//! Brace expansion: `{a,b}` and `{1..3}` as bash makes words of them.
+//! Brace expansion of `{a,b}` and `{1..3}`, as in bash.
 
 use super::bit::Bit;
 use super::word::Origin;
 
-/// More words than this are not made; the word then stands for anything.
+/// If a word expands to more words than this, it is treated as unknown.
 const MAX_WORDS: usize = 64;
 
-/// Each brace is looked at from every other.
+/// Limits the quadratic search for matching braces.
 const MAX_BRACES: usize = 400;
 
-/// All words that one word with braces stands for, each without marks of braces.
+/// All words that one word with braces expands to, without brace markers.
 pub(super) fn expand(bits: Vec<Bit>) -> Vec<Vec<Bit>> {
     let braces = bits.iter().filter(|bit| matches!(bit, Bit::Brace(_))).count();
     if braces == 0 {
@@ -37,7 +37,7 @@ pub(super) fn expand(bits: Vec<Bit>) -> Vec<Vec<Bit>> {
 
 type Group = (Vec<Bit>, Vec<Vec<Bit>>, Vec<Bit>);
 
-/// The first brace that has a comma or a range in it.
+/// The first brace group that contains a comma or a range.
 fn first_group(word: &[Bit]) -> Option<Group> {
     word.iter().enumerate().filter(|(_, bit)| **bit == Bit::Brace('{')).find_map(|(start, _)| {
         let mut depth = 0_usize;

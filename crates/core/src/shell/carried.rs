@@ -1,4 +1,4 @@
-//! Commands that git is given as settings, options and variables: it runs them, so their text is read like any other.
+//! Commands in git's settings, options and variables: git runs them, so they are analysed like any other text.
 
 use super::git::GitCall;
 use super::scope::Scope;
@@ -6,7 +6,7 @@ use super::unwrap::Call;
 use super::walk::Walker;
 use super::word::Word;
 
-/// Variables whose value is a command line of git or of what it starts.
+/// Variables whose value is a command line that git, or a program it starts, runs.
 const VARIABLES: &[&str] = &[
     "GIT_PAGER",
     "GIT_EDITOR",
@@ -37,7 +37,7 @@ const SETTINGS: &[&str] = &[
     "gpg.program",
 ];
 
-/// Parts of names whose middle is anybody's: `diff.NAME.command`.
+/// The start and end of setting names with an arbitrary middle part: `diff.NAME.command`.
 const FAMILIES: &[(&str, &str)] = &[
     ("pager.", ""),
     ("diff.", ".command"),
@@ -52,7 +52,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("gpg.", ".program"),
 ];
 
-/// Options of git's commands whose value is a command line.
+/// Options of git subcommands whose value is a command line.
 const OPTIONS: &[(&str, &str)] = &[
     ("difftool", "-x"),
     ("difftool", "--extcmd"),
@@ -64,7 +64,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("ls-remote", "--upload-pack"),
 ];
 
-/// Whether git takes the value of a setting for a command.
+/// Whether git runs the value of a setting as a command.
 pub fn is_command_setting(name: &str) -> bool {
     let fits =
         |(start, end): &(&str, &str)| name.starts_with(start) && name.ends_with(end) && name.len() > start.len() + end.len();
@@ -72,14 +72,14 @@ pub fn is_command_setting(name: &str) -> bool {
 }
 
 impl Walker {
-    /// Reads what variables before a command, or set by it, would make git run.
+    /// Analyses the commands in variables that are set before or by a command.
     pub(super) fn carried_by_variables(&mut self, call: &Call<'_>, scope: &Scope) {
         for set in call.assignments.iter().filter(|set| VARIABLES.contains(&set.name.as_str())) {
             self.carried(&set.value, call, scope);
         }
     }
 
-    /// Reads what settings and options on git's own line would make it run.
+    /// Analyses the commands in the settings and options on git's command line.
     pub(super) fn carried_by_git(&mut self, call: &Call<'_>, git: &GitCall<'_>, scope: &Scope) {
         for (_, value) in git.settings.iter().filter(|(name, _)| is_command_setting(name)) {
             self.carried(value, call, scope);
@@ -99,7 +99,7 @@ impl Walker {
     }
 
     fn carried(&mut self, value: &Word, call: &Call<'_>, scope: &Scope) {
-        // What is computed as a whole says nothing.
+        // A word with unknown parts says nothing.
         let Some(line) = value.literal().map(|line| line.trim_start_matches('!')) else { return };
         self.source(line, &mut scope.clone(), None, Some(call.range.clone()), call.certain);
     }

@@ -1,8 +1,8 @@
-//! Where a quote, a brace or a parenthesis is closed.
+//! Finds the end of a quote, a brace or a parenthesis.
 
 use std::ops::Range;
 
-/// Bytes before the double quote that ends a string; substitutions inside may have quotes of their own.
+/// The number of bytes before the closing double quote; substitutions inside may contain quotes.
 pub(super) fn closing_quote(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -19,7 +19,7 @@ pub(super) fn closing_quote(text: &str) -> usize {
     text.len()
 }
 
-/// Bytes before the parenthesis that ends a substitution.
+/// The number of bytes before the parenthesis that ends a substitution.
 pub(super) fn closing_paren(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     closing(text, true, |byte| match byte {
@@ -36,7 +36,7 @@ pub(super) fn closing_paren(text: &str) -> Option<usize> {
     })
 }
 
-/// In double quotes, single ones inside the braces are text.
+/// The number of bytes before the closing brace. In double quotes, single quotes inside the braces are plain text.
 pub(super) fn closing_brace(text: &str, quoted: bool) -> usize {
     let mut depth = 0_usize;
     let end = closing(text, !quoted, |byte| match byte {
@@ -70,8 +70,8 @@ fn closing(text: &str, single_quotes: bool, mut is_end: impl FnMut(u8) -> bool) 
     None
 }
 
-/// Substitutions of commands in a text, delimiters included, outside the ranges that are known already. `quoted` for the body of a
-/// here-document, where quotes are text.
+/// Command substitutions in a text, including delimiters, outside the known ranges. `quoted` for the body of a here-document, where
+/// quotes are plain text.
 pub(super) fn commands_in(source: &str, range: Range<usize>, known: &[Range<usize>], quoted: bool) -> Vec<Range<usize>> {
     let bytes = source.as_bytes();
     let (mut at, mut double, mut out) = (range.start, quoted, Vec::new());
@@ -94,7 +94,7 @@ pub(super) fn commands_in(source: &str, range: Range<usize>, known: &[Range<usiz
                 out.push(at..at + length);
                 at += length;
             }
-            // One that is never closed would be looked for again at each of its bytes.
+            // Otherwise an unclosed one would be searched for again at each of its bytes.
             (Some(None), _) => break,
             (None, [b'\\', ..]) => at += 2,
             (None, [b'$', b'\'', ..]) if !double => at += source.get(at + 2..range.end).map_or(1, ansi_end) + 3,
@@ -124,7 +124,7 @@ fn closing_backquote(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// Bytes before the quote that ends `$'...'`.
+/// The number of bytes before the quote that ends `$'...'`.
 pub(super) fn ansi_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -139,7 +139,7 @@ pub(super) fn ansi_end(text: &str) -> usize {
     text.len()
 }
 
-/// Bytes of a bracket pattern; a bracket right after the first one does not end it.
+/// The number of bytes of a bracket pattern; a bracket right after the first one does not end it.
 pub(super) fn bracket_end(text: &str) -> Option<usize> {
     text.char_indices().skip(2).find(|(_, c)| *c == ']').map(|(at, _)| at + 1)
 }

@@ -1,4 +1,4 @@
-//! What `export`, `declare`, `readonly` and `unset` do to variables, from their words.
+//! Applies `export`, `declare`, `readonly` and `unset` to variables.
 
 use super::Assignment;
 use super::bit::bits_of;
@@ -9,7 +9,7 @@ pub(super) fn is_declaration(name: &str) -> bool {
     matches!(name, "export" | "declare" | "typeset" | "local" | "readonly" | "unset")
 }
 
-/// Words that are known by now, such as `"$name=value"`. A computed one may be any variable.
+/// Handles words whose text is known after expansion, such as `"$name=value"`. An unknown word may refer to any variable.
 pub(super) fn words(keyword: &str, options: &str, words: &[Word], scope: &mut Scope) -> Vec<Assignment> {
     let mut assignments = Vec::new();
     for word in words.iter().filter(|word| !word.prefix().starts_with('-')) {
@@ -22,7 +22,7 @@ pub(super) fn words(keyword: &str, options: &str, words: &[Word], scope: &mut Sc
             assignments.push(known);
         } else if let Some(name) = word.literal() {
             match keyword {
-                // Functions alone.
+                // Only functions.
                 "unset" if options.contains('f') => {}
                 "unset" => scope.unset(name),
                 _ => mark(keyword, options, &Assignment { name: name.to_owned(), value: Word::text("") }, scope),
@@ -34,13 +34,13 @@ pub(super) fn words(keyword: &str, options: &str, words: &[Word], scope: &mut Sc
     assignments
 }
 
-/// Attributes that change what later assignments mean.
+/// Applies attributes that change the meaning of later assignments.
 pub(super) fn mark(keyword: &str, options: &str, assigned: &Assignment, scope: &mut Scope) {
     if !is_declaration(keyword) || (keyword == "export" && !options.contains('n')) {
         return;
     }
     if keyword != "export" && options.contains('n') {
-        // Two names for one variable.
+        // A name reference: two names for one variable.
         scope.make_wild(&assigned.name);
         match assigned.value.literal() {
             Some("") => {}

@@ -1,23 +1,23 @@
-//! How git reads its own command line: options of git itself, then the command, then the command's arguments.
+//! Parses git's command line: git's own options, then the subcommand, then its arguments.
 
 use super::word::Word;
 
-/// A git command line, taken apart.
+/// A parsed git command line.
 #[derive(Debug, Clone)]
 pub struct GitCall<'a> {
-    /// Whether the program is git for sure, or only may be.
+    /// Whether the program is certainly git, or only may be.
     pub is_git: bool,
     /// `push`, `commit`, ...
     pub command: Word,
     pub arguments: &'a [Word],
     /// `-c name=value`, names in lower case.
     pub settings: Vec<(String, Word)>,
-    /// A computed word stands before the command: it may be options, or the command itself.
+    /// An unknown word precedes the subcommand: it may be options, or the subcommand itself.
     pub guessed: bool,
 }
 
 impl GitCall<'_> {
-    /// What the command stands for, where git was told so on the same line.
+    /// The expansion of an alias that is defined on the same line.
     pub fn alias(&self, command: &str) -> Option<&Word> {
         let name = format!("alias.{}", command.to_ascii_lowercase());
         self.settings.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| value)
@@ -37,7 +37,7 @@ const VALUED: &[&str] = &[
     "--list-cmds",
 ];
 
-/// Takes a command apart if its program is, or may be, git.
+/// Parses a command if its program is, or may be, git.
 pub fn git_call(words: &[Word]) -> Option<GitCall<'_>> {
     let (program, mut rest) = words.split_first()?;
     let base = program.base();
@@ -58,7 +58,7 @@ pub fn git_call(words: &[Word]) -> Option<GitCall<'_>> {
             rest = after;
             continue;
         }
-        // Without a value of its own, `--exec-path` only prints.
+        // Without an attached value, `--exec-path` only prints.
         if VALUED.contains(&prefix) && word.literal().is_some() && prefix != "--exec-path" {
             let Some((value, after)) = after.split_first() else { break };
             if prefix == "-c" {

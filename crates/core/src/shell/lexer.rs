@@ -1,7 +1,7 @@
-//! Expands one word of the source: quotes, escapes, variables and patterns, the way bash would.
+//! Expands one word of the source like bash: quotes, escapes, variables and patterns.
 //!
-//! The parser says where a word begins and ends and what its substitutions print; the bytes between are read here, because the
-//! parser's own nodes for the inside of words do not keep every byte.
+//! The parser gives the start and end of a word and the output of its substitutions. The bytes in between are read here, because the
+//! parser's nodes for the inside of words do not preserve every byte.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use super::scope::{Scope, Value};
 use super::word::{Origin, Word};
 use super::{ansi, brace};
 
-/// Strings and expansions inside each other.
+/// The maximum nesting of strings and expansions.
 const MAX_DEPTH: usize = 40;
 
-/// A substitution that the parser found, and what it prints.
+/// A substitution found by the parser, and its output.
 #[derive(Debug, Clone)]
 pub(super) struct Substituted {
     pub(super) range: Range<usize>,
@@ -27,26 +27,26 @@ pub(super) enum Mode {
     Bare,
     /// In double quotes.
     Double,
-    /// In a here-document: quotes are text.
+    /// In a here-document, where quotes are plain text.
     Document,
 }
 
 pub(super) struct Lexer<'a> {
     pub(super) source: &'a str,
-    /// In the order of the source.
+    /// In source order.
     pub(super) substituted: &'a [Substituted],
     pub(super) scope: &'a Scope,
-    /// Which candidate of a variable with several is taken this time.
+    /// Which candidate to use for a variable with several.
     pub(super) choice: &'a HashMap<String, usize>,
 }
 
 impl Lexer<'_> {
-    /// The words that a word of the source becomes.
+    /// The words that a word of the source expands to.
     pub(super) fn words(&self, range: Range<usize>) -> Vec<Word> {
         brace::expand(self.bits(range, Mode::Bare)).iter().flat_map(|bits| fields(bits)).collect()
     }
 
-    /// The value of an assignment: no fields, no patterns, no braces.
+    /// The value of an assignment, without field splitting, patterns and braces.
     pub(super) fn value(&self, range: Range<usize>) -> Value {
         self.bits(range, Mode::Bare).into_iter().map(plain).collect()
     }
@@ -140,7 +140,7 @@ impl Lexer<'_> {
         match (name, self.scope.candidates("HOME")) {
             ("", [home]) => out.extend(home.iter().cloned().map(plain)),
             ("+", _) => self.extend(out, &self.lookup("PWD"), true),
-            // The home of a user: where exactly makes no difference to the rules.
+            // Another user's home: the exact path makes no difference to the rules.
             (user, _) if user.starts_with(|c: char| c.is_ascii_lowercase() || c == '_') => {
                 out.push(Bit::Text { text: format!("/home/{user}"), quoted: true });
             }
@@ -149,7 +149,7 @@ impl Lexer<'_> {
         range.start + 1 + name.len()
     }
 
-    /// Reads an expansion that begins at `$` and says how long it is.
+    /// Reads an expansion that starts with `$` and returns its length.
     fn dollar(&self, at: usize, rest: &str, mode: Mode, depth: usize, out: &mut Vec<Bit>) -> usize {
         let quoted = mode != Mode::Bare;
         let after = &rest[1..];
@@ -189,7 +189,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `${...}`: plain names, arrays and defaults are known; what cuts or replaces is not.
+    /// `${...}`: names, arrays and defaults are evaluated; anything that cuts or replaces text is unknown.
     fn parameter(&self, range: Range<usize>, mode: Mode, depth: usize, out: &mut Vec<Bit>) {
         let quoted = mode != Mode::Bare;
         let inner = &self.source[range.clone()];
@@ -237,7 +237,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Adds a value; outside quotes it falls apart at the characters of `IFS`.
+    /// Adds a value; outside quotes it is split at the characters of `IFS`.
     fn extend(&self, out: &mut Vec<Bit>, value: &[Bit], quoted: bool) {
         let mut separators: String = self.scope.candidates("IFS").iter().map(|value| render(value)).collect();
         if separators.contains(' ') {
@@ -269,7 +269,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Fields of an unquoted word, empty ones dropped unless they are quoted.
+/// The fields of an unquoted word; empty ones are dropped unless they are quoted.
 fn fields(bits: &[Bit]) -> Vec<Word> {
     bits.split(|bit| *bit == Bit::Split)
         .filter(|field| !field.is_empty())

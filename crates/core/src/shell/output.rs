@@ -1,11 +1,11 @@
-//! What simple commands print, as far as it can be known: enough for `echo ... | sh` and `$(printf ...)`.
+//! Computes the output of simple commands, as far as it can be known: enough for `echo ... | sh` and `$(printf ...)`.
 
 use super::ansi;
 use super::bit::{Bit, bits_of, join, origin};
 use super::scope::{Scope, Value, text, unknown};
 use super::word::{Origin, Word};
 
-/// The output of a program that is not followed otherwise.
+/// The output of a program that is not handled elsewhere.
 pub(super) fn of(name: &str, arguments: &[Word], input: Option<&Value>, files: &[Value], scope: &mut Scope) -> Value {
     match name {
         "echo" => echo(arguments),
@@ -28,7 +28,7 @@ pub(super) fn of(name: &str, arguments: &[Word], input: Option<&Value>, files: &
     }
 }
 
-/// The text of a process substitution, by the name that words have for it.
+/// The text of a process substitution, by its file name in words.
 pub(super) fn substituted<'f>(path: &str, files: &'f [Value]) -> Option<&'f Value> {
     path.strip_prefix("/dev/fd/sub-")?.parse::<usize>().ok().and_then(|index| files.get(index))
 }
@@ -68,7 +68,7 @@ fn decoded(bit: Bit) -> Bit {
     }
 }
 
-/// The format is used again until there are no arguments left, as `printf` does.
+/// Like `printf`, repeats the format until no arguments are left.
 fn printf(arguments: &[Word]) -> Value {
     const MOST: usize = 64;
     let arguments = match arguments {
@@ -88,7 +88,7 @@ fn printf(arguments: &[Word]) -> Value {
                 Some('s') => out.extend(values.next().map(bits_of).unwrap_or_default()),
                 Some('b') => out.extend(values.next().map(bits_of).unwrap_or_default().into_iter().map(decoded)),
                 Some(_) => out.extend(values.next().map(|_| unknown()).unwrap_or_default()),
-                // Two percent signs in a row.
+                // Two consecutive percent signs.
                 None => {
                     out.extend(text("%"));
                     out.extend(text(&ansi::decode(parts.next().unwrap_or_default())));

@@ -1,4 +1,4 @@
-//! Redirections of a command: their operator, their one target, and the command's words that the parser puts behind them.
+//! Redirections of a command: the operator, the target, and the command's words that the parser attaches to them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -35,7 +35,7 @@ impl Walker {
         .collect()
     }
 
-    /// What `< <(...)` and `< file` give to standard input.
+    /// The text that `< <(...)` and `< file` pass to standard input.
     pub(super) fn file_input(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &Scope) -> Option<Value> {
         let (operator, target, _) = parts_of(frame.source, node);
         let target = target.filter(|_| operator == "<" || operator == "0<")?;
@@ -49,7 +49,7 @@ impl Walker {
     }
 }
 
-/// The command at the end of a list or pipeline: redirections after it are its own.
+/// The last command of a list or pipeline: redirections after it belong to it.
 pub(super) fn last_of(mut node: Node<'_>) -> Node<'_> {
     while matches!(node.kind(), "list" | "pipeline" | "negated_command") {
         match named(node).pop() {
@@ -65,7 +65,7 @@ pub(super) fn children_of<'t>(node: Node<'t>, field: &str) -> Vec<Node<'t>> {
     node.children_by_field_name(field, &mut cursor).collect()
 }
 
-/// The operator of a redirection, its one target, and the words after that: the parser takes them all for targets.
+/// The operator of a redirection, its target, and the words after that. The parser treats all of these words as targets.
 fn parts_of<'s>(source: &'s str, node: Node<'_>) -> (&'s str, Option<Range<usize>>, Vec<Range<usize>>) {
     let whole = trimmed(source, node);
     let mut words = joined(source, &children_of(node, "destination"));
@@ -78,7 +78,7 @@ fn parts_of<'s>(source: &'s str, node: Node<'_>) -> (&'s str, Option<Range<usize
     (operator, Some(target), words)
 }
 
-/// Words of a command that stand after one of its redirections.
+/// Words of a command that follow one of its redirections.
 pub(super) fn late_words(source: &str, redirects: &[Node<'_>]) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     for redirect in redirects {

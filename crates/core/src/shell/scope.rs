@@ -1,4 +1,4 @@
-//! What is known while a line is read: variables, positional parameters, functions, aliases, the directory.
+//! The state while a line is analysed: variables, positional parameters, functions, aliases, the directory.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -7,29 +7,29 @@ use super::bit::Bit;
 use super::word::{Origin, Word};
 use super::{Directory, Variables};
 
-/// A value as it would be expanded; an array has its fields apart.
+/// A value as it would be expanded; the fields of an array are separate.
 pub(super) type Value = Vec<Bit>;
 
-/// More candidates than this make a variable unknown.
+/// A variable with more candidates than this becomes unknown.
 const MAX_CANDIDATES: usize = 8;
 
 #[derive(Debug, Clone)]
 pub(super) struct Scope {
-    /// Every value that a variable may have here. Shared until it is written: a scope is cloned for each substitution.
+    /// All values that a variable may have here. Copy-on-write, because a scope is cloned for each substitution.
     variables: Rc<HashMap<String, Vec<Value>>>,
-    /// `None` where they are not known, as in a function that nobody has called yet.
+    /// `None` if unknown, as in a function that has not been called yet.
     pub(super) positional: Option<Vec<Word>>,
     /// `$0`.
     pub(super) zero: Value,
-    /// Bodies as text, read again at each call with its arguments.
+    /// Function bodies as text, parsed again at each call with its arguments.
     pub(super) functions: Rc<HashMap<String, String>>,
     pub(super) aliases: Rc<HashMap<String, Value>>,
     pub(super) directory: Directory,
-    /// Inside a branch or a loop: an assignment adds a candidate instead of replacing the value.
+    /// Inside a branch or a loop, an assignment adds a candidate instead of replacing the value.
     pub(super) conditional: bool,
-    /// After a `return`, which may have been in a branch: what follows it is conditional too.
+    /// After a `return`, which may be in a branch, the following commands are conditional too.
     pub(super) returned: bool,
-    /// Variables whose value other names or the shell itself change: nothing that is assigned to them is known.
+    /// Variables that are changed through other names or by the shell itself: their values are always unknown.
     wild: Rc<HashSet<String>>,
     /// Read-only variables: an assignment may fail, so it adds a candidate.
     fixed: Rc<HashSet<String>>,
@@ -54,7 +54,7 @@ impl Scope {
         }
     }
 
-    /// The candidates of a variable; none if nothing is known of it.
+    /// The candidates of a variable; empty if nothing is known about it.
     pub(super) fn candidates(&self, name: &str) -> &[Value] {
         self.variables.get(name).map_or(&[], Vec::as_slice)
     }
@@ -79,7 +79,7 @@ impl Scope {
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), all);
     }
 
-    /// All the values that a loop gives to its variable.
+    /// Sets all values that a loop gives to its variable.
     pub(super) fn assign_all(&mut self, name: &str, values: Vec<Value>) {
         let values = if values.len() > MAX_CANDIDATES || values.is_empty() { vec![unknown()] } else { values };
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), values);
@@ -89,7 +89,7 @@ impl Scope {
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), vec![unknown()]);
     }
 
-    /// Makes whatever a variable holds unknown, now and later.
+    /// Makes the value of a variable unknown, now and later.
     pub(super) fn make_wild(&mut self, name: &str) {
         Rc::make_mut(&mut self.wild).insert(name.to_owned());
         self.forget(name);
@@ -99,7 +99,7 @@ impl Scope {
         Rc::make_mut(&mut self.fixed).insert(name.to_owned());
     }
 
-    /// A variable whose name is computed was assigned, or a file that nobody has read was sourced: any of them may have changed.
+    /// A variable with an unknown name was assigned, or an unknown file was sourced: any variable may have changed.
     pub(super) fn doubt_all(&mut self) {
         for (name, values) in Rc::make_mut(&mut self.variables).iter_mut() {
             if !matches!(name.as_str(), "HOME" | "PWD" | "IFS") && !values.contains(&unknown()) {
@@ -108,7 +108,7 @@ impl Scope {
         }
     }
 
-    /// Variables that another scope, made from this one, holds with other values.
+    /// The variables with different values in another scope that was cloned from this one.
     pub(super) fn differing(&self, other: &Self) -> Vec<String> {
         let differs = |name: &&String| self.variables.get(*name) != other.variables.get(*name);
         other.variables.keys().filter(differs).cloned().collect()

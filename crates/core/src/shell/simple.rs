@@ -1,4 +1,4 @@
-//! Simple commands in the tree: their words, assignments and redirections, and what is put into their standard input.
+//! Simple commands in the tree: their words, assignments, redirections and standard input.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::unwrap::Call;
 use super::walk::{Frame, Input, Walker, append, lexer};
 use super::word::Word;
 
-/// Readings of one command with variables of several values.
+/// The maximum number of variants of one command, if its variables may have several values.
 const MAX_READINGS: usize = 16;
 
 impl Walker {
@@ -41,7 +41,7 @@ impl Walker {
                 Value::new()
             }
         };
-        // What follows a here-document on its first line is inside its node.
+        // The rest of a here-document's first line is inside its node.
         let documents: Vec<_> = redirects.iter().filter(|redirect| redirect.kind() == "heredoc_redirect").collect();
         let arguments: Vec<_> = documents.iter().flat_map(|document| children_of(**document, "argument")).collect();
         for child in documents.iter().flat_map(|document| named(**document)) {
@@ -55,7 +55,7 @@ impl Walker {
         output
     }
 
-    /// Redirections of a whole group, as a command without a program.
+    /// The redirections of a whole group, listed as a command without a program.
     pub(super) fn bare(&mut self, frame: &Frame<'_>, node: Node<'_>, redirects: &[Node<'_>], scope: &mut Scope) {
         let substituted = self.all_substitutions(frame, redirects, scope);
         let redirects = Self::redirects(frame, redirects, &substituted, scope, &HashMap::new());
@@ -74,7 +74,7 @@ impl Walker {
         self.run(call, scope);
     }
 
-    /// Words after a redirection of `export` and the like.
+    /// Words after a redirection of `export` and similar commands.
     fn late_words(
         &mut self,
         frame: &Frame<'_>,
@@ -116,7 +116,7 @@ impl Walker {
         let all: Vec<_> = [assigned.as_slice(), &redirected, &word_nodes].concat();
         let substituted = self.all_substitutions(frame, &all, scope);
         let mut words = joined(frame.source, &word_nodes);
-        // `{fd}>file` names a variable for the descriptor.
+        // `{fd}>file` stores the descriptor in a variable.
         let opens: Vec<usize> = redirected.iter().map(|redirect| trimmed(frame.source, *redirect).start).collect();
         words.retain(|word| !(opens.contains(&word.end) && is_descriptor_name(&frame.source[word.clone()])));
         words.extend(late_words(frame.source, &redirected));
@@ -142,7 +142,7 @@ impl Walker {
         output
     }
 
-    /// Assignments, `export` and the like: values are kept, and the command is listed for rules about variables.
+    /// Assignments, `export` and similar commands: stores the values and lists the command for rules about variables.
     pub(super) fn declaration(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &mut Scope) -> Value {
         let substituted = self.all_substitutions(frame, &[node], scope);
         let children = if node.kind() == "variable_assignment" { vec![node] } else { named(node) };
@@ -186,7 +186,7 @@ impl Walker {
         Value::new()
     }
 
-    /// What a here-document or here-string gives to standard input.
+    /// The text that a here-document or here-string passes to standard input.
     pub(super) fn input_text(&mut self, frame: &Frame<'_>, redirects: &[Node<'_>], scope: &mut Scope) -> Option<Value> {
         let mut given = None;
         for redirect in redirects {
@@ -216,7 +216,7 @@ impl Walker {
     }
 }
 
-/// Every combination of values of the variables that these texts use.
+/// All combinations of values of the variables in these texts.
 fn readings(scope: &Scope, texts: &[&str]) -> Vec<HashMap<String, usize>> {
     let mut out = vec![HashMap::new()];
     let mut seen: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Commands inside words, and guesses at those in parts that do not parse.
+//! Commands inside words, and guesses for parts that do not parse.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,9 +15,9 @@ use super::unwrap::Call;
 use super::walk::{Frame, MAX_DEPTH, Walker, lexer};
 use super::word::Word;
 
-/// Commands guessed in one part that does not parse.
+/// The maximum number of commands guessed in one part that does not parse.
 const MAX_GUESSES: usize = 200;
-/// Words after which another command begins.
+/// Words after which another command starts.
 const OPENING: [&str; 10] = ["{", "}", "!", "if", "then", "elif", "else", "while", "until", "do"];
 
 impl Walker {
@@ -27,14 +27,14 @@ impl Walker {
         all
     }
 
-    /// Reads the outermost substitutions below a node.
+    /// Analyses the outermost substitutions below a node.
     pub(super) fn substitutions(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &Scope) -> Vec<Substituted> {
         let mut found = Vec::new();
         let mut open = vec![node];
         while let Some(node) = open.pop() {
             match node.kind() {
                 "command_substitution" | "process_substitution" => found.push(node),
-                // A here-document inside these is read with its own command.
+                // A here-document inside these is handled with its own command.
                 "heredoc_redirect" => open.extend(named(node).into_iter().filter(|child| child.kind() == "file_redirect")),
                 _ => open.extend(named(node)),
             }
@@ -51,7 +51,7 @@ impl Walker {
         all
     }
 
-    /// A substitution that the parser takes for text, as backquotes in here-documents and in `${x:-...}`.
+    /// A substitution that the parser treats as text, such as backquotes in here-documents and in `${x:-...}`.
     fn overlooked(&mut self, frame: &Frame<'_>, range: Range<usize>, scope: &Scope) -> Substituted {
         let outer = frame.outer.clone().unwrap_or_else(|| range.clone());
         if self.depth >= MAX_DEPTH {
@@ -74,7 +74,7 @@ impl Walker {
         let mut inside = scope.clone();
         let escaped = text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).filter(|text| text.contains('\\'));
         let output = match escaped {
-            // Backquotes inside backquotes have backslashes that go away before the inner text is read.
+            // Remove the backslashes of nested backquotes before parsing the inner text.
             Some(text) if self.depth < MAX_DEPTH => {
                 let unescaped = unescaped(text);
                 self.depth += 1;
@@ -93,7 +93,7 @@ impl Walker {
         Substituted { range, output }
     }
 
-    /// Parts that do not parse: what looks like a command in them is listed as a guess.
+    /// Lists text that looks like a command, in parts that do not parse, as guesses.
     pub(super) fn guesses(&mut self, source: &str, root: Node<'_>, scope: &Scope, outer: Option<&Range<usize>>) {
         let mut open = vec![root];
         while let Some(node) = open.pop() {
@@ -105,7 +105,7 @@ impl Walker {
                 let frame = Frame { source, outer: outer.cloned(), certain: false, attached: None };
                 let fields = fields(source, range.clone()).into_iter();
                 let words = fields.flat_map(|field| lexer(&frame, &[], scope, &HashMap::new()).words(field));
-                // `{ {git,push}; }` is a group for bash, and none for the parser.
+                // `{ {git,push}; }` is a group in bash, but not for the parser.
                 let opens = |word: &Word| word.literal().is_some_and(|text| OPENING.contains(&text));
                 let words = words.skip_while(opens).collect();
                 let call = Call {

@@ -1,13 +1,14 @@
-//! The parser's tree, and how its nodes lie in the source.
+//! The parser's tree, and the positions of its nodes in the source.
 
 use std::ops::Range;
 
 use tree_sitter::Node;
 
-/// The text as the parser gets it; words are read from the source itself.
+/// The text passed to the parser; words are read from the source itself.
 ///
-/// Every byte outside ASCII is a letter: the parser's scanner asks the C library about characters, and crashes on those that its
-/// tables do not hold. A backslash at the start of a line is none: the parser would take that line for more words of the last one.
+/// Replaces every non-ASCII byte with a letter, because the parser's scanner asks the C library about characters and crashes on those
+/// missing from its tables. Also replaces a backslash at the start of a line, which would make the parser append the line to the last
+/// command.
 pub(super) fn ascii(source: &str) -> Vec<u8> {
     let mut out: Vec<u8> = source.bytes().map(|byte| if byte.is_ascii() { byte } else { b'u' }).collect();
     let (mut escaped, mut starts_line) = (false, false);
@@ -28,16 +29,16 @@ pub(super) fn named(node: Node<'_>) -> Vec<Node<'_>> {
     node.named_children(&mut cursor).collect()
 }
 
-/// The node without the blanks that the parser counts to the beginning of some.
+/// The node's range without the leading whitespace that the parser includes in some nodes.
 pub(super) fn trimmed(source: &str, node: Node<'_>) -> Range<usize> {
     let range = node.byte_range();
-    // The parser saw letters where the source has longer characters.
+    // The parser saw single letters in place of multi-byte characters.
     let (start, end) = (source.floor_char_boundary(range.start), source.floor_char_boundary(range.end));
     let text = &source[start..end];
     end - text.trim_start_matches([' ', '\t', '\n']).len()..end
 }
 
-/// Words that touch are one word.
+/// Merges adjacent words into one.
 pub(super) fn joined(source: &str, nodes: &[Node<'_>]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for node in nodes {
@@ -50,30 +51,30 @@ pub(super) fn joined(source: &str, nodes: &[Node<'_>]) -> Vec<Range<usize>> {
     out
 }
 
-/// Whether a node itself, not only something below it, does not parse.
+/// Whether the node itself, not only something below it, fails to parse.
 pub(super) fn is_broken(source: &str, node: Node<'_>) -> bool {
-    // Two subshells in a row look like arithmetic.
+    // Two consecutive subshells look like arithmetic.
     let text = &source[trimmed(source, node)];
     let arithmetic = node.kind() == "arithmetic_expansion" || (node.kind() == "compound_statement" && text.starts_with("(("));
     let mut cursor = node.walk();
     node.is_error() || arithmetic || node.children(&mut cursor).any(|child| child.is_missing())
 }
 
-/// Pieces of a text between the operators that separate commands.
+/// The parts of a text between the operators that separate commands.
 pub(super) fn segments(source: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let mut out = split(source, range, |c| matches!(c, ';' | '|' | '&' | '(' | ')' | '\n' | '`' | '<' | '>'));
     out.retain(|range| !source[range.clone()].trim().is_empty());
     out
 }
 
-/// The words of such a piece, as they are written. Braces reach no further than a word.
+/// The words of such a part, as written. Braces do not extend beyond a word.
 pub(super) fn fields(source: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let mut out = split(source, range, |c| matches!(c, ' ' | '\t'));
     out.retain(|range| !range.is_empty());
     out
 }
 
-/// Cuts a text where a character is neither quoted nor escaped.
+/// Splits a text at characters that are neither quoted nor escaped.
 fn split(source: &str, range: Range<usize>, cuts: fn(char) -> bool) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     let (mut start, mut quote, mut escaped) = (range.start, None, false);

@@ -1,5 +1,5 @@
-//! What a simple command runs in turn: wrappers, scripts given as text, functions, aliases. And what it leaves behind for the
-//! commands after it: the directory, variables.
+//! Follows what a simple command runs: wrappers, scripts given as text, functions, aliases. Also applies its effects on later
+//! commands: the directory and variables.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::{Assignment, Redirect, Runs, Simple, Unknown, Why, declare, git, outp
 
 const MAX_NESTING: usize = 60;
 
-/// A simple command about to be looked into.
+/// A simple command to analyse.
 #[derive(Debug, Clone)]
 pub(super) struct Call<'a> {
     pub(super) words: Vec<Word>,
@@ -26,7 +26,7 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The same place and input with other words: what a wrapper runs.
+    /// The command that a wrapper runs: the same position and input with other words.
     pub(super) fn inner(&self, words: Vec<Word>) -> Self {
         Self { words, redirects: Vec::new(), ..self.clone() }
     }
@@ -38,7 +38,7 @@ impl Call<'_> {
 }
 
 impl Walker {
-    /// Lists a command, follows what it runs, and gives what it would print.
+    /// Lists a command, follows what it runs, and returns its output.
     pub(super) fn run(&mut self, mut call: Call<'_>, scope: &mut Scope) -> Value {
         if self.depth >= MAX_NESTING {
             return self.give_up(call.range, Why::TooDeep);
@@ -53,7 +53,7 @@ impl Walker {
         output
     }
 
-    /// Lists a command and gives its place in the list.
+    /// Lists a command and returns its index.
     pub(super) fn list_only(&mut self, call: &Call<'_>, scope: &Scope) -> usize {
         self.script.commands.push(Simple {
             words: call.words.clone(),
@@ -73,7 +73,7 @@ impl Walker {
     fn follow(&mut self, call: &Call<'_>, index: usize, scope: &mut Scope) -> Value {
         let Some(first) = call.words.first() else { return Value::new() };
         if first.loose && first.is_computed() && call.words.len() > 1 {
-            // An unset variable leaves no word behind: then the next word is the program.
+            // An unset variable expands to no word: then the next word is the program.
             self.run(call.inner(call.words[1..].to_vec()).uncertain(), &mut scope.clone());
         }
         let program = first.base();
@@ -118,7 +118,7 @@ impl Walker {
                 let script = arguments.iter().find(|word| !word.prefix().starts_with('-')).map(bits_of).unwrap_or_default();
                 let mut later = scope.clone();
                 self.script_text(call, index, &script, &mut later);
-                // It runs between any two commands from here on.
+                // From now on, the trap may run between any two commands.
                 for name in scope.differing(&later) {
                     scope.make_wild(&name);
                 }
@@ -158,7 +158,7 @@ impl Walker {
         }
     }
 
-    /// A function that calls itself shows nothing new the second time, so it is unknown inside its own body.
+    /// A recursive call shows nothing new, so a function is undefined inside its own body.
     fn call_function(&mut self, call: &Call<'_>, name: &str, body: &str, scope: &mut Scope) -> Value {
         let functions = scope.functions.clone();
         Rc::make_mut(&mut scope.functions).remove(name);
@@ -184,7 +184,7 @@ impl Walker {
         Value::new()
     }
 
-    /// Runs text as a script in this scope and notes what kind of text it was.
+    /// Runs text as a script in this scope and records the kind of text.
     pub(super) fn script_text(&mut self, call: &Call<'_>, index: usize, script: &Value, scope: &mut Scope) -> Value {
         let line = render(script);
         let runs = match line.trim_start() {
@@ -251,7 +251,7 @@ impl Walker {
         self.script_text(call, index, &script, &mut inside)
     }
 
-    /// A program in another language: only whether its text comes from the network is known.
+    /// A program in another language: only whether its code comes from the network is determined.
     fn interpreter(&mut self, call: &Call<'_>, index: usize) -> Value {
         let arguments = &call.words[1..];
         let is_text = |option: &Word| matches!(option.literal(), Some("-c" | "-e" | "-r" | "--eval"));
@@ -259,7 +259,7 @@ impl Walker {
         let file = arguments.iter().find(|word| word.literal() == Some("-") || !word.prefix().starts_with('-'));
         let runs = match (text, file) {
             (Some(text), _) => Some(text),
-            // An option such as `-m` says what runs: standard input is data then.
+            // With an option such as `-m`, the option determines the code, and standard input is data.
             (None, None) if arguments.is_empty() => call.input.cloned(),
             (None, None) => None,
             (None, Some(file)) => self.file_text(file, call.input),
@@ -271,7 +271,7 @@ impl Walker {
         unknown()
     }
 
-    /// What a file holds, where the line itself makes it.
+    /// The content of a file, if the line itself creates it.
     fn file_text(&self, file: &Word, input: Option<&Value>) -> Option<Value> {
         match file.literal() {
             Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "-") => input.cloned(),
@@ -281,7 +281,7 @@ impl Walker {
         }
     }
 
-    /// Aliases given on git's own command line, and git's commands that run others.
+    /// Follows aliases defined on git's command line, and git commands that run other commands.
     fn git(&mut self, call: &Call<'_>, scope: &mut Scope) -> Value {
         let Some(parsed) = git::git_call(&call.words) else { return unknown() };
         self.carried_by_git(call, &parsed, scope);
@@ -314,7 +314,7 @@ impl Walker {
 }
 
 impl Simple {
-    /// The graver of two kinds of text.
+    /// The more severe of two kinds of text.
     fn runs_or(&self, other: Runs) -> Runs {
         match (self.runs, other) {
             (Runs::Downloaded, _) | (_, Runs::Downloaded) => Runs::Downloaded,

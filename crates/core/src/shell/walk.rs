@@ -1,7 +1,7 @@
-//! Walks the syntax tree and hands every simple command, with its words expanded, to `unwrap`.
+//! Walks the syntax tree and passes every simple command, with its words expanded, to `unwrap`.
 //!
-//! Depth, size and count are bounded: hostile input must neither hang nor overflow the stack, so what is beyond the bounds is
-//! reported as unknown instead of being read.
+//! Depth, size and count are bounded, because hostile input must neither hang nor overflow the stack. Everything beyond the bounds is
+//! reported as unknown.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use super::scope::{Scope, Value, unknown};
 use super::tree::{ascii, named, trimmed};
 use super::{MAX_SOURCE, Script, Unknown, Variables, Why};
 
-/// Nesting of syntax and of scripts in scripts. Each level takes a few frames of the stack.
+/// The maximum nesting of syntax and of scripts inside scripts. Each level uses a few stack frames.
 pub(super) const MAX_DEPTH: usize = 60;
 const MAX_COMMANDS: usize = 4_000;
-/// Scripts in scripts, calls of functions among them.
+/// The maximum number of nested scripts, including function calls.
 const MAX_SOURCES: usize = 1_000;
-/// Bytes of scripts in scripts, in all.
+/// The maximum total size of nested scripts, in bytes.
 const MAX_NESTED: usize = 2 * MAX_SOURCE;
-/// For every here-document the parser looks for its end, at worst through the whole text: their count times its length.
+/// For every here-document, the parser searches for its end, at worst through the whole text: this bounds their count times its length.
 const MAX_HERE: usize = 64 << 20;
 pub(super) fn script(source: &str, variables: &Variables) -> Script {
     let mut walker = Walker { script: Script::default(), depth: 0, nested: 0, sources: 0, files: Vec::new() };
@@ -36,17 +36,17 @@ pub(super) struct Walker {
     pub(super) depth: usize,
     nested: usize,
     sources: usize,
-    /// What the files of process substitutions hold; `/dev/fd/sub-N` is their name in words.
+    /// The content of the process substitutions' files; words refer to them as `/dev/fd/sub-N`.
     pub(super) files: Vec<Value>,
 }
 
 /// The text being walked.
 pub(super) struct Frame<'s> {
     pub(super) source: &'s str,
-    /// Where the text was given, if it is a script inside a command.
+    /// The range where the text was given, if it is a script inside a command.
     pub(super) outer: Option<Range<usize>>,
     pub(super) certain: bool,
-    /// Redirections that the parser hangs above the command to which they belong, with that command's node.
+    /// Redirections that the parser attaches above their command, with that command's node.
     pub(super) attached: Option<(usize, &'s [Node<'s>])>,
 }
 
@@ -65,11 +65,11 @@ impl Frame<'_> {
     }
 }
 
-/// Standard input of a statement, where it is known to be something.
+/// The standard input of a statement, if known.
 pub(super) type Input<'a> = Option<&'a Value>;
 
 impl Walker {
-    /// Reads a script and gives what it would print.
+    /// Analyses a script and returns its output.
     pub(super) fn source(
         &mut self,
         source: &str,
@@ -98,7 +98,7 @@ impl Walker {
         let Some(tree) = tree else { return self.give_up(range, Why::Syntax) };
         let root = tree.root_node();
         if root.has_error() && source.contains("((") {
-            // Where `((` is no arithmetic, bash takes it for two subshells; the parser does not.
+            // If `((` is not arithmetic, bash treats it as two subshells; the parser does not.
             let apart = source.replace("((", "( ( ");
             self.depth += 1;
             let output = self.source(&apart, scope, input, Some(range), certain);
@@ -183,7 +183,7 @@ impl Walker {
         self.sequence(frame, node, &mut scope.clone(), input)
     }
 
-    /// Lists lean to the left, one level for each `&&`: they are taken apart without recursion.
+    /// Lists nest to the left, one level per `&&`, so this flattens them without recursion.
     fn list(&mut self, frame: &Frame<'_>, node: Node<'_>, scope: &mut Scope, input: Input<'_>) -> Value {
         let mut parts = Vec::new();
         let mut open = node;
@@ -276,7 +276,7 @@ pub(super) fn lexer<'a>(
     Lexer { source: frame.source, substituted, scope, choice }
 }
 
-/// Output of one statement after another. Two unknowns in a row say no more than one.
+/// Appends the output of a statement. Consecutive unknowns are merged.
 pub(super) fn append(output: &mut Value, more: Value) {
     const MAX_BITS: usize = 4096;
     for bit in more {

@@ -1,4 +1,4 @@
-//! One word of a command after quote removal: text, with wildcards where it is computed.
+//! One word of a command after quote removal: text, with wildcards for unknown parts.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     Text(String),
-    /// Anything, nothing included.
+    /// Any text, including none.
     Any(Origin),
     /// A file name pattern: any text without a slash.
     Glob,
@@ -14,20 +14,20 @@ pub enum Piece {
     One,
 }
 
-/// Where computed text comes from.
+/// The origin of computed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     Unknown,
-    /// What a program fetched from the network.
+    /// Downloaded from the network.
     Network,
-    /// An argument of a function that is only being defined. Its calls are read one by one, so it stands for nothing here.
+    /// An argument of a function that is only being defined. Each call is analysed separately, so it matches nothing here.
     Argument,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     pub pieces: Vec<Piece>,
-    /// Holds a computed part outside quotes: it may turn out as no word at all, or as several.
+    /// Has an unknown part outside quotes: it may expand to no word, or to several.
     pub loose: bool,
 }
 
@@ -36,12 +36,12 @@ impl Word {
         Self { pieces: vec![Piece::Text(text.into())], loose: false }
     }
 
-    /// A word of which nothing is known.
+    /// A completely unknown word.
     pub fn any(loose: bool) -> Self {
         Self { pieces: vec![Piece::Any(Origin::Unknown)], loose }
     }
 
-    /// The word, where all of it is known.
+    /// The text, if the whole word is known.
     pub fn literal(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [] => Some(""),
@@ -50,7 +50,7 @@ impl Word {
         }
     }
 
-    /// The known text at its start.
+    /// The known text at the start.
     pub fn prefix(&self) -> &str {
         match self.pieces.first() {
             Some(Piece::Text(text)) => text,
@@ -58,7 +58,7 @@ impl Word {
         }
     }
 
-    /// Nothing in it is known.
+    /// Whether the whole word is unknown.
     pub fn is_computed(&self) -> bool {
         !self.pieces.is_empty() && self.pieces.iter().all(|piece| matches!(piece, Piece::Any(_)))
     }
@@ -67,12 +67,12 @@ impl Word {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Any(Origin::Network)))
     }
 
-    /// Whether it can turn out as this text.
+    /// Whether the word may expand to this text.
     pub fn could_be(&self, text: &str) -> bool {
         !self.pieces.contains(&Piece::Any(Origin::Argument)) && matches(&self.pieces, text)
     }
 
-    /// The part after the last slash: the name of a program.
+    /// The part after the last slash: a program's name.
     #[must_use]
     pub fn base(&self) -> Self {
         let cut = self.pieces.iter().rposition(|piece| matches!(piece, Piece::Text(text) if text.contains('/')));
@@ -87,7 +87,7 @@ impl Word {
         Self { pieces, loose: self.loose }
     }
 
-    /// The word without this text at its start, where it is there.
+    /// The word without this prefix, if it has it.
     #[must_use]
     pub fn without_prefix(&self, prefix: &str) -> Option<Self> {
         let Some(Piece::Text(text)) = self.pieces.first() else { return None };
@@ -112,7 +112,7 @@ impl fmt::Display for Word {
     }
 }
 
-/// Wildcards match with at most one point to go back to, so the time is at most the product of the lengths.
+/// Wildcard matching with at most one backtracking point, so the time is at most the product of the lengths.
 fn matches(pieces: &[Piece], text: &str) -> bool {
     let pattern: Vec<Step> = pieces
         .iter()

@@ -1,4 +1,4 @@
-//! Programs that run the command in their arguments: what that command is.
+//! Determines the command that a wrapper runs from its arguments.
 
 use super::Assignment;
 use super::bit::{ANY, Bit, NETWORK, bits_of, join, render};
@@ -18,7 +18,7 @@ impl Walker {
             };
             words.drain(..=at);
         }
-        // `command -v` only says where a program is.
+        // `command -v` only prints where a program is.
         if wrapper.name == "command"
             && words.first().is_some_and(|word| word.prefix().starts_with('-') && word.prefix().contains(['v', 'V']))
         {
@@ -26,7 +26,7 @@ impl Walker {
         }
         let mut assignments = call.assignments.clone();
         let mut operands = wrapper.operands;
-        // Without `-u` it reads its words as `su` does.
+        // Without `-u`, `runuser` parses its words like `su`.
         if wrapper.name == "runuser" && !words.iter().any(|word| matches!(word.literal(), Some("-u" | "--user"))) {
             operands = 9;
         }
@@ -84,7 +84,7 @@ impl Walker {
         for script in scripts {
             let mut script = bits_of(&script);
             if wrapper.name == "env" {
-                // The text is split into words and the rest of the line follows it.
+                // The text is split into words, followed by the rest of the line.
                 script = script.into_iter().map(spaced).collect();
                 script.push(Bit::Split);
                 script.extend(join(&words));
@@ -92,7 +92,7 @@ impl Walker {
             output = self.script_text(call, index, &script, &mut inside);
         }
         if words.is_empty() {
-            // A shell that reads its commands, or a line for each job.
+            // A shell that reads commands from standard input, or a program that runs one line per job.
             let reads = match wrapper.name {
                 "sudo" => call.words[1..].iter().any(|word| matches!(word.literal(), Some("-s" | "-i" | "--shell" | "--login"))),
                 "parallel" | "su" | "ssh" | "newgrp" => true,
@@ -112,7 +112,7 @@ impl Walker {
             inner.words.retain(|word| word.literal() != Some(":::"));
         }
         match wrapper.name {
-            // These hand one line to a shell.
+            // These pass one line to a shell.
             "watch" | "parallel" | "entr" | "hyperfine" | "tmux" | "ssh" | "sg" | "watchexec"
                 if inner.words.first().is_some_and(|word| word.prefix().contains(' ')) =>
             {
@@ -123,7 +123,7 @@ impl Walker {
                 inner.words.remove(0);
                 self.run(inner, &mut inside)
             }
-            // What runs in this shell itself changes it.
+            // These run in the current shell and can change it.
             "command" | "builtin" | "exec" | "time" | "noglob" | "nocorrect" => self.run(inner, scope),
             _ => self.run(inner, &mut inside),
         }
@@ -134,7 +134,7 @@ impl Walker {
             &["-n", "-P", "-L", "-d", "-a", "-E", "-s", "--max-args", "--max-procs", "--max-lines", "--delimiter", "--arg-file"];
         let mut words = call.words[1..].to_vec();
         let mut placeholder: Option<String> = None;
-        // With a separator of its own it does not split at blanks.
+        // With a custom separator, it does not split at spaces.
         let whole = words.iter().any(|word| matches!(word.prefix(), "-0" | "--null") || word.prefix().starts_with("-d"));
         while let Some(word) = words.first() {
             let prefix = word.prefix().to_owned();
@@ -182,7 +182,7 @@ impl Walker {
         unknown()
     }
 
-    /// Commands after `-exec` and the like.
+    /// The commands after `-exec` and similar options.
     pub(super) fn find_exec(&mut self, call: &Call<'_>, scope: &Scope) -> Value {
         let mut rest = call.words.as_slice();
         while let Some(at) = rest.iter().position(|word| {
@@ -198,7 +198,7 @@ impl Walker {
     }
 }
 
-/// `env -S` has an escape of its own for a blank.
+/// `env -S` has its own escape for a space.
 fn spaced(bit: Bit) -> Bit {
     match bit {
         Bit::Text { text, quoted } => Bit::Text { text: text.replace("\\_", " "), quoted },
@@ -206,7 +206,7 @@ fn spaced(bit: Bit) -> Bit {
     }
 }
 
-/// Puts a value where the placeholder stands in a word.
+/// Replaces the placeholder in a word with a value.
 fn fill(word: &Word, placeholder: &str, value: &Word) -> Word {
     let pieces = word.pieces.iter().flat_map(|piece| match piece {
         Piece::Text(text) if !placeholder.is_empty() && text.contains(placeholder) => {
@@ -233,7 +233,7 @@ fn fill(word: &Word, placeholder: &str, value: &Word) -> Word {
     Word { pieces: merged, loose: word.loose || value.loose }
 }
 
-/// An option whose value is a script, alone or at the end of a cluster such as `-qc`.
+/// An option that takes a script, alone or at the end of a cluster such as `-qc`.
 fn takes_script(wrapper: &Wrapper, option: &str) -> bool {
     wrapper.scripts.iter().any(|script| {
         let cluster = option.starts_with('-') && option[1..].bytes().all(|b| b.is_ascii_alphabetic());
@@ -250,7 +250,7 @@ fn glued_to_cluster(word: &Word, option: &str) -> Option<Word> {
     (flags.len() <= 3 && flags.bytes().all(|b| b.is_ascii_alphabetic()) && value.literal() != Some("")).then_some(value)
 }
 
-/// A cluster of short options whose last one takes the next word, as `-iu` of sudo.
+/// A cluster of short options whose last one takes the next word, such as sudo's `-iu`.
 fn ends_in_valued(wrapper: &Wrapper, cluster: &str) -> bool {
     let takes = |letter: char| wrapper.valued.iter().any(|option| option.len() == 2 && option.ends_with(letter));
     let letters = cluster.strip_prefix('-').filter(|rest| rest.len() > 1 && !rest.starts_with('-')).unwrap_or_default();

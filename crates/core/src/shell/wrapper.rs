@@ -1,18 +1,18 @@
-//! Programs that run the command in their arguments: which of their own words come first.
+//! Programs that run the command in their arguments, and which of their own words precede it.
 
-/// How one wrapper reads its command line.
+/// The command-line syntax of one wrapper.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wrapper {
     pub(super) name: &'static str,
-    /// Options whose value is the next word.
+    /// Options that take the next word as their value.
     pub(super) valued: &'static [&'static str],
-    /// Words of its own before the command.
+    /// The number of its own operands before the command.
     pub(super) operands: usize,
-    /// Words that must come first, as `run` in `uv run`.
+    /// Words that must come first, such as `run` in `uv run`.
     pub(super) subcommands: &'static [&'static str],
-    /// `NAME=value` words may come before the command.
+    /// Whether `NAME=value` words may precede the command.
     pub(super) assignments: bool,
-    /// Options whose value is a script: `su -c`.
+    /// Options that take a script as their value: `su -c`.
     pub(super) scripts: &'static [&'static str],
 }
 
@@ -233,7 +233,7 @@ pub(super) fn is_shell(name: &str) -> bool {
     )
 }
 
-/// Other languages that run a file, standard input, or a text: what they run is not read, only where it comes from.
+/// Interpreters that run a file, standard input or a text. Their code is not parsed; only its origin matters.
 pub(super) fn is_interpreter(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     matches!(name, "python" | "pypy" | "node" | "nodejs" | "deno" | "bun" | "perl" | "ruby" | "php" | "lua")
@@ -244,7 +244,7 @@ pub(super) fn is_download(name: &str) -> bool {
     matches!(name, "curl" | "wget" | "fetch" | "http" | "https" | "xh" | "aria2c" | "lynx" | "curlie")
 }
 
-/// Words that bash takes for syntax at the start of a command; the parser takes some of them for programs.
+/// Words that are syntax for bash at the start of a command; the parser treats some of them as programs.
 pub(super) fn is_reserved(word: &str) -> bool {
     matches!(
         word,

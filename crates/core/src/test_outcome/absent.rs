@@ -1,6 +1,7 @@
-//! Failing runs that prove nothing: a test, a file, a target or the runner itself that the command names is not there.
+//! Failing runs that prove nothing: the command names a test, file, target or runner that does not exist.
 //!
-//! By the runner's own words alone. A test that is there and cannot be loaded, because what it tests is not written yet, has failed.
+//! Only the runner's own messages count. A test that exists but cannot be loaded, because the code under test is not written yet,
+//! has failed.
 
 use std::sync::LazyLock;
 
@@ -10,20 +11,20 @@ use super::command::{Kind, base_name, classify, names_tests, unwrap, wraps};
 use super::failures::cut;
 use super::{Framework, borrowed, lines};
 
-/// Who says it, what, and of which thing. The first group of the words is the thing.
+/// The programs that print a message, the message's pattern, and when to believe it. The first capture group is the missing item.
 type Saying = (&'static [&'static str], &'static str, Thing);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Thing {
-    /// Nobody else says this, so it counts when a wrapper ran the program, too.
+    /// No other program prints this, so it also counts if a wrapper ran the program.
     Any,
-    /// It counts if the command names the program.
+    /// Counts if the command names the program.
     Own,
-    /// The thing has to be a word of the command.
+    /// Counts if the missing item is a word of the command.
     Named,
-    /// The same, and a test by its name: a missing program of the project may be what has to be written.
+    /// Like `Named`, and the item must be named like a test: a missing program of the project may be the work still to be written.
     NamedTest,
-    /// Tests that are there fail in the same words. The reader of the program told them apart, and found one that is missing.
+    /// Existing tests fail with the same message. The program's reader can tell the two apart and must have found a missing test.
     Counted,
 }
 
@@ -71,8 +72,8 @@ const SAYINGS: &[Saying] = &[
     (&["rspec"], r"^  cannot load such file -- (.+)", Thing::NamedTest),
 ];
 
-/// The line in which the runner of a failed command says that what it was to run is not there. `has_missing`: the tally of its output has
-/// something that is.
+/// The line in which the runner of a failed command says that what it should run does not exist. `has_missing` says whether the
+/// tally of the output contains missing tests.
 pub fn absent<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str, has_missing: bool) -> Option<String> {
     static WORDS: LazyLock<Vec<Regex>> =
         LazyLock::new(|| SAYINGS.iter().map(|(_, words, _)| Regex::new(words).expect("a fixed pattern compiles")).collect());
@@ -94,13 +95,13 @@ pub fn absent<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str, has_mi
     lines.iter().find(|line| says(line)).map(|line| cut(line.trim(), 200))
 }
 
-/// Whether an exit code alone says that no test was found: the one that pytest and unittest keep for it.
+/// Whether the exit code alone says that no test was found: pytest and unittest reserve 5 for that.
 pub fn is_code_of_no_tests<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], exit_code: i32) -> bool {
     let of_python = |kind: Kind| matches!(kind, Kind::Direct(Framework::Pytest | Framework::Unittest));
     exit_code == 5 && borrowed(commands).iter().filter_map(|words| classify(words)).any(of_python)
 }
 
-/// Whether the exit code can be that of a test run: the last command is one, or may start one.
+/// Whether the exit code may come from a test run: the last command is one, or may start one.
 pub fn may_be_code_of_tests<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C]) -> bool {
     let last = borrowed(&commands[commands.len().saturating_sub(1)..]);
     last.iter().any(|words| classify(words).is_some()) || wraps(&last)
@@ -108,7 +109,7 @@ pub fn may_be_code_of_tests<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C]) -> boo
 
 impl Thing {
     fn fits(self, thing: &str, commands: &[Vec<&str>]) -> bool {
-        // Runners make paths absolute.
+        // Runners print absolute paths.
         let is = |word: &str| {
             let word = word.trim_start_matches("./").trim_end_matches('/');
             !word.is_empty() && (thing == word || thing.ends_with(&format!("/{word}")))
@@ -121,7 +122,7 @@ impl Thing {
     }
 }
 
-/// The program of a command and what it starts by name: `npx jest`, `python -m pytest`.
+/// The program of a command and the program or module it starts: `npx jest`, `python -m pytest`.
 fn programs<'w>(words: &[&'w str]) -> Vec<&'w str> {
     let inner = unwrap(words);
     let module = inner.iter().position(|word| *word == "-m").and_then(|at| inner.get(at + 1)).copied();

@@ -1,4 +1,4 @@
-//! From the command, the exit code and what the readers saw to one outcome.
+//! Combines the command, the exit code and the readings of the output into one outcome.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::{Framework, TestCounts, TestFailure, TestOutcome, TestState};
 pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
     let mut outcome = read(ran, exit_code, output)?;
     if outcome.state >= TestState::Failed && outcome.failures.is_empty() && outcome.reason.is_none() {
-        // The names are lost, cut by `tail` or never printed: what the command was told to test is still known.
+        // No test names: `tail` cut them off, or they were never printed. The targets on the command line are still known.
         let message = "the output names no test";
         let named =
             |target: &String| TestFailure { name: cut(target, 300), message: message.to_owned(), ..TestFailure::default() };
@@ -21,7 +21,7 @@ pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option
         }
     }
     if let (TestState::Broken, true, Some(reason)) = (outcome.state, outcome.failures.is_empty(), &outcome.reason) {
-        // A file or a package that is not there: the reason speaks of what was to be tested.
+        // A missing file or package: blame the targets that the reason mentions.
         let speaks = |target: &&String| target.len() > 2 && reason.contains(target.rsplit('/').next().unwrap_or(target));
         let named = |target: &String| TestFailure { name: cut(target, 300), message: reason.clone(), ..TestFailure::default() };
         outcome.failures = ran.targets.iter().filter(speaks).take(5).map(named).collect();
@@ -39,7 +39,7 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
         .and_then(|lines| pick(ran, exit_code, lines).filter(|reading| reading.concluded.is_some()))
         .or_else(|| pick(ran, exit_code, &lines))
         .or_else(|| stripped.as_ref().and_then(|lines| pick(ran, exit_code, lines)));
-    // One run has one summary, its last line of all: a failing one before it is what a test printed.
+    // A run has one summary, at its end. A failing summary before it was printed by a test.
     if (passed || !own || is_direct(ran))
         && ran.kinds.len() == 1
         && stripped.is_none()
@@ -50,15 +50,15 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
             last.concluded = last.concluded.map(|at| at + before + 1);
             last
         });
-        // If the last one fails too, nothing is hidden, and the names may stand anywhere.
+        // If the last summary fails too, nothing is hidden, and the names may appear anywhere.
         reading = last.filter(|last| last.says < Says::Failed).or(reading);
     }
     match reading {
         None => without_reading(ran, exit_code, &lines),
-        // Nothing may be concluded from single lines of a command that may not have run tests at all.
+        // Single lines prove nothing if the command may not have run tests at all.
         Some(reading) if ran.only_loose() && (reading.concluded.is_none() || scripts_test_nothing(&lines)) => None,
         Some(reading) => match reading.says {
-            // The framework answered 0 itself: what looks like a failure is what a test printed.
+            // The framework itself exited with 0, so apparent failures were printed by a test.
             Says::Failed | Says::Broken if passed && own && is_direct(ran) => Some(TestOutcome {
                 framework: Some(reading.framework),
                 state: TestState::Passed,
@@ -67,7 +67,7 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
                 reason: None,
                 hidden: false,
             }),
-            // A script that answers 0 is believed against lines without a summary.
+            // A script's exit code 0 outweighs failure lines without a summary.
             Says::Failed | Says::Broken if passed && own && reading.concluded.is_none() => {
                 Some(reading.into_outcome(TestState::Passed, false))
             }
@@ -79,14 +79,14 @@ fn read(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option<TestOutcome> 
             Says::Passed if exit_code.is_none() => Some(reading.into_outcome(TestState::Passed, false)),
             Says::Unfinished if passed || !own || exit_code.is_none() => without_reading(ran, exit_code, &lines),
             Says::Unfinished | Says::Passed => {
-                // What stands below the summary is no word of a test.
+                // Lines below the summary were not printed by a test.
                 let below = reading.concluded.filter(|_| stripped.is_none()).and_then(|at| lines.get(at + 1..));
                 let below = below.and_then(|below| why(exit_code, below));
                 let reason = reading.reason.clone().or(below).or_else(|| why(exit_code, &lines));
                 let all_passed = reading.says == Says::Passed;
                 let mut outcome = reading.into_outcome(TestState::Failed, false);
                 if all_passed {
-                    // What looks like a failure is what a test printed.
+                    // Apparent failures were printed by a test.
                     outcome.failures.clear();
                 }
                 outcome.reason = reason;
@@ -100,7 +100,7 @@ fn is_direct(ran: &Ran) -> bool {
     ran.kinds.iter().any(|kind| matches!(kind, Kind::Direct(_)))
 }
 
-/// The command is all there is to go by.
+/// The outcome if the output contains no reading: only the command and the exit code are known.
 fn without_reading(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<TestOutcome> {
     if ran.only_loose() || !ran.exit_is_its_own {
         return None;
@@ -116,7 +116,7 @@ fn without_reading(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Opti
     })
 }
 
-/// What the exit code means, else a line that may say why: the first that speaks of an error.
+/// The meaning of the exit code, or else the first line that mentions an error.
 fn why(exit_code: Option<i32>, lines: &[Cow<'_, str>]) -> Option<String> {
     match exit_code? {
         124 => return Some("did not end in time (exit code 124)".to_owned()),
@@ -147,7 +147,7 @@ fn last_line(lines: &[Cow<'_, str>]) -> Option<String> {
     lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).map(|line| cut(line, 200))
 }
 
-/// The reading that counts: of the frameworks that ran for certain any that failed, else the one that spoke last.
+/// The reading that decides: the worst one of the frameworks known to have run, or else the last one.
 fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading> {
     let text = lines.join("\n");
     let mut certain = ran.frameworks();
@@ -156,7 +156,7 @@ fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading>
     }
     if !certain.is_empty() {
         let readings: Vec<Reading> = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
-        // One framework that may have passed has one report, its last; others are what its tests printed.
+        // A single framework that may have passed has one report, the last one. Any others were printed by its tests.
         let may_pass = exit_code == Some(0) || !ran.exit_is_its_own;
         let one = certain.len() == 1 && may_pass && readings.iter().any(|reading| reading.concluded.is_some());
         let chosen = if one { readings.into_iter().max_by_key(|reading| reading.concluded) } else { worst(readings) };
@@ -171,7 +171,7 @@ fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading>
     if readings.iter().any(|reading| reading.concluded.is_some()) {
         readings.retain(|reading| reading.concluded.is_some());
     }
-    // A failing command is explained by what failed; what a test printed in passing is not asked.
+    // The failed readings explain a failing command; passing ones may have been printed by a test.
     if exit_code.is_some_and(|code| code != 0) && readings.iter().any(|reading| reading.says >= Says::Failed) {
         readings.retain(|reading| reading.says >= Says::Failed);
     }
@@ -184,7 +184,7 @@ fn worst(readings: Vec<Reading>) -> Option<Reading> {
         .max_by_key(|reading| (reading.concluded.is_some(), reading.says, reading.failures.len(), reading.concluded))
 }
 
-/// npm prints what a script is made of; where no part of it can run tests, what looks like a report is only shown.
+/// npm prints the script it runs. If no part of that script can run tests, the output merely shows something like a report.
 fn scripts_test_nothing(lines: &Lines<'_>) -> bool {
     let mut parts = 0;
     for pair in lines.windows(2).take(2000).filter(|pair| pair[0].starts_with("> ") && pair[0].contains('@')) {
@@ -199,7 +199,7 @@ fn scripts_test_nothing(lines: &Lines<'_>) -> bool {
     parts > 0
 }
 
-/// The frameworks of the commands that runners print before they run them, and how many such commands there are:
+/// The frameworks of the commands that runners print before running them, and the number of such commands:
 /// `> jest --ci`, `$ vitest run`, `py: commands[0]> pytest`.
 fn echoed(lines: &Lines<'_>) -> (Vec<Framework>, usize) {
     let (mut found, mut all) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Whether a command runs tests, told by its words alone: never by what it printed.
+//! Whether a command runs tests, judging by its words alone, never by its output.
 
 mod package;
 mod unwrap;
@@ -10,29 +10,29 @@ use super::Framework;
 pub(super) use self::unwrap::unwrap;
 pub(super) use self::wrapper::{only_shows_text, wraps};
 
-/// What a list of simple commands says about tests.
+/// The test runs in a list of simple commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ran {
     pub(super) kinds: Vec<Kind>,
-    /// The exit code is that of the one test command: nothing comes after it.
+    /// The exit code is that of the only test command, because no command comes after it.
     pub(super) exit_is_its_own: bool,
-    /// The files, directories and names that the commands were told to test.
+    /// The files, directories and names on the command lines.
     pub(super) targets: Vec<String>,
 }
 
-/// How sure the words make it.
+/// How certain it is that a command runs tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The framework itself.
     Direct(Framework),
-    /// Something that is there to run tests: `npm test`, `make check`, `./run_tests.sh`.
+    /// A command meant to run tests: `npm test`, `make check`, `./run_tests.sh`.
     Runner,
-    /// Something that may run tests among other things: only its output can tell.
+    /// May run tests among other things; only the output can show.
     Loose,
 }
 
 impl Ran {
-    /// Nothing if no command of the list runs tests.
+    /// `None` if no command runs tests.
     pub(super) fn of(commands: &[Vec<&str>]) -> Option<Self> {
         let commands = without_wrapped(commands);
         let kinds: Vec<Option<Kind>> = commands.iter().map(|words| classify(words)).collect();
@@ -61,21 +61,21 @@ impl Ran {
     }
 }
 
-/// Programs whose exit code is an answer: `test -d web && npm test` may end without a test run.
+/// Programs that answer a question with their exit code: `test -d web && npm test` may end without a test run.
 fn asks(program: &str) -> bool {
     matches!(program, "test" | "[" | "[[" | "grep" | "rg" | "cmp" | "diff" | "false" | "which" | "pgrep")
 }
 
-/// Options with which a framework answers 0 whatever its tests did.
+/// Options that make a framework exit with 0 even if tests fail.
 fn forgives(word: &str) -> bool {
     matches!(word, "-fn" | "--fail-never") || word.starts_with("-Dmaven.test.failure.ignore") && !word.ends_with("=false")
 }
 
-/// Parsers list a wrapper and then what it wraps (`npx jest`, `jest`): that is one command, not two.
+/// Parsers list a wrapper and then the wrapped command (`npx jest`, `jest`): that is one command, not two.
 fn without_wrapped<'c, 's>(commands: &'c [Vec<&'s str>]) -> Vec<&'c [&'s str]> {
     let mut kept: Vec<&[&str]> = Vec::new();
     for words in commands {
-        // `xargs` leaves an empty word where its input goes.
+        // `xargs` leaves an empty word as the placeholder for its input.
         let inner = words.strip_suffix(&[""]).unwrap_or(words);
         let wrapped = kept.last().is_some_and(|last| !inner.is_empty() && inner.len() < last.len() && last.ends_with(inner));
         if !wrapped {
@@ -85,7 +85,7 @@ fn without_wrapped<'c, 's>(commands: &'c [Vec<&'s str>]) -> Vec<&'c [&'s str]> {
     kept
 }
 
-/// What stands after the runner and its subcommand, options left out: `src` in `npx vitest run src --reporter=dot`.
+/// The words after the runner and its subcommand, without options: `src` in `npx vitest run src --reporter=dot`.
 fn targets(words: &[&str]) -> Vec<String> {
     let is_runner = |word: &str| {
         matches!(word, "run" | "test" | "exec" | "unittest" | "discover")
@@ -94,7 +94,7 @@ fn targets(words: &[&str]) -> Vec<String> {
     let start = words.iter().rposition(|word| is_runner(word)).map_or(1, |at| at + 1);
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate().skip(start) {
-        // What follows an option may be its value, unless it is clearly a test or the option takes none anywhere.
+        // The word after an option may be its value, unless it is clearly a test or the option never takes a value.
         let bare = ["-q", "-qq", "-v", "-vv", "-x", "-s", "--verbose", "--quiet", "--silent", "--ci"].contains(&words[at - 1]);
         let value = words[at - 1].starts_with('-') && !bare && !words[at - 1].contains('=') && !names_tests(word);
         if !word.is_empty() && !word.starts_with(['-', '+']) && !value {
@@ -104,7 +104,7 @@ fn targets(words: &[&str]) -> Vec<String> {
     found
 }
 
-/// What one simple command runs.
+/// Classifies one simple command.
 pub(super) fn classify(words: &[&str]) -> Option<Kind> {
     let words = unwrap(words);
     let (program, args) = words.split_first()?;
@@ -115,7 +115,7 @@ pub(super) fn classify(words: &[&str]) -> Option<Kind> {
     by_program(name, args).or_else(|| script(program, name))
 }
 
-/// Options that make a test runner tell something and run nothing.
+/// Options that make a test runner print information and run nothing.
 const ASKS: [&str; 14] = [
     "--version",
     "--help",
@@ -190,7 +190,7 @@ fn by_program(name: &str, args: &[&str]) -> Option<Kind> {
     }
 }
 
-/// The command that another machine runs: only what names a runner beyond doubt.
+/// Classifies a command that runs on another machine; accepts only unmistakable runners.
 fn inner(words: &[&str]) -> Option<Kind> {
     let (program, args) = words.split_first()?;
     let name = base_name(program);
@@ -362,7 +362,7 @@ fn rails(args: &[&str]) -> Option<Kind> {
     }
 }
 
-/// Tools whose target or subcommand tells.
+/// Tools whose target or subcommand decides.
 fn build_tool(name: &str, args: &[&str]) -> Option<Kind> {
     if name == "make" || name == "gmake" || name == "ninja" {
         if args.iter().any(|arg| matches!(*arg, "-n" | "--just-print")) {
@@ -386,7 +386,7 @@ fn build_tool(name: &str, args: &[&str]) -> Option<Kind> {
     args.iter().filter(|arg| !arg.starts_with('-')).take(3).find_map(|arg| by_task(arg))
 }
 
-/// What the name of a task, script or target says.
+/// Classifies a task, script or target by its name.
 fn by_task(task: &str) -> Option<Kind> {
     let mut words = task.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
     words.peek()?;
@@ -395,7 +395,7 @@ fn by_task(task: &str) -> Option<Kind> {
         match word.to_ascii_lowercase().as_str() {
             "test" | "tests" | "spec" | "specs" | "unittest" | "unittests" | "testall" | "jest" | "vitest" | "mocha"
             | "pytest" | "rspec" | "phpunit" | "bats" | "e2e" => {
-                // `test:lint`, `build-tests`, `install-test-deps` prepare or look, they do not test.
+                // `test:lint`, `build-tests` and `install-test-deps` prepare or inspect; they do not test.
                 let other = [
                     "lint",
                     "build",
@@ -421,7 +421,7 @@ fn by_task(task: &str) -> Option<Kind> {
     loose.then_some(Kind::Loose)
 }
 
-/// `./run_tests.sh`, `scripts/test`: a program of the project whose own name says so.
+/// `./run_tests.sh`, `scripts/test`: a program of the project whose name says that it runs tests.
 fn script(program: &str, name: &str) -> Option<Kind> {
     program.contains('/').then_some(())?;
     let system = ["/bin/", "/usr/bin/"].iter().any(|dir| program.starts_with(dir));
@@ -438,7 +438,7 @@ fn shell(args: &[&str]) -> Option<Kind> {
         return None;
     }
     if args[..at].iter().any(|arg| arg.ends_with('c')) {
-        // The caller's parser opens such text; this is for callers that have only words.
+        // The shell parser opens such text; this is for callers that only have words.
         let parts = text.split(['\n', ';', '&', '|']).take(40);
         return parts.map(|part| part.split_whitespace().collect::<Vec<_>>()).find_map(|words| classify(&words));
     }
@@ -449,7 +449,7 @@ pub(super) fn base_name(program: &str) -> &str {
     let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
     let name =
         name.strip_suffix(".exe").or_else(|| name.strip_suffix(".cmd")).or_else(|| name.strip_suffix(".bat")).unwrap_or(name);
-    // `python3.12`, and what `npx` is given: `jest@29`.
+    // `python3.12`, and versions given to `npx`: `jest@29`.
     let name = name.split_once('@').map_or(name, |(name, _)| name);
     match name.strip_prefix("python3.") {
         Some(minor) if minor.bytes().all(|byte| byte.is_ascii_digit()) => "python3",
@@ -457,7 +457,7 @@ pub(super) fn base_name(program: &str) -> &str {
     }
 }
 
-/// A file or module that is there to test: `test_cart.py`, `tests/run.js`, `cart.test.mjs`, `spec/cart_spec.rb`.
+/// A test file or module by its name: `test_cart.py`, `tests/run.js`, `cart.test.mjs`, `spec/cart_spec.rb`.
 pub(super) fn names_tests(path: &str) -> bool {
     let name = base_name(path);
     let own = name.split(['.', '_', '-']).any(|word| matches!(word, "test" | "tests" | "spec" | "specs" | "runtests"));

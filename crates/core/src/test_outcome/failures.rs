@@ -1,10 +1,10 @@
-//! The list of what failed, as readers build it: each once, in order, bounded.
+//! The list of failures that readers build: ordered, without duplicates, bounded.
 
 use std::collections::{HashMap, HashSet};
 
 use super::TestFailure;
 
-/// A run that fails in more tests than this fails for one reason; the counts still tell how many.
+/// If more tests than this fail, they fail for the same reason; the counts still give the total.
 const MOST: usize = 200;
 const LONGEST_NAME: usize = 300;
 const LONGEST_MESSAGE: usize = 200;
@@ -12,12 +12,12 @@ const LONGEST_MESSAGE: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     list: Vec<TestFailure>,
-    /// By name and file: two files may hold tests of one name.
+    /// By name and file: tests in two files may share a name.
     known: HashMap<(String, String), usize>,
 }
 
 impl Failures {
-    /// Adds a failure, or tells more about one that is listed already.
+    /// Adds a failure, or completes one that is already listed.
     pub(super) fn add(&mut self, name: &str, file: Option<&str>, line: Option<u32>, message: &str) {
         let name = cut(name.trim(), LONGEST_NAME);
         if name.is_empty() {
@@ -51,7 +51,7 @@ impl Failures {
         self.list.len()
     }
 
-    /// Forgets what came after the first `most`.
+    /// Keeps only the first `most` failures.
     pub(super) fn truncate(&mut self, most: usize) {
         self.list.truncate(most);
         self.known.retain(|_, at| *at < most);
@@ -61,7 +61,7 @@ impl Failures {
         self.list.last_mut()
     }
 
-    /// Leaves out what is only the group of others: `TestTable` beside `TestTable/empty`.
+    /// Removes failures that are only the group of others: `TestTable` beside `TestTable/empty`.
     pub(super) fn without_groups(self, separator: char) -> Self {
         let groups: HashSet<&str> = self
             .list
@@ -89,7 +89,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Tells of a failure what it does not say yet.
+/// Fills in the missing fields of a failure.
 pub(super) fn tell(failure: &mut TestFailure, place: Option<(&str, u32)>, message: Option<&str>) {
     if let (None, Some((file, line))) = (failure.line, place) {
         failure.file = Some(cut(file, LONGEST_NAME));

@@ -1,21 +1,21 @@
-//! An output as the lines that readers see: no colours, no carriage returns, no prefixes of the tools that ran several at once.
+//! Splits an output into the lines that readers see: without colours, carriage returns and the prefixes of parallel runners.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::base::sanitise::sanitise_line;
 
-/// Output beyond this is cut in its middle: reports stand at the end, and the work stays bounded whatever was printed.
+/// Longer output is cut in the middle: reports come at the end, and the work stays bounded.
 const HEAD_BYTES: usize = 256 << 10;
 const TAIL_BYTES: usize = 768 << 10;
 const HEAD_LINES: usize = 10_000;
 const TAIL_LINES: usize = 30_000;
-/// Prefixes show in a part of the lines as well as in all of them.
+/// A sample of the lines is enough to detect prefixes.
 const SAMPLE: usize = 300;
 
 pub(super) type Lines<'a> = Vec<Cow<'a, str>>;
 
-/// The lines of an output, its end kept when it is too long.
+/// The lines of an output. If it is too long, its start and its end.
 pub(super) fn split(output: &str) -> Lines<'_> {
     let (head, tail) = cut(output);
     let mut lines: Vec<&str> = head.lines().take(HEAD_LINES).collect();
@@ -25,8 +25,8 @@ pub(super) fn split(output: &str) -> Lines<'_> {
     lines.into_iter().map(plain).collect()
 }
 
-/// The same without the prefix that most lines carry (`web:test: `, `[0] `, `12:00:01 `), the lines of each prefix together;
-/// nothing if there is no such prefix.
+/// The lines without the prefix that most of them have (`web:test: `, `[0] `, `12:00:01 `), grouped by prefix;
+/// `None` if there is no such prefix.
 pub(super) fn without_prefixes<'a>(lines: &'a Lines<'_>) -> Option<Lines<'a>> {
     let stamps = share(lines, |line| timestamp(line).is_some());
     let bare: Vec<&str> =
@@ -35,7 +35,7 @@ pub(super) fn without_prefixes<'a>(lines: &'a Lines<'_>) -> Option<Lines<'a>> {
         .into_iter()
         .find(|kind| share(&bare, |line| kind.of(line).is_some()));
     let Some(kind) = kind else { return stamps.then(|| bare.into_iter().map(Cow::Borrowed).collect()) };
-    // A stable grouping: packages that ran at the same time no longer interleave.
+    // Group stably, so that packages that ran at the same time no longer interleave.
     let mut order: HashMap<&str, usize> = HashMap::new();
     let mut grouped: Vec<(usize, &str)> = Vec::with_capacity(bare.len());
     let mut last = 0;
@@ -45,7 +45,7 @@ pub(super) fn without_prefixes<'a>(lines: &'a Lines<'_>) -> Option<Lines<'a>> {
             last = *order.entry(key).or_insert(next);
             grouped.push((last, rest));
         } else {
-            // A line of the tool itself, or the rest of a line that was broken.
+            // A line from the tool itself, or the rest of a broken line.
             grouped.push((if line.trim().is_empty() { last } else { usize::MAX }, line));
         }
     }
@@ -64,7 +64,7 @@ fn cut(output: &str) -> (&str, &str) {
     (&output[..head], &output[tail..])
 }
 
-/// What a terminal would show of the line: after the last carriage return, without escape sequences.
+/// The line as a terminal shows it: the text after the last carriage return, without escape sequences.
 fn plain(line: &str) -> Cow<'_, str> {
     let line = line.trim_end_matches('\r');
     let line = match line.rfind('\r') {
@@ -76,14 +76,14 @@ fn plain(line: &str) -> Cow<'_, str> {
     if line.bytes().all(|byte| (byte >= b' ' && byte != 0x7f && byte < 0x80) || byte == b'\t') {
         return Cow::Borrowed(line);
     }
-    // Tabs carry meaning in the output of Go, so they are kept apart from what is made safe.
+    // Tabs are significant in the output of Go, so sanitise only the text between them.
     if line.contains('\t') {
         return Cow::Owned(line.split('\t').map(|part| sanitise_line(part).into_owned()).collect::<Vec<_>>().join("\t"));
     }
     sanitise_line(line)
 }
 
-/// What follows a jump of the cursor back to the line's start, as progress reports make them.
+/// The text after the cursor last jumped back to the start of the line, as progress reports do.
 fn after_column(line: &str) -> &str {
     let mut rest = line;
     let mut shown = line;
@@ -91,7 +91,7 @@ fn after_column(line: &str) -> &str {
         let after = &rest[at + 2..];
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
         if after.as_bytes().get(digits) == Some(&b'G') && matches!(&after[..digits], "" | "0" | "1" | "2") {
-            // Bats leaves room for its mark: it jumps to the second column.
+            // Bats leaves room for its mark and jumps to the second column.
             shown = &after[digits + 1..];
         }
         rest = after;
@@ -99,7 +99,7 @@ fn after_column(line: &str) -> &str {
     if shown.is_empty() { line } else { shown }
 }
 
-/// Whether at least half of the lines with text are so.
+/// Whether at least half of the non-empty lines match.
 fn share<S: AsRef<str>>(lines: &[S], is_so: impl Fn(&str) -> bool) -> bool {
     let (mut with, mut all) = (0_usize, 0_usize);
     let step = lines.len() / SAMPLE + 1;
@@ -154,7 +154,7 @@ impl Prefix {
                 let key = &line[..end];
                 (!is_level(key) && !key.is_empty() && key.len() <= 120 && key.chars().all(|c| is_label(c) || c == ':'))
                     .then_some(())?;
-                // `src/cart.py:4: ` is a place, and nobody's prefix.
+                // `src/cart.py:4: ` is a location, not a prefix.
                 let place = key.rsplit_once(':').is_some_and(|(_, last)| last.bytes().all(|byte| byte.is_ascii_digit()));
                 (!place).then_some((key, line.get(end + 2..).unwrap_or("")))
             }
@@ -162,7 +162,7 @@ impl Prefix {
     }
 }
 
-/// Words that say how bad a line is, not where it comes from.
+/// Words that give the severity of a line, not its source.
 fn is_level(key: &str) -> bool {
     let levels =
         ["info", "error", "warning", "warn", "debug", "fatal", "fail", "failed", "pass", "ok", "note", "e", "w", "tests"];
@@ -177,7 +177,7 @@ fn blank(rest: &str) -> Option<&str> {
     if rest.is_empty() { Some("") } else { rest.strip_prefix(' ') }
 }
 
-/// The length of a time at the start of a line, with the blank after it.
+/// The length of a timestamp at the start of a line, including the space after it.
 fn timestamp(line: &str) -> Option<usize> {
     let bytes = line.as_bytes();
     let open = usize::from(bytes.first() == Some(&b'['));
@@ -186,7 +186,7 @@ fn timestamp(line: &str) -> Option<usize> {
     let text = &line[open..open + digits];
     let mut end = open + digits;
     let mut clock = text;
-    // A date and a time that a blank parts.
+    // A date and a time separated by a space.
     if text.len() == 10 && text.matches('-').count() == 2 && bytes.get(end) == Some(&b' ') {
         let more = bytes[end + 1..].iter().take_while(|b| matches!(b, b'0'..=b'9' | b':' | b'.' | b',' | b'Z' | b'+')).count();
         clock = &line[end + 1..end + 1 + more];

@@ -1,4 +1,4 @@
-//! The names of tests by how they ended, where a runner lists them all.
+//! The names of tests by how they ended, if a runner lists all of them.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::TestCounts;
 use crate::base::sanitise::sanitise_line;
 
-/// A list beyond this is not kept: counts do as well, and results are held for each tree.
+/// Longer lists are dropped: counts serve as well, and every tree stores its own results.
 const MOST: usize = 20_000;
 const MOST_BYTES: usize = 1 << 20;
 const LONGEST: usize = 500;
@@ -22,7 +22,7 @@ pub struct TestNames {
 }
 
 impl TestNames {
-    /// Those of several lists, if all are known and none is there twice.
+    /// Merges several lists, if all are known and no name occurs twice.
     pub(crate) fn joined<'n>(lists: impl Iterator<Item = Option<&'n Self>>) -> Option<Self> {
         let (mut all, mut sum) = (Self::default(), 0);
         for names in lists {
@@ -53,7 +53,7 @@ pub(super) enum End {
     Skipped,
 }
 
-/// What was listed so far. One name that is there twice, empty or endless spoils the list, for it tells tests apart no longer.
+/// The names listed so far. A duplicate, empty or overlong name spoils the list, because names no longer identify tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Listed {
     names: TestNames,
@@ -83,7 +83,7 @@ impl Listed {
         *self = Self { is_spoilt: true, ..Self::default() };
     }
 
-    /// The names, if they are all that `counts` speaks of.
+    /// The names, if they account for all tests in `counts`.
     pub(super) fn complete(self, counts: TestCounts) -> Option<TestNames> {
         let is = |names: &BTreeSet<String>, count: Option<u64>| Some(names.len() as u64) == count;
         let TestNames { passed, failed, skipped } = &self.names;

@@ -1,4 +1,4 @@
-//! Summaries of no known framework, as scripts print them: `12 tests passed`, `2 tests, 1 failed`, `# PASS:  4` above `# FAIL:  1`,
+//! Summaries that scripts print without a known framework: `12 tests passed`, `2 tests, 1 failed`, `# PASS:  4` above `# FAIL:  1`,
 //! `50% tests passed, 1 tests failed out of 2`.
 
 use std::sync::LazyLock;
@@ -8,14 +8,14 @@ use regex::{Captures, Regex};
 use super::TestCounts;
 use super::lines::Lines;
 
-/// Longer lines are no summary.
+/// A longer line is not a summary.
 const LONGEST: usize = 200;
-/// How far apart the lines of one summary are.
+/// The maximum distance between the lines of one summary.
 const NEAR: usize = 2;
 
 /// The sum of all summaries.
 ///
-/// A failure is counted only where nothing else stands on its line, so that no prose is taken for one; a pass is believed in between.
+/// A failure counts only if its line contains nothing else, so that prose is not mistaken for one. A pass may be part of a sentence.
 pub(super) fn counts(lines: &Lines<'_>) -> Option<TestCounts> {
     let mut groups: Vec<(usize, Part)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -29,7 +29,7 @@ pub(super) fn counts(lines: &Lines<'_>) -> Option<TestCounts> {
     whole.reduce(TestCounts::plus).or_else(|| passed(lines))
 }
 
-/// What a line of a summary says, or several together.
+/// The content of one or several summary lines.
 #[derive(Debug, Clone, Copy, Default)]
 struct Part {
     verdicts: TestCounts,
@@ -38,7 +38,7 @@ struct Part {
 }
 
 impl Part {
-    /// Nothing for a line that has other words, or no number.
+    /// `None` for a line that contains other words or no number.
     fn of(line: &str) -> Option<Self> {
         static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(forms);
         let separator = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|' | '(' | ')' | '#' | '=' | '-' | '.' | '!');
@@ -74,7 +74,7 @@ impl Part {
         Self { verdicts: self.verdicts.plus(more.verdicts), all, is_of_tests: self.is_of_tests || more.is_of_tests }
     }
 
-    /// Numbers that are of tests, by a word or by counting both verdicts.
+    /// The counts, if they refer to tests: a word says so, or both verdicts are counted.
     fn counts(self) -> Option<TestCounts> {
         let TestCounts { passed, failed, skipped } = self.verdicts;
         let is_meant = self.is_of_tests || passed.is_some() && failed.is_some();
@@ -84,7 +84,7 @@ impl Part {
     }
 }
 
-/// The forms of an item of a summary, at the start of a text.
+/// The forms of a summary item, anchored at the start of the text.
 fn forms() -> Vec<Regex> {
     let tests = "(?:tests?|specs?|examples?|(?:test )?cases?|scenarios?)";
     let verdict = "(?P<verdict>pass(?:ed|ing|es)?|ok|succeeded|successful|fail(?:ed|ing|s|ures?)?|errors?|skip(?:ped|s)?|pending|todo|ignored\
@@ -103,7 +103,7 @@ fn forms() -> Vec<Regex> {
         format!(r"(?P<of_tests>{tests} )?{verdict} ?[:=] *(?P<number>\d+)\b"),
         // `tests: 4`, `tests run: 4`, `total: 4`
         format!(r"(?P<of_tests>(?:total )?{tests}(?: run| ran)?|total|ran) ?[:=] *(?P<all>\d+)\b"),
-        // What may stand around them.
+        // Words that may surround them.
         format!(r"\d+% {tests} passed\b"),
         r"(?:in )?\d+(?:\.\d+)? ?(?:ms|s|seconds?)\b".to_owned(),
         format!(r"(?:summary|results?|ran|all|and|with|{tests}|failed|passed|ok)\b:?"),
@@ -111,7 +111,7 @@ fn forms() -> Vec<Regex> {
     forms.iter().map(|form| Regex::new(&format!("(?i)^(?:{form})")).expect("a fixed pattern compiles")).collect()
 }
 
-/// Tests that passed by the words of a line that may say more: `all good: 12 tests passed`, `3 passing`.
+/// Passed tests, from lines that may contain other text: `all good: 12 tests passed`, `3 passing`.
 fn passed(lines: &Lines<'_>) -> Option<TestCounts> {
     static PASSED: LazyLock<Regex> = LazyLock::new(|| {
         let tests = "(?:tests?|specs?|examples?|cases?|scenarios?)";

@@ -1,4 +1,4 @@
-//! Readers of output, one a framework. Each knows its framework's own summary and how it names a failure.
+//! Output readers, one per framework. Each knows its framework's summary and how the framework names failures.
 
 mod ava;
 mod bats;
@@ -27,7 +27,7 @@ use super::lines::Lines;
 use super::names::{End, Listed};
 use super::{Framework, TestCounts, TestOutcome, TestState};
 
-/// What a reader saw of its framework.
+/// What a reader found in the output.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) framework: Framework,
@@ -35,34 +35,34 @@ pub(super) struct Reading {
     pub(super) counts: TestCounts,
     pub(super) failures: Failures,
     pub(super) reason: Option<String>,
-    /// The line of the framework's last summary; none when only single lines spoke.
+    /// The line of the framework's last summary; `None` if there were only single lines.
     pub(super) concluded: Option<usize>,
-    /// The line of a summary before the last: another run's, or what a test printed.
+    /// The line of the summary before the last one: from another run, or printed by a test.
     pub(super) before: Option<usize>,
-    /// What summaries count that are no part of `counts`, because a later one took their place.
+    /// The counts of earlier summaries that a later one replaced. Not included in `counts`.
     pub(super) earlier: TestCounts,
-    /// Only a part of a summary was seen. Others print such lines too.
+    /// Only a part of a summary was found. Other programs print such lines too.
     pub(super) is_partial: bool,
-    /// It is for programs to read. The same run may have one for people.
+    /// A machine-readable report. The same run may also have printed a human-readable one.
     pub(super) is_report: bool,
-    /// The tests that it lists, if it does.
+    /// The tests that the output lists, if any.
     pub(super) names: Listed,
-    /// What the runner was told to run and could not find. Each of them may be counted as failed.
+    /// The number of requested tests or files that the runner could not find. They may also be counted as failed.
     pub(super) missing: u64,
 }
 
-/// What the output says. Ordered from best to worst.
+/// The result according to the output. Ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Says {
     Passed,
     NothingRan,
-    /// It says what ran last, but not how it ended: only the exit code tells whether it died there or was cut.
+    /// The output shows what ran last, but not how it ended: only the exit code shows whether the run died there or was cut off.
     Unfinished,
     Failed,
     Broken,
 }
 
-/// A way to read, and what has to be in the text for it to see anything: most outputs have the marks of few.
+/// A reader function, and the strings that the text must contain for it to find anything: most outputs contain the marks of few readers.
 struct Reader {
     read: fn(&Lines<'_>) -> Option<Reading>,
     marks: &'static [&'static str],
@@ -110,7 +110,7 @@ const DOTNET: Reader = Reader {
 const JSON: Reader = Reader { read: json::read, marks: &["{"] };
 const JUNIT: Reader = Reader { read: junit::read, marks: &["<testsuite"] };
 
-/// What the readers of one framework see: its own report first, then the formats that it can write.
+/// The readings of one framework: its own report first, then the other formats it can write.
 pub(super) fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     let readers: &[Reader] = match framework {
         Framework::Jest => &[JEST, JSON, JUNIT],
@@ -141,7 +141,7 @@ pub(super) fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Rea
     readings
 }
 
-/// What all readers see; the more particular ones first.
+/// The readings of all readers, the most specific first.
 pub(super) fn all(lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     const ALL: [Reader; 21] = [
         JEST, VITEST, MOCHA, AVA, NODE, BUN, BATS, PYTEST, UNITTEST, GO, CARGO, NEXTEST, RSPEC, MINITEST, PHPUNIT, SUREFIRE,
@@ -150,7 +150,7 @@ pub(super) fn all(lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     without_inner(run(&ALL, lines, text))
 }
 
-/// nextest shows the inner harness of each test: that is no cargo test.
+/// nextest shows the inner harness of each test, which is not a `cargo test` run.
 fn without_inner(mut readings: Vec<Reading>) -> Vec<Reading> {
     if readings.iter().any(|reading| reading.framework == Framework::Nextest && reading.concluded.is_some()) {
         readings.retain(|reading| reading.framework != Framework::CargoTest);
@@ -184,7 +184,7 @@ impl Reading {
         }
     }
 
-    /// A run has one summary; a second one makes the first an earlier one.
+    /// Records the line of a summary; one recorded before becomes the earlier one.
     fn conclude(&mut self, at: usize) {
         self.before = self.concluded.replace(at);
     }
@@ -201,13 +201,13 @@ impl Reading {
         self.counts = self.counts.plus(more);
     }
 
-    /// The last summary is the real one, for a test may print the like.
+    /// Replaces the counts. The last summary is the real one, because a test may print similar lines.
     fn count_instead(&mut self, passed: u64, failed: u64, skipped: u64) {
         self.earlier = self.earlier.plus(std::mem::take(&mut self.counts));
         self.count(passed, failed, skipped);
     }
 
-    /// From the counts: failures fail, and nothing is not a pass.
+    /// Derives the result from the counts. Zero tests are not a pass.
     fn judge(&mut self) {
         self.says = match (self.counts.failed.unwrap_or(0), self.counts.passed.unwrap_or(0)) {
             (0, 0) => Says::NothingRan,
@@ -248,7 +248,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// `path:12:5`, `path:12`, `(path:12:5)`: a file and its line.
+/// `path:12:5`, `path:12`, `(path:12:5)`: a file and line.
 fn place(text: &str) -> Option<(&str, u32)> {
     let text = text.trim().trim_start_matches('(').trim_end_matches([')', ':', ',']);
     let text = text.strip_prefix("file://").unwrap_or(text);
@@ -261,7 +261,7 @@ fn place(text: &str) -> Option<(&str, u32)> {
     }
 }
 
-/// The place in a line of a JavaScript stack, if it is the project's own.
+/// The location in a line of a JavaScript stack trace, if it is in the project.
 fn stack_place(line: &str) -> Option<(&str, u32)> {
     let rest = line.trim_start().strip_prefix("at ")?;
     let inside = match rest.rfind('(') {
@@ -276,7 +276,7 @@ fn own(place: (&str, u32)) -> Option<(&str, u32)> {
     (!foreign.iter().any(|part| place.0.contains(part))).then_some(place)
 }
 
-/// The errors that reporters write for GitHub Actions: `::error file=a.test.js,line=4,title=a > b::message`.
+/// Reads the error annotations for GitHub Actions: `::error file=a.test.js,line=4,title=a > b::message`.
 fn annotations(lines: &Lines<'_>, failures: &mut Failures) {
     for line in lines.iter().filter_map(|line| line.strip_prefix("::error ")) {
         let Some((head, message)) = line.split_once("::") else { continue };
@@ -288,7 +288,7 @@ fn annotations(lines: &Lines<'_>, failures: &mut Failures) {
     }
 }
 
-/// Without the time that reporters append: `adds (16 ms)`, `adds 48ms`, `adds [72]`.
+/// Removes the duration that reporters append: `adds (16 ms)`, `adds 48ms`, `adds [72]`.
 fn without_time(name: &str) -> &str {
     let name = name.trim();
     let is_time = |text: &str| {
@@ -303,7 +303,7 @@ fn without_time(name: &str) -> &str {
         if inner.len() + 2 == last.len() && is_time(inner) {
             return rest.trim_end();
         }
-        // `(16 ms)`: the blank is inside.
+        // `(16 ms)`: the space is inside the parentheses.
         if let Some(inside) = name.strip_suffix([')', ']'])
             && let Some(open) = inside.rfind(['(', '['])
             && is_time(&inside[open + 1..].replace(' ', ""))

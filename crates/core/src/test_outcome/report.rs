@@ -1,7 +1,7 @@
-//! A test report as `JUnit` XML that a gate was told to write. It is believed as a whole or not at all: one that is cut off, or that is
-//! no XML, says nothing about the tests that it lists.
+//! Parses a `JUnit` XML test report that a gate wrote. A report is accepted as a whole or not at all: if it is truncated or not XML,
+//! it says nothing about the tests it lists.
 //!
-//! Tags are matched and no entity is expanded, so that nothing can grow; a document type is refused, because no report needs one.
+//! It matches tags and expands no entities, so nothing can grow. It rejects document types, because no report needs one.
 
 use super::reader::junit::{attribute, scan, tag_end};
 use super::{TestCounts, TestFailure, TestNames};
@@ -9,17 +9,17 @@ use super::{TestCounts, TestFailure, TestNames};
 /// Reports nest suites a few levels deep.
 const DEEPEST: usize = 100;
 
-/// What a whole report says.
+/// The content of a complete report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     pub counts: TestCounts,
-    /// The first ones, when there are very many. A report that only counts names none.
+    /// The first ones, if there are very many. Empty if the report only counts.
     pub failures: Vec<TestFailure>,
-    /// Of all tests; absent where it does not list them, or not by names that differ.
+    /// The names of all tests; `None` if the report does not list them or the names are not unique.
     pub names: Option<TestNames>,
 }
 
-/// Why a text is no report.
+/// Why a text is not a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReportFault {
     #[error("it is empty")]
@@ -36,14 +36,14 @@ pub enum ReportFault {
     TooDeep,
 }
 
-/// Reads a whole report.
+/// Parses a complete report.
 pub fn report(text: &str) -> Result<Report, ReportFault> {
     let summed = checked(text)?;
     let mut reading = scan(text);
     let listed = reading.counts;
     let lists = [listed.passed, listed.failed, listed.skipped].into_iter().flatten().any(|number| number > 0);
     if lists {
-        // A suite may count what it does not list: a failure outside of all tests.
+        // A suite may count a failure it does not list: one outside all tests.
         reading.counts.failed = listed.failed.max(summed.failed);
     } else {
         reading.counts = summed;
@@ -52,13 +52,13 @@ pub fn report(text: &str) -> Result<Report, ReportFault> {
     Ok(Report { counts: reading.counts, failures: reading.failures.into_list(), names })
 }
 
-/// Goes through all of it, and sums up what the outermost suites say of themselves: those inside are part of them.
+/// Validates the whole text and sums up the counts of the outermost suites, which include the inner ones.
 fn checked(text: &str) -> Result<TestCounts, ReportFault> {
     let mut rest = text.trim_start_matches('\u{feff}');
     if rest.trim().is_empty() {
         return Err(ReportFault::Empty);
     }
-    // The elements around, and whether each said how many tests it has.
+    // The enclosing elements, and whether each gave its number of tests.
     let mut open: Vec<(&str, bool)> = Vec::new();
     let (mut sum, mut roots) = (TestCounts { passed: Some(0), failed: Some(0), skipped: Some(0) }, 0_usize);
     while let Some(at) = rest.find('<') {
@@ -115,7 +115,7 @@ fn checked(text: &str) -> Result<TestCounts, ReportFault> {
     if roots == 0 || !rest.trim().is_empty() { Err(ReportFault::NotXml) } else { Ok(sum) }
 }
 
-/// Adds what a suite says of itself, if it does.
+/// Adds the counts in a suite's tag, if it has any.
 fn add(sum: &mut TestCounts, tag: &str) -> bool {
     let number = |name: &str| attribute(tag, name).and_then(|value| value.trim().parse::<u64>().ok());
     let Some(tests) = number("tests") else { return false };

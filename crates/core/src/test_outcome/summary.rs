@@ -1,4 +1,4 @@
-//! An outcome as feedback for an agent: which tests, where, in a few lines.
+//! Feedback for an agent: which tests failed and where, in a few lines.
 
 use super::failures::cut;
 use super::{TestFailure, TestOutcome, TestState};
@@ -6,7 +6,7 @@ use crate::base::sanitise::sanitise_line;
 
 const MOST: usize = 10;
 
-/// A few lines that say what failed and where; capped whatever the output was.
+/// A few lines that say what failed and where; bounded however long the output was.
 pub fn summary(outcome: &TestOutcome) -> String {
     let framework = outcome.framework.map_or("Tests", super::Framework::name);
     let counts = counts(outcome);

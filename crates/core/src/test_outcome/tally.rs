@@ -1,7 +1,7 @@
-//! How many tests an output speaks of: the summaries of all runs in it, together.
+//! Counts the tests of an output: the sum over the summaries of all runs in it.
 //!
-//! A failure that any of them counts is counted. Work that ends the runner's process may print a good summary after a bad one, and an
-//! exit code may be lost on the way. A test of a test tool that prints failing reports needs a report in a file.
+//! A failure in any summary counts. Work that ends the runner's process may print a good summary after a bad one, and an exit code
+//! may get lost on the way. Tests of a test tool that print failing reports therefore need a report in a file.
 
 use std::collections::HashSet;
 
@@ -11,31 +11,31 @@ use super::plain;
 use super::reader::{self, Reading, Says};
 use super::{Framework, TestCounts, TestNames, borrowed};
 
-/// What an output says of how many tests ran.
+/// The number of tests that ran, according to the output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     pub some: SomeRan,
-    /// Absent where no summary has a number.
+    /// `None` if no summary contains a number.
     pub counts: Option<TestCounts>,
     pub names: Option<TestNames>,
-    /// What the command was to run and its runner could not find, where that counts as a failure. It is no part of `counts`.
+    /// The number of requested tests that the runner could not find, if it counts them as failures. Not included in `counts`.
     pub missing: u64,
-    /// A summary says that a run failed outside of its tests.
+    /// A summary reports a failure outside the tests.
     pub is_bad: bool,
 }
 
-/// Whether any test ran to an end. Ordered from nothing to most.
+/// Whether any test was completed. Ordered from unknown to certain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SomeRan {
     /// There is no summary.
     #[default]
     Unsaid,
-    /// Every summary says that none did.
+    /// Every summary says that no test was completed.
     No,
     Yes,
 }
 
-/// Reads all summaries that can be of what these commands ran; `commands` as for [`super::read`].
+/// Reads all summaries that these commands may have printed; `commands` as for [`super::read`].
 pub fn tally<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Tally {
     let words = borrowed(commands);
     let lines = lines::split(output);
@@ -43,13 +43,13 @@ pub fn tally<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Tall
         sum(both(&lines, |lines, text| frameworks.iter().flat_map(|one| of(*one, lines, text)).collect()))
     };
     match source(&words) {
-        // A reporter may write what only others can read.
+        // A reporter may use a format that only other readers understand.
         Source::Frameworks(frameworks) => of_frameworks(&frameworks).or_some(&lines),
         Source::Anything => {
             let tally = sum(both(&lines, any));
             if tally.some == SomeRan::Yes || tally.is_bad { tally } else { of_script(&lines).unwrap_or(tally) }
         }
-        // What a program prints that runs no tests as far as is known counts only against it.
+        // If the program is not known to run tests, its output counts only against it.
         Source::Unknown => {
             let tally = sum(both(&lines, any));
             let fails = tally.counts.is_some_and(|counts| counts.failed > Some(0));
@@ -60,7 +60,7 @@ pub fn tally<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Tall
 }
 
 impl Tally {
-    /// Where nothing is said, whether a summary of any kind says that tests ran.
+    /// If no summary was found, checks whether a summary of any kind says that tests ran.
     fn or_some(mut self, lines: &Lines<'_>) -> Self {
         let said = |tally: Tally| tally.some == SomeRan::Yes;
         if self.some == SomeRan::Unsaid && !self.is_bad && (said(sum(both(lines, any))) || of_script(lines).is_some_and(said)) {
@@ -70,7 +70,7 @@ impl Tally {
     }
 }
 
-/// Whether an output has no summary of any kind.
+/// Whether an output contains no summary of any kind.
 pub(super) fn is_silent(output: &str) -> bool {
     let lines = lines::split(output);
     both(&lines, any).is_empty() && of_script(&lines).is_none()
@@ -82,13 +82,13 @@ fn of_script(lines: &Lines<'_>) -> Option<Tally> {
     Some(Tally { some: if ran { SomeRan::Yes } else { SomeRan::No }, counts: Some(counts), ..Tally::default() })
 }
 
-/// Where the summaries in an output may come from.
+/// The possible sources of the summaries in an output.
 enum Source {
-    /// These and nothing else: what other summaries there are was printed by a test.
+    /// Only these frameworks: a test printed any other summaries.
     Frameworks(Vec<Framework>),
     Anything,
     Unknown,
-    /// Programs that show what somebody wrote.
+    /// Programs that only display existing text.
     Text,
 }
 
@@ -97,7 +97,7 @@ fn source(commands: &[Vec<&str>]) -> Source {
         return Source::Anything;
     }
     let mut frameworks = Ran::of(commands).map(|ran| ran.frameworks()).unwrap_or_default();
-    // All runs of one are read at once.
+    // A framework's reader covers all of its runs at once.
     let mut known = HashSet::new();
     frameworks.retain(|framework| known.insert(*framework));
     match frameworks.as_slice() {
@@ -107,13 +107,13 @@ fn source(commands: &[Vec<&str>]) -> Source {
     }
 }
 
-/// Readings of the lines without what other tools put before them, if that shows more.
+/// Readings of the lines without the prefixes of other tools, or else of the unchanged lines.
 fn both(lines: &Lines<'_>, read: impl Fn(&Lines<'_>, &str) -> Vec<Reading>) -> Vec<Reading> {
     let stripped = lines::without_prefixes(lines).map(|lines| read(&lines, &lines.join("\n"))).unwrap_or_default();
     if stripped.is_empty() { read(lines, &lines.join("\n")) } else { stripped }
 }
 
-/// What a framework says, in whichever form. A part of a summary is better than none.
+/// The readings of a framework in any format. A partial summary is better than none.
 fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     let mut readings = reader::of(framework, lines, text);
     readings.retain(|reading| reading.concluded.is_some());
@@ -123,15 +123,15 @@ fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     without_repetition(readings)
 }
 
-/// The whole summaries of every framework.
+/// The complete summaries of all frameworks.
 fn any(lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     let mut readings = reader::all(lines, text);
     readings.retain(|reading| reading.concluded.is_some() && !reading.is_partial);
     without_repetition(readings)
 }
 
-/// Two readers may read the same line; the more particular one comes first. And a report is of a run that was summed up already, unless
-/// it alone counts a failure.
+/// Removes duplicates. If two readers read the same line, the more specific one comes first. A machine-readable report repeats a run
+/// that already has a summary, unless only the report counts a failure.
 fn without_repetition(mut readings: Vec<Reading>) -> Vec<Reading> {
     let mut ends = HashSet::new();
     readings.retain(|reading| ends.insert(reading.concluded));
@@ -150,7 +150,7 @@ fn sum(readings: Vec<Reading>) -> Tally {
         counts.failed = counts.failed.map(|failed| failed.saturating_sub(reading.missing));
         let ran = counts.passed.unwrap_or(0) > 0 || counts.failed.unwrap_or(0) > 0;
         all.some = match reading.says {
-            // Frameworks that pass without a number say so only of tests that ran.
+            // Frameworks that report a pass without a number do so only if tests ran.
             Says::Passed => SomeRan::Yes,
             _ if ran => SomeRan::Yes,
             Says::NothingRan => all.some.max(SomeRan::No),

@@ -1,7 +1,7 @@
-//! Runs of tests that answer 0 and say nothing of any test: work that ends the runner's process, or a `make` that had nothing to do.
+//! Test runs that exit with 0 but mention no test: the work ends the runner's process, or `make` had nothing to do.
 //!
-//! Only for runners that sum up whatever their settings are. Others may be quiet where all is well, by a reporter that is named in a
-//! file of theirs, and are believed.
+//! Only for runners that always print a summary. Others may be quiet on success because of a reporter in their configuration file,
+//! so they are believed.
 
 use std::sync::LazyLock;
 
@@ -12,18 +12,18 @@ use super::command::{Kind, Ran, classify, unwrap};
 use super::tally::is_silent;
 use crate::shell::{RedirectKind, Simple, Variables, parse};
 
-/// What a run that answered 0 left out.
+/// What is missing from the output of a run that exited with 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsaid {
-    /// Nothing that can be missed.
+    /// Nothing is missing.
     Nothing,
-    /// The summary that its runner ends with.
+    /// The runner's final summary.
     Summary,
-    /// The tests: make took a file for the target that runs them.
+    /// The tests: make mistook a file for the target that runs them.
     Tests,
 }
 
-/// What the output of these commands lacks; `commands` as for [`super::read`].
+/// Determines what the output of these commands lacks; `commands` as for [`super::read`].
 pub fn unsaid<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Unsaid {
     let words = borrowed(commands);
     let Some(ran) = Ran::of(&words).filter(|ran| ran.exit_is_its_own) else { return Unsaid::Nothing };
@@ -42,7 +42,7 @@ pub fn unsaid<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Uns
     if missing { Unsaid::Summary } else { Unsaid::Nothing }
 }
 
-/// Whether all that the commands of a line print is seen: nothing of it goes into a file, a pipe or a word.
+/// Whether the whole output of a command line is captured: none of it goes to a file, a pipe or a command substitution.
 pub fn is_seen_whole(line: &str) -> bool {
     let writes = |simple: &Simple| {
         simple.redirects.iter().any(|redirect| {
@@ -51,17 +51,17 @@ pub fn is_seen_whole(line: &str) -> bool {
         })
     };
     let into_a_word = line.contains('`') || line.contains("$(");
-    // A group's redirection may be in no simple command.
+    // A group's redirection may not belong to any simple command.
     let grouped = line.contains(") >") || line.contains(")>") || line.contains("} >") || line.contains("done >");
     !into_a_word && !grouped && !parse(line, &Variables::new()).commands.iter().any(writes)
 }
 
-/// No setting takes its last words away.
+/// No setting suppresses unittest's summary.
 fn is_unittest(words: &[&str]) -> bool {
     module(words) == Some("unittest") && !words.contains(&"-h")
 }
 
-/// Told nothing that makes it quiet; its settings may.
+/// pytest without options that make it quiet. Its settings may still do so.
 fn is_plain_pytest(words: &[&str]) -> bool {
     let Some((program, args)) = words.split_first() else { return false };
     let is_pytest = matches!(program.rsplit('/').next(), Some("pytest" | "py.test")) || module(words) == Some("pytest");
@@ -75,7 +75,7 @@ fn module<'w>(words: &[&'w str]) -> Option<&'w str> {
     words.iter().position(|word| *word == "-m").and_then(|at| words.get(at + 1)).copied()
 }
 
-/// Nothing at all, or the head of a run of pytest. One that its settings make quiet has neither.
+/// Empty output, or only the head of a pytest run. A run that its settings make quiet has neither.
 fn is_cut_short(output: &str) -> bool {
     output.trim().is_empty() || (output.contains("test session starts") && !output.contains("[100%]"))
 }
@@ -84,14 +84,14 @@ fn is_cargo_test(words: &[&str]) -> bool {
     matches!(words, ["cargo", "test" | "t", ..])
 }
 
-/// The test harness announces its tests and sums them up. Programs without it do neither.
+/// The test harness announces its tests and prints a summary. Programs without it do neither.
 fn stops_in_the_middle(output: &str) -> bool {
     static BEGINS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^running \d+ tests?\s*$"));
     let last = BEGINS.find_iter(output).last();
     last.is_some_and(|last| !output[last.end()..].contains("test result: "))
 }
 
-/// Whether make says of a target that is named for tests that its file is there, and nothing else.
+/// Whether make's only output is that a test target is up to date because a file has that name.
 fn up_to_date(words: &[&str], output: &str) -> bool {
     static IDLE: LazyLock<Regex> = LazyLock::new(|| regex(r"^g?make(?:\[\d+\])?: [`'‘]([^'’]+)['’] is up to date\.$"));
     let Some((program, targets)) = words.split_first() else { return false };

@@ -1,4 +1,4 @@
-//! What one result says, and whether a check still runs the tests that it ran on the base.
+//! What one result means, and whether a check still runs the tests that it ran on the base.
 
 use std::fmt;
 
@@ -11,24 +11,24 @@ use crate::check::{CheckOutcome, CheckRun, TestCount};
 
 pub use crate::test_outcome::TestNames;
 
-/// Names that one sentence lists, and that a report keeps.
+/// How many names a sentence lists, and how many a report keeps.
 const NAMED: usize = 3;
 const KEPT: usize = 50;
 
-/// What a result means.
+/// The meaning of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckState {
     Green,
     Red,
-    /// It proves nothing either way: not found, not executable, no tests, out of time.
+    /// No evidence either way: not found, not executable, no tests, timed out.
     Unknown,
     Interrupted,
     NotRun,
 }
 
 impl CheckState {
-    /// A counted failure fails a check whatever its exit code.
+    /// A counted failure fails a check, whatever its exit code is.
     pub fn of(run: &CheckRun) -> Self {
         match run.outcome {
             CheckOutcome::Passed if counted_failures(run) > 0 => Self::Red,
@@ -49,7 +49,7 @@ impl CheckState {
         }
     }
 
-    /// The same for the red check, where a pass without any test is unknown too.
+    /// The same for the red check, where a pass without any tests is unknown too.
     pub fn before_the_work(run: &CheckRun) -> Self {
         match Self::of(run) {
             Self::Green if run.tests.is_some_and(|tests| tests.ran == 0) => Self::Unknown,
@@ -71,7 +71,7 @@ pub struct CountChange {
     pub before: Option<TestCount>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<TestCount>,
-    /// How they fell, where they did.
+    /// How the counts fell, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fall: Option<CountFall>,
     /// The story's scope names changed test files, so counts may fall.
@@ -86,15 +86,15 @@ pub enum CountFall {
         before: u64,
         after: u64,
     },
-    /// Its output counted tests on the base, and counts none now.
+    /// The output counted tests on the base, but no longer does.
     Vanished {
         before: u64,
     },
-    /// Tests failed on the base, and not one more passes now: they were skipped or removed.
+    /// Tests failed on the base, and no more tests pass now than then: they were skipped or removed.
     NotFixed {
         failed: u64,
     },
-    /// Tests that passed on the base are skipped now.
+    /// Tests that passed on the base are now skipped.
     NowSkipped {
         tests: Vec<String>,
     },
@@ -113,11 +113,11 @@ impl fmt::Display for CountFall {
     }
 }
 
-/// Whether fewer tests speak for the work than before it. Without counts on the base there is nothing to compare.
+/// Whether fewer tests support the work than before. Without counts on the base there is nothing to compare.
 pub(super) fn compare(before: &Baseline, after: &CheckResult) -> Option<CountFall> {
     let old = before.tests?;
     let Some(new) = after.run.tests else {
-        // Some runners count failures alone, and only say that the rest passed.
+        // Some runners only count failures, and merely say that the rest passed.
         let is_gone = old.passed > 0 || (old.ran > 0 && !after.some_tests_ran);
         return is_gone.then_some(CountFall::Vanished { before: old.ran });
     };
@@ -127,7 +127,7 @@ pub(super) fn compare(before: &Baseline, after: &CheckResult) -> Option<CountFal
     if old.failed > 0 && new.passed == old.passed {
         return Some(CountFall::NotFixed { failed: old.failed });
     }
-    // A name that is gone says nothing: tests are renamed and merged, and doctests are named by their line.
+    // A missing name means nothing: tests are renamed and merged, and doctests are named by their line.
     let (old, new) = (before.names.as_ref()?, after.names.as_ref()?);
     let tests: Vec<String> = old.passed.intersection(&new.skipped).take(KEPT).cloned().collect();
     (!tests.is_empty()).then_some(CountFall::NowSkipped { tests })
@@ -137,7 +137,7 @@ fn tests(number: u64) -> String {
     if number == 1 { "1 test".to_owned() } else { format!("{number} tests") }
 }
 
-/// A few names in a sentence.
+/// The first few names, for a sentence.
 pub(super) fn list(names: &[String]) -> String {
     let first = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {

@@ -9,20 +9,20 @@ use super::seen::Seen;
 use crate::base::proof::Proof;
 use crate::check::CheckOrigin;
 
-/// Criteria of one story that a report lists, and characters of each.
+/// How many criteria of one story a report lists, and how many characters of each.
 const MOST: usize = 200;
 const LONGEST: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProvenCriterion {
     pub text: String,
-    /// The check that is tied to it and passed; absent means that nothing proves it.
+    /// The check that is linked to it and passed. Absent if nothing proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prover: Option<String>,
 }
 
-/// A criterion is proven by a check whose command it names in backticks, or is. The only criterion of a story is proven by what proves
-/// the story.
+/// A criterion is proven by a check if its text is the check's command or quotes it in backticks. If a story has only one criterion,
+/// whatever proves the story proves it.
 pub(super) fn criteria(seen: &Seen<'_>, proof: Option<Proof>) -> Vec<ProvenCriterion> {
     let Some(story) = &seen.job.story else { return Vec::new() };
     let green: Vec<&PlannedCheck> =
@@ -48,10 +48,10 @@ fn prover(check: &PlannedCheck) -> String {
     }
 }
 
-/// Whether a text is a command, or has it in backticks.
+/// Whether a text is a command, or quotes it in backticks.
 fn names(text: &str, command: &str) -> bool {
     let command = command.trim();
-    // Every second part lies between two backticks.
+    // Every second part is between two backticks.
     let mut quoted = text.split('`').skip(1).step_by(2);
     !command.is_empty() && (text.trim() == command || quoted.any(|quoted| quoted.trim() == command))
 }

@@ -8,10 +8,10 @@ use super::job::{PlannedCheck, Tree};
 use super::reason::Reason;
 use super::seen::Seen;
 
-/// Feedback for the next turn. Of a hidden check it says the name and that it did not pass, nothing else.
+/// Feedback for the next turn. For a hidden check, it only gives the name and that it did not pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Feedback {
-    /// What is wrong, a sentence each.
+    /// What is wrong, one sentence each.
     pub problems: Vec<String>,
     /// What to do about it.
     pub advice: Vec<String>,

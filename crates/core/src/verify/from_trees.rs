@@ -1,9 +1,9 @@
-//! What a plan of trees says about changed protected files, in the words of a job.
+//! Converts the changed protected files of a tree plan to those of a job.
 
 use super::job::{AutorunChange, ChangeKind, ProtectedChange, ProtectedKind};
 use crate::protect::{self, Group, TreePlan, Why};
 
-/// The changed protected files, and the changed files that run outside of the workspace later.
+/// The changed protected files, and the changed files that later run outside the workspace.
 pub fn changes_of(plan: &TreePlan) -> (Vec<ProtectedChange>, Vec<AutorunChange>) {
     let protected = plan.protected_changes.iter().flat_map(one).collect();
     let autorun = plan.protected_changes.iter().filter(|change| change.autorun);
@@ -11,7 +11,7 @@ pub fn changes_of(plan: &TreePlan) -> (Vec<ProtectedChange>, Vec<AutorunChange>)
     (protected, autorun.collect())
 }
 
-/// A rename is a deletion and an addition.
+/// A rename becomes a deletion and an addition.
 fn one(change: &protect::ProtectedChange) -> Vec<ProtectedChange> {
     let Some(kind) = ProtectedKind::of(&change.why) else { return Vec::new() };
     let is = |path: &str, how: ChangeKind| ProtectedChange {
@@ -31,12 +31,12 @@ fn one(change: &protect::ProtectedChange) -> Vec<ProtectedChange> {
 }
 
 impl ProtectedKind {
-    /// Nothing for work, which is only listed because it runs by itself later.
+    /// `None` for work, which is only listed because it runs automatically later.
     pub fn of(why: &Why) -> Option<Self> {
         match why {
             Why::Convention { group: Group::Tests, .. } | Why::NewInTestFolder { .. } => Some(ProtectedKind::Test),
             Why::InlineTests => Some(ProtectedKind::InlineTest),
-            // The user's own patterns name what checks are made of.
+            // The user's own patterns name the files that make up the checks.
             Why::Setting { list, .. } if list == "files" => Some(ProtectedKind::Test),
             Why::CheckScript => Some(ProtectedKind::CheckScript),
             Why::Convention { group: Group::Ci, .. } => Some(ProtectedKind::Ci),

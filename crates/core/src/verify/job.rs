@@ -1,4 +1,4 @@
-//! What is to be judged, as data: one job for every surface.
+//! What to judge, as data: one job for every surface.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,44 +17,44 @@ use crate::check::{Check, CheckOrigin, CheckOutcome, CommandSpec, TestCount, Zer
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerifyJob {
     pub surface: Surface,
-    /// Absent where a range of commits is judged without a plan.
+    /// Absent if a range of commits is judged without a plan.
     pub story: Option<JobStory>,
-    /// The gates in the order of the config, hidden ones included. `when` is evaluated here.
+    /// The gates in the order of the config, including hidden ones. `when` is evaluated here.
     pub gates: Vec<JobGate>,
-    /// The tree that the attempt started from; absent where there is none.
+    /// The tree that the attempt started from, if there is one.
     pub base: Option<Oid>,
-    /// The tree that is judged, and committed if it passes.
+    /// The tree to judge, and to commit if it passes.
     pub attempt: Oid,
-    /// Files that differ from the base, without those that Verdone itself writes (plan marks). Absent where they are not known.
+    /// Files that differ from the base, without those that Verdone itself writes (plan marks). Absent if unknown.
     pub changed: Option<Vec<String>>,
     /// Why this tree cannot be committed, whatever the checks say: a changed submodule, a file that is too large.
     #[serde(default)]
     pub obstacle: Option<String>,
     /// Changed protected files.
     pub protected: Vec<ProtectedChange>,
-    /// Changed files that run outside of the workspace later.
+    /// Changed files that later run outside the workspace.
     pub autorun: Vec<AutorunChange>,
-    /// Changed files that checks of other open stories name.
+    /// Changed files that are named in checks of other open stories.
     #[serde(default)]
     pub others: Vec<OtherCheck>,
-    /// `[done] minimum`: a weaker proof is not done. `--unchecked` sets it to the weakest.
+    /// `[done] minimum`: work with a weaker proof is not done. `--unchecked` sets it to the weakest.
     pub minimum: Proof,
-    /// No better proof than this, whatever is seen. `accept` passes the proof with which the attempt went to review.
+    /// An upper bound for the proof. `accept` passes the proof with which the attempt went to review.
     pub at_most: Option<Proof>,
-    /// Whether changes outside of the story's scope fail it.
+    /// Whether changes outside the story's scope fail it.
     pub enforce_scope: bool,
-    /// Whether a story without any change can be done.
+    /// Whether a story without changes can be done.
     pub allow_unchanged: bool,
-    /// Whether later stages are skipped once a check of a stage fails.
+    /// Whether to skip later stages once a check of a stage fails.
     pub stop_at_failing_stage: bool,
     pub feedback: FeedbackTurn,
     /// Whether a second agent has to be asked to refute the work.
     pub judge: bool,
-    /// Names of conditions that have to hold.
+    /// Names of conditions that have to be met.
     pub conditions: Vec<String>,
 }
 
-/// Who asks.
+/// Who requests the verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Surface {
@@ -69,7 +69,7 @@ pub enum Surface {
 impl Surface {
     pub const ALL: [Self; 6] = [Self::Run, Self::Loop, Self::Verify, Self::VerifyBase, Self::AuditRerun, Self::Accept];
 
-    /// Whether an agent is there that can be given feedback.
+    /// Whether there is an agent that can get feedback.
     pub fn has_agent(self) -> bool {
         match self {
             Self::Run | Self::Loop => true,
@@ -77,7 +77,7 @@ impl Surface {
         }
     }
 
-    /// Whether a person has looked at the work already. Then only its checks count: no pristine tree, no comparison of counts, no
+    /// Whether a person has already reviewed the work. Then only its checks count: no pristine tree, no comparison of counts, no
     /// minimum, no scope, no judge.
     pub fn is_reviewed(self) -> bool {
         match self {
@@ -87,7 +87,7 @@ impl Surface {
     }
 }
 
-/// A story as far as it matters for its proof.
+/// The parts of a story that matter for its proof.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobStory {
     pub id: StoryId,
@@ -95,19 +95,19 @@ pub struct JobStory {
     pub checks: Vec<Check>,
     /// The texts of its criteria.
     pub criteria: Vec<String>,
-    /// Paths that it names as its own; empty means that it names none.
+    /// Paths that belong to the story. Empty if it names none.
     pub scope: Vec<String>,
-    /// `Proof: …` of the story, in place of `[done] minimum`.
+    /// The story's `Proof: …`, instead of `[done] minimum`.
     pub minimum: Option<Proof>,
-    /// From 1 to 10, for gates that run from a complexity on.
+    /// From 1 to 10, for gates that depend on the complexity.
     pub complexity: u32,
 }
 
-/// A gate with what it said on the base, where that is known from before.
+/// A gate, and its result on the base if that is already known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobGate {
     pub check: Check,
-    /// Its files lie outside of the repository: the agent learns its name and whether it passed, nothing else.
+    /// Its files are outside the repository. The agent learns only its name and whether it passed.
     #[serde(default)]
     pub hidden: bool,
     #[serde(default)]
@@ -120,11 +120,11 @@ impl From<Check> for JobGate {
     }
 }
 
-/// What a gate said on the base.
+/// A gate's result on the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
     pub state: CheckState,
-    /// Absent where its output counts no tests.
+    /// Absent if its output counts no tests.
     pub tests: Option<TestCount>,
     #[serde(default)]
     pub names: Option<TestNames>,
@@ -132,7 +132,7 @@ pub struct Baseline {
 
 impl From<&CheckResult> for Baseline {
     fn from(result: &CheckResult) -> Self {
-        // What could not be started, or found no tests, ran none.
+        // A check that could not start, or found no tests, ran none.
         let none = matches!(result.run.outcome, CheckOutcome::Unknown { .. }).then(TestCount::default);
         Self { state: CheckState::of(&result.run), tests: result.run.tests.or(none), names: result.names.clone() }
     }
@@ -142,7 +142,7 @@ impl From<&CheckResult> for Baseline {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tree {
-    /// The commit that the attempt started from.
+    /// The tree that the attempt started from.
     Base,
     /// The files that the attempt produced.
     Attempt,
@@ -155,7 +155,7 @@ pub enum Tree {
 impl Tree {
     pub const ALL: [Self; 4] = [Self::Base, Self::Attempt, Self::Pristine, Self::Proof];
 
-    /// The word in JSON and messages.
+    /// The name in JSON and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Base => "base",
@@ -172,7 +172,7 @@ pub struct ProtectedChange {
     pub path: String,
     pub kind: ProtectedKind,
     pub change: ChangeKind,
-    /// The story's scope, or `[protect] release`, names it.
+    /// Whether the story's scope or `[protect] release` names it.
     pub released: bool,
 }
 
@@ -180,7 +180,7 @@ pub struct ProtectedChange {
 #[serde(rename_all = "kebab-case")]
 pub enum ProtectedKind {
     Test,
-    /// Tests in a file that is work otherwise.
+    /// Tests in a file that is otherwise work.
     InlineTest,
     /// Configuration of tests, linters and builds.
     Config,
@@ -203,11 +203,11 @@ pub enum ChangeKind {
     Deleted,
 }
 
-/// A changed file that runs outside of the workspace later: `.envrc`, `.vscode/`, git hooks, CI.
+/// A changed file that later runs outside the workspace: `.envrc`, `.vscode/`, git hooks, CI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AutorunChange {
     pub path: String,
-    /// The story's scope names it.
+    /// Whether the story's scope names it.
     pub released: bool,
 }
 
@@ -218,18 +218,18 @@ pub struct OtherCheck {
     pub story: StoryId,
 }
 
-/// The one turn of feedback that comes before a review.
+/// The single turn of feedback before a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeedbackTurn {
-    /// Not given yet, and there is a turn for it.
+    /// Not used yet, and the attempt has a turn for it.
     Left,
     Given,
-    /// The attempt has no turn left.
+    /// The attempt has no turns left.
     NoneLeft,
 }
 
-/// A check with the digest under which its results are kept.
+/// A check with the digest under which its results are stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedCheck {
     pub check: Check,
@@ -251,7 +251,7 @@ impl PlannedCheck {
     }
 }
 
-/// What a result depends on beside the tree. Name, stage, retries and time limit are no part of it.
+/// A digest of what a result depends on besides the tree. Excludes name, stage, retries and time limit.
 fn command_digest(check: &Check, hidden: bool) -> String {
     #[derive(Serialize)]
     struct Asked<'a> {
@@ -277,7 +277,7 @@ fn command_digest(check: &Check, hidden: bool) -> String {
 }
 
 impl JobStory {
-    /// A story of which nothing is known but its checks.
+    /// A story of which only the checks are known.
     pub fn of_checks(id: StoryId, checks: Vec<Check>) -> Self {
         let complexity = u32::from(crate::done::UNKNOWN_COMPLEXITY);
         Self { id, checks, criteria: Vec::new(), scope: Vec::new(), minimum: None, complexity }
@@ -285,7 +285,7 @@ impl JobStory {
 }
 
 impl VerifyJob {
-    /// Gates on one tree, without anything to compare it with.
+    /// Gates on one tree, without a base for comparison.
     pub fn of_gates(surface: Surface, gates: Vec<Check>, attempt: Oid) -> Self {
         Self {
             surface,
@@ -309,7 +309,7 @@ impl VerifyJob {
         }
     }
 
-    /// The checks that are due, the story's own first.
+    /// The checks that have to run, the story's own first.
     pub fn checks(&self) -> Vec<PlannedCheck> {
         let own = self.story.iter().flat_map(|story| &story.checks).map(|check| PlannedCheck::new(check, false));
         own.chain(self.due_gates().map(|gate| PlannedCheck::new(&gate.check, gate.hidden))).collect()
@@ -320,7 +320,7 @@ impl VerifyJob {
         self.gates.iter().filter(move |gate| gate.check.terms.when.holds(self.changed.as_deref(), complexity))
     }
 
-    /// The weakest proof that is done.
+    /// The weakest proof that counts as done.
     pub fn required_proof(&self) -> Proof {
         self.story.as_ref().and_then(|story| story.minimum).unwrap_or(self.minimum)
     }
@@ -333,7 +333,7 @@ impl VerifyJob {
         self.surface.has_agent() && self.feedback == FeedbackTurn::Left
     }
 
-    /// Changed protected files that the scope does not name.
+    /// Changed protected files that are not released.
     pub(super) fn unreleased(&self) -> Vec<String> {
         self.protected_files(|change| !change.released)
     }
@@ -351,7 +351,7 @@ impl VerifyJob {
         self.protected.iter().filter(|change| wanted(change)).map(|change| change.path.clone()).collect()
     }
 
-    /// Whether test files that the attempt changed are released, and it changed no others: only then may it lower counts.
+    /// Whether counts may fall: the attempt's changed test files include released ones, and it changed or deleted no others.
     pub(super) fn may_lower_counts(&self) -> bool {
         let is_changed_test = |change: &&ProtectedChange| change.kind.is_test() && change.change != ChangeKind::Added;
         let mut tests = self.protected.iter().filter(|change| change.kind.is_test());
@@ -363,7 +363,7 @@ impl VerifyJob {
         nothing && !self.allow_unchanged && self.surface.has_agent()
     }
 
-    /// Changed files outside of an enforced scope. A scope that cannot be read covers nothing.
+    /// Changed files outside an enforced scope. An unreadable scope covers nothing.
     pub(super) fn out_of_scope(&self) -> Vec<String> {
         let Some(story) = self.story.as_ref().filter(|story| self.enforce_scope && !story.scope.is_empty()) else {
             return Vec::new();

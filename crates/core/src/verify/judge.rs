@@ -1,4 +1,4 @@
-//! The judgement: proof and outcome of everything that Verdone verifies are decided here and nowhere else.
+//! The judgement: the only place that decides proof and outcome.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::base::proof::Proof;
 use crate::check::CheckRun;
 use crate::done::JudgeFact;
 
-/// Judges what was seen. Whatever is missing there counts as not run, and never as passed.
+/// Judges the observations. Anything missing counts as not run, never as passed.
 pub fn judge(job: &VerifyJob, observed: &Observed) -> VerifyReport {
     let seen = Seen::new(job, observed);
     let failures = failures(&seen);
@@ -73,7 +73,7 @@ fn outcome(job: &VerifyJob, reasons: &[Reason]) -> Outcome {
         (true, _) => Outcome::Failed,
         (false, _) if job.surface.is_reviewed() => Outcome::Accepted,
         (false, false) => Outcome::Done,
-        // No turn is spent on what is out of the agent's hands.
+        // Do not spend a turn on something the agent cannot change.
         (false, true) if agent_can_help && job.can_give_feedback() => Outcome::Failed,
         (false, true) => Outcome::NeedsReview,
     }
@@ -119,7 +119,7 @@ fn red_on_attempt(seen: &Seen<'_>) -> Vec<Failure> {
             CheckState::Interrupted | CheckState::NotRun => not_run.push(Failure::CheckNotRun { check: name }),
         }
     }
-    // Where a check fails, those of later stages are not run on purpose.
+    // If a check fails, later stages are skipped on purpose.
     if failures.is_empty() { not_run } else { failures }
 }
 
@@ -147,14 +147,14 @@ pub(super) fn dependence(seen: &Seen<'_>) -> Vec<Doubt> {
     let (not_run, ran): (Vec<_>, Vec<_>) =
         checks.iter().partition(|check| seen.state(Tree::Pristine, check) == CheckState::NotRun);
     doubts.extend(ran.into_iter().filter(|check| seen.fails_on_pristine(check)).map(failed));
-    // One doubt decides, so the other checks are not run on purpose.
+    // One doubt is enough, so the other checks are skipped on purpose.
     if doubts.is_empty() {
         doubts.extend(not_run.into_iter().map(failed));
     }
     doubts
 }
 
-/// Why a person has to look at work that passes.
+/// Why a person has to review work that passes.
 fn doubts(seen: &Seen<'_>, proof: Proof) -> Vec<Doubt> {
     let job = seen.job;
     if job.surface.is_reviewed() {
@@ -162,7 +162,7 @@ fn doubts(seen: &Seen<'_>, proof: Proof) -> Vec<Doubt> {
     }
     let mut doubts = dependence(seen);
     let minimum = job.required_proof();
-    // Where the result depends on changed tests, the weak proof only follows from that.
+    // If the result depends on changed tests, the weak proof is only a consequence.
     if proof < minimum && doubts.is_empty() {
         doubts.push(Doubt::BelowMinimum { proof, minimum });
     }
@@ -175,7 +175,7 @@ fn doubts(seen: &Seen<'_>, proof: Proof) -> Vec<Doubt> {
     if !files.is_empty() {
         doubts.push(Doubt::AutorunChanged { files });
     }
-    // The last questions are only asked about work without another problem.
+    // Conditions and judge are only asked about work without other problems.
     if seen.observed.conditions.is_some() || doubts.is_empty() {
         doubts.extend(open_conditions(seen));
     }
@@ -208,7 +208,7 @@ fn refutation(seen: &Seen<'_>) -> Option<Doubt> {
     }
 }
 
-/// How well work is proven whose checks all pass, and why so.
+/// How well work is proven whose checks all pass, and why.
 pub(super) fn proven(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
     let (mut proof, mut notes) = shown(seen);
     if proof > Proof::AgentTested && !seen.observed.red_with_old_tests.is_empty() {
@@ -249,7 +249,7 @@ fn shown(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
         notes.insert(0, Note::TestsProveWork { check: check.check.name.clone(), files: job.brought_tests() });
         return (Proof::AgentTested, notes);
     }
-    // Without a base there is no attempt that could have brought tests.
+    // Without a base there is no attempt that could have added tests.
     notes.extend(job.base.is_some().then(|| seen.not_shown_because()));
     (Proof::Untested, notes)
 }
@@ -274,7 +274,7 @@ fn flaky(seen: &Seen<'_>) -> Vec<Note> {
     seen.checks.iter().filter(is_flaky).map(|check| Note::Flaky { check: check.check.name.clone() }).collect()
 }
 
-/// A result that several checks share is listed under the name of each.
+/// A result that several checks share is listed under each of their names.
 fn runs(seen: &Seen<'_>) -> BTreeMap<Tree, Vec<CheckRun>> {
     let on = |tree: Tree| -> Vec<CheckRun> {
         let run = |check: &PlannedCheck| {

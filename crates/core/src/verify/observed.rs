@@ -1,4 +1,4 @@
-//! What was seen so far. It starts empty, grows step by step, and is all that the judge knows.
+//! The observations so far. Starts empty, grows step by step, and is all that the judge knows.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,30 @@ use crate::done::JudgeFact;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {
-    /// Whoever asked does not wait for the answer any more.
+    /// The caller no longer waits for the answer.
     pub interrupted: bool,
-    /// The pristine tree, once it was asked for.
+    /// The pristine tree, once requested.
     pub pristine: Option<BuiltTree>,
-    /// The proof tree, once it was asked for.
+    /// The proof tree, once requested.
     pub proof: Option<BuiltTree>,
     /// Results of checks, from this verification or from an earlier one with the same trees.
     pub results: BTreeMap<ResultId, CheckResult>,
-    /// Own checks that do not pass with the tests and configuration from before the run: an agent wrote what they need.
+    /// Own checks that do not pass with the tests and configuration from before the run: an agent wrote files that they need.
     pub red_with_old_tests: Vec<String>,
-    /// The required conditions, once they were asked for. One that is missing here is unknown.
+    /// The required conditions, once they were checked. A condition that is missing here is unknown.
     pub conditions: Option<Vec<SeenCondition>>,
     /// The answer of the second agent, once it was asked.
     pub judge: Option<JudgeFact>,
 }
 
-/// A tree that Verdone composes from two others.
+/// A tree that Verdone composes from base and attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuiltTree {
     Built(Oid),
     Failed { why: String },
 }
 
-/// One question: this command on this tree.
+/// Identifies a result: a command on a tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ResultId {
     pub tree: Oid,
@@ -46,9 +46,9 @@ pub struct ResultId {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
     pub run: CheckRun,
-    /// The names of its tests, where a report gives them.
+    /// The names of its tests, if a report lists them.
     pub names: Option<TestNames>,
-    /// At least one test ran, though the output may not say how many.
+    /// At least one test ran, even if the output does not say how many.
     pub some_tests_ran: bool,
 }
 
@@ -58,15 +58,15 @@ impl From<CheckRun> for CheckResult {
     }
 }
 
-/// What is known of a required condition.
+/// What is known about a required condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum SeenCondition {
-    /// It holds, or is not needed for this story.
+    /// It is met, or not needed for this story.
     Met { name: String },
-    /// It does not hold, and the agent can do something about it.
+    /// It is not met, and the agent can do something about it.
     Missing { name: String, why: String, todo: String },
-    /// It could not be found out, so it does not count as met.
+    /// It could not be determined, so it does not count as met.
     Unknown { name: String, why: String },
 }
 

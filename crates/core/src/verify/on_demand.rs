@@ -1,4 +1,4 @@
-//! A verification that somebody asked for, outside of runs and session loops.
+//! A verification requested by a user, outside runs and session loops.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +11,42 @@ use super::report::VerifyReport;
 use crate::base::id::Oid;
 use crate::base::seal::Seal;
 
-/// The judgement, with what belongs to this verification alone.
+/// The report, with data that only this kind of verification has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
     #[serde(flatten)]
     pub report: VerifyReport,
-    /// Present where commits were verified.
+    /// The verified commits, if it was a range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<CommitRange>,
-    /// How the checks were confined; absent where none had to run.
+    /// How the checks were confined; absent if none had to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<Seal>,
     /// What the reader should know about what was compared and where it ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// How long the checks of each tree took, in milliseconds, its workspace included.
+    /// How long the checks of each tree took in milliseconds, including setting up the workspace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub took_ms: BTreeMap<Tree, u64>,
-    /// Checks that were not run, because an earlier stage failed.
+    /// Checks that did not run because an earlier stage failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_run: Vec<String>,
 }
 
-/// Two commits: the work is what lies between them.
+/// Two commits. The work is what lies between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommitRange {
-    /// What the work is compared with, as it was named.
+    /// The base of the comparison, as the user named it.
     pub asked: String,
-    /// The commit with that name. Settings and gates come from there.
+    /// The commit with that name. Settings and gates come from it.
     pub settings: Oid,
-    /// The commit whose files are the base: the named one, or where the work branched off from it.
+    /// The commit whose files are the base: the named one, or the merge base with it.
     pub base: Oid,
     pub head: Oid,
 }
 
 impl Verified {
-    /// 0 where the work is done, 1 where it failed, 4 where a person has to look at it.
+    /// 0 if the work is done, 1 if it failed, 4 if a person has to review it.
     pub fn exit_code(&self) -> u8 {
         match self.report.outcome {
             Outcome::Done | Outcome::Accepted => 0,

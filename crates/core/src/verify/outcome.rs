@@ -1,4 +1,4 @@
-//! What became of a story.
+//! The outcome of a story.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::proof::Proof;
 
-/// Ordered from worst to best: the order is the meaning.
+/// The outcome of a story. Ordered from worst to best; the order matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// A check does not pass, or the agent gets a turn of feedback first.
     Failed,
-    /// All checks pass, but a person has to look at it. The attempt is kept, and no further attempt is spent.
+    /// All checks pass, but a person has to review it. The attempt is kept, and no further attempt is made.
     NeedsReview,
-    /// A person looked at it and took it.
+    /// A person reviewed and accepted it.
     Accepted,
     Done,
 }
 
 impl Outcome {
-    /// The word in JSON and messages.
+    /// The name in JSON and messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -38,16 +38,16 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What a story came to.
+/// The outcome of a story and its proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoryResult {
     pub outcome: Outcome,
-    /// Absent where nothing was proven.
+    /// Absent if nothing was proven.
     pub proof: Option<Proof>,
 }
 
 impl StoryResult {
-    /// One for each name, the best first: how stories are listed and counted.
+    /// One per name, best first. Used to list and count stories.
     pub const KINDS: [Self; 7] = [
         Self::done(Proof::Verified),
         Self::done(Proof::AgentTested),
@@ -64,7 +64,7 @@ impl StoryResult {
         Self { outcome: Outcome::Done, proof: Some(proof) }
     }
 
-    /// Whether the story's work is taken: by its proof, or by a person.
+    /// Whether the story's work is accepted: because of its proof, or by a person.
     pub fn is_taken(self) -> bool {
         match self.outcome {
             Outcome::Done | Outcome::Accepted => true,
@@ -72,12 +72,12 @@ impl StoryResult {
         }
     }
 
-    /// Whether checks speak for it.
+    /// Whether checks support it.
     pub fn is_checked(self) -> bool {
         self.is_taken() && self.proof.is_some_and(|proof| proof > Proof::Unchecked)
     }
 
-    /// The word for it: of work that is done, how well it is proven.
+    /// The name of the result. For work that is done, that is its proof.
     pub fn name(self) -> &'static str {
         match (self.outcome, self.proof) {
             (Outcome::Done, Some(proof)) => proof.name(),

@@ -1,4 +1,4 @@
-//! What the proof tree shows: whether a test that the attempt brought along fails without the work and passes with it.
+//! What the proof tree shows: whether a test from the attempt fails without the work and passes with it.
 
 use super::counts::CheckState;
 use super::job::{PlannedCheck, Tree};
@@ -19,7 +19,7 @@ impl Seen<'_> {
         !self.job.protected.is_empty() && has_question && !self.is_limited_to_untested()
     }
 
-    /// The checks that can show something there.
+    /// The checks that can show something on the proof tree.
     pub(super) fn proof_checks(&self) -> Vec<PlannedCheck> {
         self.required().filter(|check| self.may_run_tests(check)).cloned().collect()
     }
@@ -28,7 +28,7 @@ impl Seen<'_> {
         check.is_own() || self.tests(Tree::Attempt, check).is_some() || is_test_command(&check.check.command)
     }
 
-    /// The first check by which tests of the attempt are proven to test the work.
+    /// The first check that proves that the attempt's tests test the work.
     pub(super) fn shown_by_tests(&self) -> Option<&PlannedCheck> {
         let mut checks = self.required().filter(|check| self.may_run_tests(check));
         checks.find(|check| self.needs_proof_tree() && self.shows_a_test(check))
@@ -42,7 +42,7 @@ impl Seen<'_> {
         }
         if check.is_own() {
             match self.before(check) {
-                // Nothing but the work lies between red and green.
+                // The work is the only difference between red and green.
                 OwnBefore::Red | OwnBefore::Unknown { .. } | OwnBefore::Missing { .. } => return true,
                 OwnBefore::Green | OwnBefore::RunsWork { .. } | OwnBefore::NotRun => {}
             }
@@ -55,7 +55,7 @@ impl Seen<'_> {
         let Some(base) = self.baseline(check) else { return false };
         let failed = self.tests(Tree::Proof, check).map_or(0, |tests| tests.failed);
         if failed == 0 {
-            // It does not build or load: red if the attempt passes tests that the base does not have.
+            // It does not build or load. That counts as red if the attempt passes tests that the base does not have.
             let passed = self.tests(Tree::Attempt, check).map_or(0, |tests| tests.passed);
             return base.tests.is_some_and(|base| passed > base.ran);
         }

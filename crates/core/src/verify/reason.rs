@@ -1,4 +1,4 @@
-//! Why a story is proven as it is, and why it is done or not: one sentence each.
+//! The reasons for a story's proof and outcome, one sentence each.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::seen::OwnBefore;
 use crate::base::id::StoryId;
 use crate::base::proof::Proof;
 
-/// The kind decides the outcome: a failure fails, a doubt needs a person, a note only explains the proof.
+/// The kind determines the outcome: a failure fails, a doubt needs a review, a note only explains the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Reason {
@@ -34,7 +34,7 @@ pub enum Failure {
     ConditionMissing { name: String, why: String, todo: String },
 }
 
-/// The attempt passes, but a person has to look at it: after one turn of feedback, if the agent can do something about it.
+/// The attempt passes, but a person has to review it; after one turn of feedback, if the agent can do something about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum Doubt {
@@ -52,7 +52,7 @@ pub enum Doubt {
         tree: Tree,
         change: CountFall,
     },
-    /// What judges a later story is not this story's to change.
+    /// This story may not change the files that judge a later story.
     OtherCheckChanged {
         files: Vec<String>,
         stories: Vec<StoryId>,
@@ -97,7 +97,7 @@ pub enum Note {
 }
 
 impl Reason {
-    /// What the agent can do about it; nothing where it is out of its hands.
+    /// What the agent can do about it; `None` if it can do nothing.
     pub fn advice(&self) -> Option<String> {
         match self {
             Self::Failure(failure) => failure.advice(),
@@ -106,7 +106,7 @@ impl Reason {
         }
     }
 
-    /// As an agent may see it: of a hidden check, its name and that it did not pass.
+    /// The sentence as an agent may see it: for a hidden check, only its name and that it did not pass.
     pub fn for_agent(&self, is_hidden: impl Fn(&str) -> bool) -> String {
         match self.failing_check().filter(|name| is_hidden(name)) {
             Some(name) => format!("the hidden check `{name}` did not pass"),
@@ -114,7 +114,7 @@ impl Reason {
         }
     }
 
-    /// The check that stands in the way, by name.
+    /// The name of the failing check, if there is one.
     pub fn failing_check(&self) -> Option<&str> {
         match self {
             Self::Failure(failure) => failure.check(),
@@ -174,7 +174,7 @@ impl Doubt {
             Self::OtherCheckChanged { files, .. } | Self::AutorunChanged { files } => {
                 Some(format!("Undo the changes to {}.", list(files)))
             }
-            // Tests of the agent never reach it.
+            // The agent's tests can never reach that proof.
             Self::BelowMinimum { minimum: Proof::Verified, .. } => {
                 Some("Do not add tests for this: only the user can add such a check. Say so in your answer.".to_owned())
             }

@@ -1,4 +1,4 @@
-//! What the engine found: the same for JSON output, journals and evidence.
+//! The engine's report: the same for JSON output, journals and evidence.
 
 use std::collections::BTreeMap;
 
@@ -23,19 +23,19 @@ pub struct VerifyReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub story: Option<StoryId>,
     pub outcome: Outcome,
-    /// Absent where something fails: then nothing is proven.
+    /// Absent if something fails: then nothing is proven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
-    /// The gravest first.
+    /// The most severe first.
     pub reasons: Vec<Reason>,
-    /// The message for the agent's next turn. Present where the story failed and there is an agent to continue.
+    /// The message for the agent's next turn. Present if the story failed and there is an agent to continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
     pub trees: TreeIds,
     /// Every check that ran, by the tree on which it ran.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub runs: BTreeMap<Tree, Vec<CheckRun>>,
-    /// Names of hidden checks: an agent must not see more than whether they passed.
+    /// Names of hidden checks. An agent may only see whether they passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -52,7 +52,7 @@ pub struct VerifyReport {
     pub judge: Option<JudgeFact>,
 }
 
-/// The trees that were judged; those that were not needed are absent.
+/// The judged trees. Trees that were not needed are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TreeIds {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ impl TreeIds {
 }
 
 impl VerifyReport {
-    /// A report that knows nothing yet: failed, without a reason.
+    /// An empty report: failed, without a reason.
     pub fn empty(surface: Surface, story: Option<StoryId>, trees: TreeIds) -> Self {
         Self {
             surface,
@@ -97,17 +97,17 @@ impl VerifyReport {
         self.runs.get(&tree).map_or(&[], Vec::as_slice)
     }
 
-    /// All checks that ran, with the tree on which each did.
+    /// All checks that ran, each with its tree.
     pub fn all_runs(&self) -> impl Iterator<Item = (Tree, &CheckRun)> {
         self.runs.iter().flat_map(|(tree, runs)| runs.iter().map(move |run| (*tree, run)))
     }
 
-    /// Why it is not done, a sentence each.
+    /// Why the work is not done, one sentence each.
     pub fn problems(&self) -> Vec<String> {
         self.reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_))).map(Reason::to_string).collect()
     }
 
-    /// The same as an agent may see it.
+    /// The same, as an agent may see it.
     pub fn problems_for_agent(&self) -> Vec<String> {
         let problems = self.reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_)));
         problems.map(|reason| reason.for_agent(|name| self.is_hidden(name))).collect()
@@ -117,12 +117,12 @@ impl VerifyReport {
         self.hidden.iter().any(|hidden| hidden == check)
     }
 
-    /// The problems in one sentence.
+    /// All problems in one sentence.
     pub fn sentence(&self) -> String {
         in_one_sentence(&self.problems())
     }
 
-    /// Why another tree than the one that was verified is not as good as that one, as an agent may see it.
+    /// Why this report is worse than the given proof and outcome of another tree, as an agent may see it.
     pub fn falls_short_of(&self, proof: Proof, outcome: Outcome) -> Option<String> {
         if self.outcome < outcome {
             return Some(in_one_sentence(&self.problems_for_agent()));
@@ -131,22 +131,22 @@ impl VerifyReport {
         weaker.map(|now| format!("it is {now}, and was {proof} before"))
     }
 
-    /// The first reason why it is not done.
+    /// The first reason why the work is not done.
     pub fn problem(&self) -> Option<&Reason> {
         self.reasons.iter().find(|reason| !matches!(reason, Reason::Note(_)))
     }
 
-    /// Whether all checks pass, and only a person is needed once the agent had its turn of feedback.
+    /// Whether all checks pass, so that only a review is needed once the agent has had its turn of feedback.
     pub fn is_doubted(&self) -> bool {
         matches!(self.problem(), Some(Reason::Doubt(_)))
     }
 
-    /// Whether it says nothing about the work, because the checks were cut short.
+    /// Whether it says nothing about the work because the checks were interrupted.
     pub fn was_interrupted(&self) -> bool {
         self.reasons.contains(&Reason::Failure(Failure::Interrupted))
     }
 
-    /// Whether ending the attempt here counts against the story. A review never does.
+    /// Whether ending the attempt now counts against the story. A review never does.
     pub fn spends_attempt(&self) -> bool {
         self.outcome == Outcome::Failed && !self.is_doubted() && !self.was_interrupted()
     }

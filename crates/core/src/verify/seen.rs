@@ -1,4 +1,4 @@
-//! A job together with what was seen of it: the facts that both the next step and the judgement depend on.
+//! A job together with its observations: the facts that both the next step and the judgement depend on.
 
 use std::fmt;
 
@@ -18,11 +18,11 @@ use crate::test_outcome::simple_commands;
 pub(super) struct Seen<'a> {
     pub(super) job: &'a VerifyJob,
     pub(super) observed: &'a Observed,
-    /// The checks that are due, the story's own first.
+    /// The checks that have to run, the story's own first.
     pub(super) checks: Vec<PlannedCheck>,
 }
 
-/// What a story's own check said before the work.
+/// The result of a story's own check before the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum OwnBefore {
@@ -35,7 +35,7 @@ pub enum OwnBefore {
     Missing {
         file: String,
     },
-    /// It failed, and it runs a file that the attempt changed: what decides is the agent's word.
+    /// It failed, but it runs a file that the attempt changed, so the agent's code decides the result.
     RunsWork {
         file: String,
     },
@@ -86,7 +86,7 @@ impl<'a> Seen<'a> {
         self.result(tree, check).map_or(CheckState::NotRun, |result| CheckState::of(&result.run))
     }
 
-    /// How a check ended on a tree, in words.
+    /// How a check ended on a tree, as text.
     pub(super) fn words(&self, tree: Tree, check: &PlannedCheck) -> String {
         self.result(tree, check).map_or_else(|| "was not run".to_owned(), |result| CheckState::words(&result.run))
     }
@@ -101,7 +101,7 @@ impl<'a> Seen<'a> {
         match CheckState::before_the_work(&result.run) {
             CheckState::Green => OwnBefore::Green,
             CheckState::Red => match self.added_test_named_by(&own.check.command) {
-                // Where tests pass, the check exists on the base.
+                // If tests pass, the check exists on the base.
                 Some(file) if result.run.tests.is_none_or(|tests| tests.passed == 0) => OwnBefore::Missing { file },
                 Some(_) | None => self.changed_program_of(own).map_or(OwnBefore::Red, |file| OwnBefore::RunsWork { file }),
             },
@@ -111,18 +111,18 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Whether the base cannot answer this check: a test that was written first belongs to the attempt.
+    /// Whether the base cannot answer this check: a test written first belongs to the attempt.
     pub(super) fn exists_only_in_attempt(&self, check: &PlannedCheck) -> bool {
         let is_absent = matches!(self.before(check), OwnBefore::Unknown { .. } | OwnBefore::Missing { .. });
         check.is_own() && is_absent && !self.ran_out_of_time(Tree::Base, check)
     }
 
-    /// Such a check was there to be run, and gave no answer.
+    /// Whether the check existed but timed out without an answer.
     fn ran_out_of_time(&self, tree: Tree, check: &PlannedCheck) -> bool {
         self.result(tree, check).is_some_and(|result| matches!(result.run.outcome, CheckOutcome::TimedOut { .. }))
     }
 
-    /// The file of the work whose exit code decides the check.
+    /// The changed work file whose exit code decides the check.
     fn changed_program_of(&self, own: &PlannedCheck) -> Option<String> {
         let changed = self.job.changed.as_ref()?;
         deciding_programs(&own.check.command).find(|file| changed.contains(file))
@@ -143,13 +143,13 @@ impl<'a> Seen<'a> {
         self.job.protected.iter().any(|change| !change.released)
     }
 
-    /// The checks that have to pass with the files from before the work.
+    /// The checks that have to pass with the protected files from before the work.
     pub(super) fn pristine_checks(&self) -> Vec<PlannedCheck> {
         self.required().filter(|check| !self.exists_only_in_attempt(check)).cloned().collect()
     }
 
-    /// Whether a check speaks against the work on the pristine tree. A gate that gave no answer on the base either (a project without
-    /// tests, so far) lost nothing.
+    /// Whether a check speaks against the work on the pristine tree. A gate that had no result on the base either (such as in a project
+    /// without tests so far) has lost nothing.
     pub(super) fn fails_on_pristine(&self, check: &PlannedCheck) -> bool {
         match self.state(Tree::Pristine, check) {
             CheckState::Green => false,
@@ -159,7 +159,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What a check said on the base about its tests, seen now or at the start of the run.
+    /// A check's tests on the base, from this verification or from the start of the run.
     pub(super) fn baseline(&self, check: &PlannedCheck) -> Option<Baseline> {
         if let Some(result) = self.result(Tree::Base, check) {
             return Some(Baseline::from(result));
@@ -190,7 +190,7 @@ impl<'a> Seen<'a> {
         changes
     }
 
-    /// Whether no proof above `untested` is wanted.
+    /// Whether the proof is limited to `untested` or weaker.
     pub(super) fn is_limited_to_untested(&self) -> bool {
         self.job.at_most.is_some_and(|most| most <= Proof::Untested)
     }
@@ -211,7 +211,7 @@ fn built(tree: Option<&BuiltTree>) -> Option<&Oid> {
     }
 }
 
-/// A path as it may be seen from any of the folders above it: a project need not be the top of its repository.
+/// The path relative to each of its parent folders, because a project need not be at the top of its repository.
 fn endings(path: &str) -> impl Iterator<Item = &str> {
     std::iter::once(path).chain(path.match_indices('/').map(|(at, _)| &path[at + 1..]))
 }
@@ -225,8 +225,8 @@ pub fn command_names(command: &CommandSpec, path: &str) -> bool {
     commands.iter().any(|words| names_file(words, path))
 }
 
-/// Whether a command names a file itself: by its path, as a test of it (`path::test`), as a module of unittest, or as `cargo test --test`.
-/// A plain word is no path: a new file `test` must not be taken for the one in `make test`.
+/// Whether a command names a file itself: by its path, as one of its tests (`path::test`), as a unittest module, or with `cargo test
+/// --test`. A plain word is not a path: a new file `test` must not match `make test`.
 fn names_file(words: &[String], path: &str) -> bool {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let is_below = |word: &str, name: &str, separator: char| {

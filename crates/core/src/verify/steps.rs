@@ -1,4 +1,4 @@
-//! What has to be run next. A tree is visited only if it can still change the answer.
+//! What to run next. A tree is used only if it can still change the answer.
 
 use super::counts::CheckState;
 use super::job::{PlannedCheck, Tree, VerifyJob};
@@ -10,24 +10,24 @@ use super::seen::{OwnBefore, Seen};
 use crate::base::proof::Proof;
 use crate::check::stages;
 
-/// One step of a verification. The caller does it, adds what it saw to [`Observed`], and asks again.
+/// One step of a verification. The caller performs it, adds the result to [`Observed`], and asks again.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Compose this tree ([`Tree::Pristine`] or [`Tree::Proof`]).
     Build(Tree),
-    /// Run these checks, which may run at the same time. Each gets a result, an interrupted one if need be.
+    /// Run these checks, possibly in parallel. Each gets a result, even if it is interrupted.
     Run {
         tree: Tree,
         checks: Vec<PlannedCheck>,
     },
-    /// Find out whether the required conditions hold.
+    /// Check whether the required conditions are met.
     AskConditions,
     /// Ask a second agent to refute the work.
     AskJudge,
     Done,
 }
 
-/// The first thing that is still to be done.
+/// The next step to perform.
 pub fn next_step(job: &VerifyJob, observed: &Observed) -> Step {
     let seen = Seen::new(job, observed);
     if seen.was_interrupted() || job.obstacle.is_some() {
@@ -51,14 +51,14 @@ pub fn next_step(job: &VerifyJob, observed: &Observed) -> Step {
     seen.compare_with_base().or_else(|| seen.prove_by_tests()).or_else(|| seen.ask()).unwrap_or(Step::Done)
 }
 
-/// What the story's own checks said on the base, in their order.
+/// The results of the story's own checks on the base, in order.
 pub fn red_check(job: &VerifyJob, observed: &Observed) -> Vec<(String, OwnBefore)> {
     let seen = Seen::new(job, observed);
     seen.own().map(|own| (own.check.name.clone(), seen.before(own))).collect()
 }
 
 impl Seen<'_> {
-    /// Counts first, for they are often known already; then the work with the protected files from before it.
+    /// Compares counts first, because they are often already known; then the work with the protected files from before it.
     fn compare_with_base(&self) -> Option<Step> {
         if self.job.surface.is_reviewed() {
             return None;
@@ -74,7 +74,7 @@ impl Seen<'_> {
             None => Some(Step::Build(Tree::Pristine)),
             Some(BuiltTree::Failed { .. }) => None,
             Some(BuiltTree::Built(_)) => {
-                // One red check decides.
+                // One red check is enough.
                 self.next_stage(Tree::Pristine, &self.pristine_checks(), |stage| {
                     stage.iter().any(|check| self.fails_on_pristine(check))
                 })
@@ -100,13 +100,13 @@ impl Seen<'_> {
             None => Some(Step::Build(Tree::Proof)),
             Some(BuiltTree::Failed { .. }) => None,
             Some(BuiltTree::Built(_)) => {
-                // One test decides.
+                // One test is enough.
                 self.next_stage(Tree::Proof, &self.proof_checks(), |_| self.shown_by_tests().is_some())
             }
         }
     }
 
-    /// The last questions cost the most: they are asked about work that would be done otherwise.
+    /// The last questions are the most expensive, so they are only asked about work that would otherwise be done.
     fn ask(&self) -> Option<Step> {
         if self.job.surface.is_reviewed() {
             return None;
@@ -121,7 +121,7 @@ impl Seen<'_> {
         (self.job.judge && self.observed.judge.is_none() && without(false)).then_some(Step::AskJudge)
     }
 
-    /// The checks of the next stage that have no result on this tree, unless a stage before it `ends` the matter.
+    /// The checks of the next stage that have no result on this tree, unless an earlier stage `ends` the search.
     fn next_stage(&self, tree: Tree, checks: &[PlannedCheck], ends: impl Fn(&[PlannedCheck]) -> bool) -> Option<Step> {
         for stage in stages(checks.iter().map(|check| &check.check)) {
             let is_in_stage = |check: &&PlannedCheck| stage.iter().any(|other| std::ptr::eq(*other, &raw const check.check));
@@ -136,7 +136,7 @@ impl Seen<'_> {
         None
     }
 
-    /// Those of these checks that have no result on a tree, identical commands once.
+    /// Runs those checks that have no result on a tree. Identical commands run once.
     fn run_missing(&self, tree: Tree, mut checks: Vec<PlannedCheck>) -> Option<Step> {
         self.tree(tree)?;
         checks.retain(|check| self.result(tree, check).is_none());

@@ -1,10 +1,10 @@
-//! Inputs that nobody would write, for everything that reads what agents, tools and other programs wrote.
+//! Fuzzing: unusual inputs for everything that reads what agents, tools and other programs wrote.
 //!
-//! Each target starts from real inputs, changes them at random and keeps those that showed something new. It runs in a process of
-//! its own, so that an overflown stack or a crash of the C parser is found too. What fails is kept, made small and shown; put the
-//! small one into `tests/fixtures/fuzz/`, where it is tried first for ever after.
+//! Each target starts from real inputs, changes them at random and keeps those that showed something new. It runs in a child process, so
+//! that a stack overflow or a crash of the C parser is found, too. A failing input is kept, minimised and shown. Copy the minimised input
+//! to `tests/fixtures/fuzz/`; inputs there are always tried first.
 //!
-//! `VERDONE_FUZZ_SECONDS` (5 for each target) and `VERDONE_FUZZ_SEED` (always the same one) make longer and other runs.
+//! `VERDONE_FUZZ_SECONDS` (default: 5 per target) and `VERDONE_FUZZ_SEED` (default: fixed) allow longer and different runs.
 
 #![expect(
     clippy::disallowed_methods,

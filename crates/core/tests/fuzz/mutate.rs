@@ -1,9 +1,9 @@
-//! Changes an input at random: the same seed gives the same inputs.
+//! Changes an input at random; the same seed gives the same inputs.
 
-/// No input is longer; it is above what the readers accept.
+/// The maximum input length, which exceeds what the readers accept.
 const LONGEST: usize = 160 * 1024;
 
-/// Xorshift with a multiplication: small, quick and good enough.
+/// Xorshift with a multiplication: small, fast and good enough.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -22,7 +22,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
     }
 
-    /// A number from 0 to `limit`, without the limit.
+    /// A number from 0 up to, but not including, `limit`.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
     }
@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-/// One input made from others by a few changes.
+/// Creates an input from others by a few changes.
 pub(crate) fn mutate(random: &mut Random, corpus: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
     let mut bytes = random.pick(corpus).clone();
     for _ in 0..=random.below(5) {
@@ -58,7 +58,7 @@ fn change(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8], words: &[&str]
             let part = bytes[at..at + length].to_vec();
             bytes.splice(at..at, part);
         }
-        // Many times the same: depth and length are where readers break.
+        // Repeats a part many times: depth and length are where readers break.
         2 => {
             let part =
                 if random.below(2) == 0 { random.pick(words).as_bytes().to_vec() } else { bytes[at..at + length].to_vec() };

@@ -1,8 +1,8 @@
-//! Makes an input small that breaks something: leaves parts out as long as it still does.
+//! Minimises a failing input: removes parts as long as it still fails.
 
 use std::time::{Duration, Instant};
 
-/// A person reads the rest.
+/// A person can read the rest.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) fn shrink(mut bytes: Vec<u8>, mut breaks: impl FnMut(&[u8]) -> bool) -> Vec<u8> {

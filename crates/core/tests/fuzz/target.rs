@@ -1,4 +1,5 @@
-//! What is fed, with what, and what has to hold. A target fails by a panic; its number stands for what an input showed.
+//! The fuzz targets: their code, their inputs, and what must be true. A target fails by panicking; the number it returns identifies what an
+//! input showed.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -23,15 +24,15 @@ pub(crate) struct Target {
     pub(crate) words: &'static [&'static str],
 }
 
-/// Any command line is read in bounded time, and what is said about it names parts of it.
+/// Every command line is parsed in bounded time, and everything reported about it names parts of it.
 pub(crate) const SHELL: Target = Target { name: "shell", run: shell, seeds: commands, words: SHELL_WORDS };
-/// Any bytes on standard input give an error or an answer that the client obeys.
+/// Any bytes on standard input give an error or an answer that the client accepts.
 pub(crate) const HOOK: Target = Target { name: "hook", run: hook, seeds: inputs, words: HOOK_WORDS };
 /// Any output of any command.
 pub(crate) const TEST_OUTCOME: Target = Target { name: "test_outcome", run: outcome, seeds: outputs, words: OUTPUT_WORDS };
-/// Any settings file: refused, or edited so that it can be taken back byte for byte.
+/// Any settings file is refused, or edited so that the edit can be reverted byte for byte.
 pub(crate) const SETTINGS: Target = Target { name: "settings", run: settings, seeds: settings_files, words: JSON_WORDS };
-/// Breaks on purpose.
+/// Fails on purpose.
 pub(crate) const TRAP: Target =
     Target { name: "trap", run: trap, seeds: || vec![b"a word ".to_vec()], words: &["tr", "ap", "x "] };
 
@@ -91,7 +92,7 @@ fn hook(bytes: &[u8]) -> u64 {
     kind(&(event, call.map(|call| call.tool), said))
 }
 
-/// The client ignores, and lets through, what is not exactly so.
+/// The client ignores any answer that is not exactly in this format, and allows the call.
 fn assert_valid(event: &str, response: &Response) {
     let Some(answer) = response.answer.to_json() else { return };
     let text = |value: &Value| value.as_str().is_some_and(|text| !text.trim().is_empty() && text.len() <= 9_000);
@@ -134,7 +135,7 @@ fn settings(bytes: &[u8]) -> u64 {
     let Ok(text) = std::str::from_utf8(bytes) else { return 0 };
     let Ok(with) = install(Before::Text(text), "/usr/bin/verdone") else { return 1 };
     let is_read = |text: &str| serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')).is_ok();
-    // Clients read numbers beyond all limits, this reader does not.
+    // Clients accept numbers of any size, this reader does not.
     assert!(is_read(&with) || !is_read(text), "the edited file is no JSON: {with}");
     assert_eq!(install(Before::Text(&with), "/usr/bin/verdone").ok().as_ref(), Some(&with), "a second edit changes something");
     let ours = installed(&with).expect("an edited file can be read").expect("our hooks are in it");
@@ -172,7 +173,7 @@ fn inputs() -> Vec<Vec<u8>> {
 fn outputs() -> Vec<Vec<u8>> {
     let commands = files("test_outcomes", |name| name.ends_with(".cmd"));
     let codes = files("test_outcomes", |name| name.ends_with(".exit"));
-    // Long ones hold nothing that shorter ones do not, and take most of the time.
+    // Long outputs contain nothing that shorter ones do not, and take most of the time.
     let outputs = files("test_outcomes", |name| name.ends_with(".txt"));
     let stem = |name: &str| name.rsplit_once('.').map(|(stem, _)| stem.to_owned());
     let find = |list: &[(String, Vec<u8>)], name: &str| {

@@ -1,4 +1,4 @@
-//! A target in a process of its own: the parent starts this very test again, and reads what it was at when it died.
+//! Runs a target in a child process: the parent starts this test again, and reads which input it was processing when it died.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,17 +12,17 @@ use crate::mutate::{Random, mutate};
 use crate::shrink::shrink;
 use crate::target::Target;
 
-/// What the process is to do: `run`, or `once` with the input in the file.
+/// The child's job: `run`, or `once` with the input in the file.
 const JOB: &str = "VERDONE_FUZZ_JOB";
 const FILE: &str = "VERDONE_FUZZ_FILE";
 const SECONDS: &str = "VERDONE_FUZZ_SECONDS";
 const SEED: &str = "VERDONE_FUZZ_SEED";
-/// A hook has 5 seconds. Without optimisation and beside other tests, everything takes many times as long.
+/// A hook has 5 seconds. Without optimisation and next to other tests, everything takes many times as long.
 const SLOWEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 40 } else { 4 });
-/// More kept inputs would only make the real ones rare.
+/// With more kept inputs, the real ones would become rare.
 const MOST_KEPT: usize = 4_000;
 
-/// What a target cannot take.
+/// An input that a target fails on.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) small: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) fn fuzz(target: &'static Target, test: &str) {
     }
 }
 
-/// The first input that breaks a target, made small.
+/// The first input that breaks a target, minimised.
 pub(crate) fn find(target: &'static Target, test: &str) -> Option<Found> {
     if let (Some(job), Some(file)) = (std::env::var_os(JOB), std::env::var_os(FILE)) {
         work(target, job == "once", Path::new(&file));
@@ -66,7 +66,7 @@ pub(crate) fn find(target: &'static Target, test: &str) -> Option<Found> {
     Some(Found { small, said, file })
 }
 
-/// What the process said before it died; nothing if it came to its end.
+/// The child's output before it died; `None` if it finished.
 fn start(test: &str, job: &str, file: &Path) -> Option<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads", "1"]).env(JOB, job).env(FILE, file);
@@ -79,7 +79,7 @@ fn start(test: &str, job: &str, file: &Path) -> Option<String> {
     Some(format!("{}: {said}", output.status))
 }
 
-/// The job of the process. Ends it.
+/// The job of the child process. Exits the process.
 fn work(target: &'static Target, once: bool, file: &Path) -> ! {
     let count = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&count);
@@ -92,7 +92,7 @@ fn work(target: &'static Target, once: bool, file: &Path) -> ! {
     std::process::exit(0);
 }
 
-/// Ends the process when one input takes too long.
+/// Exits the process if one input takes too long.
 fn watch(count: &AtomicU64) {
     loop {
         let before = count.load(Ordering::Relaxed);
@@ -122,7 +122,7 @@ fn search(target: &Target, file: &Path, count: &AtomicU64) {
     random.shuffle(&mut corpus);
     let mut untried = corpus.clone().into_iter();
     while begun.elapsed() < Duration::from_secs(seconds) {
-        // Half of the time for what is known, so that many real inputs do not leave none for new ones.
+        // Half of the time for known inputs, so that many real inputs leave time for new ones.
         let known = if random.below(2) == 0 { untried.next() } else { None };
         let bytes = known.unwrap_or_else(|| mutate(&mut random, &corpus, target.words));
         if seen.insert(try_one(&bytes)) && corpus.len() < MOST_KEPT {
@@ -132,7 +132,7 @@ fn search(target: &Target, file: &Path, count: &AtomicU64) {
     eprintln!("{}: {} inputs, {} kinds of outcome", target.name, count.load(Ordering::Relaxed), seen.len());
 }
 
-/// What broke a target once.
+/// Inputs that broke a target before.
 fn kept(name: &str) -> impl Iterator<Item = Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/fuzz").join(name);
     let mut paths: Vec<PathBuf> = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();

@@ -1,4 +1,4 @@
-//! The project in which the tables happen.
+//! The project that the tables refer to.
 
 use verdone_core::policy::{PolicyContext, Rule, built_in};
 

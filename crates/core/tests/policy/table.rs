@@ -1,6 +1,6 @@
-//! Commands with the rule that denies them, commands that are fine, and commands of which not everything can be known.
+//! Commands with the rule that denies them, allowed commands, and commands that cannot be fully determined.
 
-/// Every disguise is one line: the rule, the command.
+/// One disguise per line: the rule, the command.
 pub(crate) const DENIED: &[(&str, &str)] = &[
     // Plain.
     ("git-push", "git push"),
@@ -9,7 +9,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("git-push", "git push;"),
     ("git-push", "git push&"),
     ("git-push", "git push # now"),
-    // Options of git before the command.
+    // Git options before the command.
     ("git-push", "git -C . push"),
     ("git-push", "git -C sub -c a.b=c push"),
     ("git-push", "git -ca.b=c push"),
@@ -359,7 +359,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("outside-write", "ls | tee >/etc/x"),
     ("git-push", "bash < <(echo git push)"),
     ("git-push", "cat <<A <<B\n$(git push)\nA\nB"),
-    // Backquotes and quotes where the parser sees text.
+    // Backquotes and quotes that the parser sees as text.
     ("git-push", "cat <<E\n`git push`\nE"),
     ("git-push", "cat <<E\nit's `git push`\nE"),
     ("git-push", "cat <<E\n${x:-`git push`}\nE"),
@@ -379,7 +379,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("git-push", "git \\\n push"),
     ("git-push", "git \\\n\\push"),
     ("git-push", "true\n\\g\\i\\t push"),
-    // What a deletion takes along without naming it.
+    // Deletions that include something without naming it.
     ("git-dir", "rm -rf .g*"),
     ("git-dir", "rm -rf .[a-z]*"),
     ("git-dir", "rm -rf .*"),
@@ -403,7 +403,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("agent-settings", "mv .claude x"),
     ("agent-settings", "rm -rf .c*"),
     ("agent-settings", "git rm -r .claude/"),
-    // Commands that git is given to run.
+    // Commands that git is told to run.
     ("git-push", "git -c core.pager='git push' log"),
     ("git-push", "git -c core.editor='git push' commit"),
     ("git-push", "git -c diff.external='sh -c \"git push\"' diff"),
@@ -420,7 +420,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("git-push", "git grep -O'git push' x"),
     ("git-config-override", "git --exec-path=. status"),
     ("git-config-override", "git --config-env=core.pager=X log"),
-    // What keeps the run and its rollbacks.
+    // What the run depends on, and what only the user may do.
     ("kill-everything", "kill 0"),
     ("kill-everything", "kill -TERM 0"),
     ("git-prune", "git gc --prune=now"),
@@ -449,7 +449,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("outside-write", "git init ~/z"),
     ("outside-write", "git archive -o ~/x HEAD"),
     ("outside-write", "git diff --output=/root/x"),
-    // Variables that change behind a name.
+    // Variables that change indirectly.
     ("git-push", "x=push; unset -f x; git $x"),
     ("git-push", "x=push; x=log & git $x"),
     ("git-push", "readonly x=push; x=log; git $x"),
@@ -519,7 +519,7 @@ pub(crate) const DENIED: &[(&str, &str)] = &[
     ("outside-delete", "rsync -aq --del src/ ~/backup/"),
     ("outside-delete", "sh -c 'rsync -a --delete /tmp/e/ .'"),
     ("git-dir", "rsync -a --delete /tmp/e/ .git/"),
-    // One-liners that plainly delete or write.
+    // One-liners that obviously delete or write.
     ("outside-delete", "python3 -c 'import shutil; shutil.rmtree(\".\")'"),
     ("outside-delete", "python3 -c \"import shutil; shutil.rmtree('$HOME/x')\""),
     ("outside-delete", "python -Ic 'import shutil,os; shutil.rmtree(os.path.expanduser(\"~\"))'"),
@@ -718,7 +718,7 @@ pub(crate) const EVERYDAY: &[&str] = &[
     "trap 'rm -f /tmp/x' EXIT",
     "[[ $a =~ ^v[0-9]+$ ]] && echo ok",
     "export PATH=\"$HOME/.cargo/bin:$PATH\"",
-    // Deletions, git and archives that touch nothing of ours.
+    // Deletions, git and archives that touch none of our files.
     "rm -rf *.log build/* .cache*",
     "rm -rf .pytest_cache .ruff_*",
     "rm -f *.tmp",
@@ -786,7 +786,7 @@ pub(crate) const EVERYDAY: &[&str] = &[
     "export PATH=\"$PWD/bin:$PATH\"; npm test",
     "sleep 5 & wait",
     "gdb --version",
-    // Near to what is denied.
+    // Similar to denied commands.
     "find . -name '*.tmp' -mindepth 1 -delete",
     "find . -type d -empty -delete",
     "find . -name \"$pattern\" -delete",
@@ -840,7 +840,7 @@ pub(crate) const EVERYDAY: &[&str] = &[
     "perf list",
 ];
 
-/// What happens by default where words are computed: `Some(rule)` denies.
+/// What happens by default if words are computed: `Some(rule)` denies.
 pub(crate) const COMPUTED: &[(Option<&str>, &str)] = &[
     (Some("git-push"), "$g push"),
     (Some("git-push"), "\"$g\" push origin main"),

@@ -1,8 +1,8 @@
-//! Foreign text in Markdown: shown as it is, never understood as Markdown, HTML or a link.
+//! Escapes foreign text for Markdown: shown literally, never interpreted as Markdown, HTML or a link.
 
 use crate::width::clean;
 
-/// As running text. Never to be put at the start of a line.
+/// Escapes text inside a paragraph. Not safe at the start of a line.
 pub(crate) fn text(foreign: &str) -> String {
     let clean = clean(foreign);
     let mut out = String::with_capacity(clean.len());
@@ -11,7 +11,7 @@ pub(crate) fn text(foreign: &str) -> String {
         let rest = &clean[at + c.len_utf8()..];
         let special = match c {
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '#' | '$' | '!' | '@' => true,
-            // Bare addresses become links.
+            // Markdown turns bare addresses into links.
             ':' => rest.starts_with("//"),
             '.' => before.to_ascii_lowercase().ends_with("www"),
             _ => false,
@@ -25,7 +25,7 @@ pub(crate) fn text(foreign: &str) -> String {
     out
 }
 
-/// As a code span, with a fence that the text cannot close.
+/// Formats a code span with a fence that the text cannot close.
 pub(crate) fn code(foreign: &str) -> String {
     let clean = clean(foreign);
     if clean.is_empty() {

@@ -1,4 +1,4 @@
-//! A verification for a GitHub workflow: commands that become annotations, and the summary of a step in Markdown.
+//! A verification for a GitHub workflow: commands that become annotations, and a step summary in Markdown.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use crate::landing::weak_seal;
 use crate::markdown::escape::{code, text};
 use crate::words::{duration, ended, facts};
 
-/// Lines of a failed check's output that an annotation quotes.
+/// How many lines of a failed check's output an annotation quotes.
 const QUOTED: usize = 15;
 
-/// One workflow command a line. Nothing else is printed: whatever a check says could be read as a command.
+/// One workflow command per line. Prints nothing else: GitHub could read a check's output as a command.
 pub fn github_commands(found: &Verified) -> String {
     let mut out = String::new();
     let title = format!("Verdone: {}", headline(found));
@@ -41,7 +41,7 @@ pub fn github_commands(found: &Verified) -> String {
     out
 }
 
-/// The end of the output that a reason is about.
+/// The end of the check output that a reason refers to.
 fn quoted(found: &Verified, reason: &Reason) -> String {
     let tree = match reason {
         Reason::Failure(_) => Tree::Attempt,
@@ -60,17 +60,17 @@ fn command(out: &mut String, level: &str, title: &str, message: &str) {
     let _ = writeln!(out, "::{level} title={}::{}", property(title), data(message));
 }
 
-/// As the runner reads it back. A line's end would begin the next command.
+/// Escapes data the way the runner decodes it. A newline would start the next command.
 fn data(text: &str) -> String {
     sanitise(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// Two colons would end the properties, and a comma the title.
+/// A colon could end the properties, and a comma the title.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// The page of the step, in Markdown.
+/// The step summary, in Markdown.
 pub fn github_summary(found: &Verified) -> String {
     let report = &found.report;
     let mut out = format!("### Verdone: {}\n\n", text(&headline(found)));
@@ -109,12 +109,12 @@ pub fn github_summary(found: &Verified) -> String {
     out
 }
 
-/// A bar would begin the next cell, inside of a code span too.
+/// An unescaped bar would start the next cell, even inside a code span.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// A block that nothing inside can close.
+/// A code block that its content cannot close.
 fn fenced(said: &str) -> String {
     let said = sanitise(said);
     let longest = said.split(|c| c != '`').map(str::len).max().unwrap_or(0);

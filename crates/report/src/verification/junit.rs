@@ -1,4 +1,4 @@
-//! A verification as `JUnit` XML: a suite for each tree, a case for each check, and one for the judgement itself.
+//! A verification as `JUnit` XML: one suite per tree, one case per check, and one case for the result itself.
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ pub fn junit(found: &Verified) -> String {
     out
 }
 
-/// Before the work, and without it, checks are meant to fail.
+/// On the base and proof trees, checks are expected to fail.
 fn counts_against_it(tree: Tree, run: &CheckRun) -> bool {
     match tree {
         Tree::Base | Tree::Proof => false,
@@ -49,7 +49,7 @@ fn counts_against_it(tree: Tree, run: &CheckRun) -> bool {
     }
 }
 
-/// The sentence of the judgement about this check, or else how it ended.
+/// The reason about this check, or how the check ended.
 fn reason(found: &Verified, tree: Tree, run: &CheckRun) -> String {
     let about_pristine = tree == Tree::Pristine;
     let is_it = |reason: &&verdone_core::verify::Reason| {
@@ -97,7 +97,7 @@ fn seconds(ms: u64) -> String {
     format!("{}.{:03}", ms / 1000, ms % 1000)
 }
 
-/// Text that XML allows: no control characters, nothing that opens or closes a tag.
+/// Escapes text for XML: no control characters, and nothing that opens or closes a tag.
 fn content(text: &str) -> String {
     let allowed = |c: char| if matches!(c, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { c };
     let text: String = sanitise(text).chars().map(allowed).collect();

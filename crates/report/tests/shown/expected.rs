@@ -1,11 +1,11 @@
 use std::path::{Path, PathBuf};
 
-/// Compare with `tests/expected/NAME`.
+/// Compares with `tests/expected/NAME`.
 pub(crate) fn same_as_file(name: &str, actual: &str) {
     same_as(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(name), actual);
 }
 
-/// Compare with a published page, `docs/NAME`.
+/// Compares with a published page, `docs/NAME`.
 pub(crate) fn same_as_docs(name: &str, actual: &str) {
     same_as(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name), actual);
 }

@@ -1,4 +1,4 @@
-//! A run as it really goes: one story verified, one repaired, one false claim whose attempt is kept, one untested, one that needs a
+//! A realistic run: one story verified, one fixed after feedback, one false claim whose attempt is kept, one untested, one that needs a
 //! review, one agent-tested.
 
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl Journal {
         Self { seal, ..Self::new() }
     }
 
-    /// Seconds go by, then it is recorded.
+    /// Advances the time, then records the event.
     pub(crate) fn event(&mut self, seconds: i64, event: Event) -> &mut Self {
         self.now += seconds;
         self.seq += 1;
@@ -130,7 +130,7 @@ impl Journal {
         self.ended_in(None, seconds, outcome, leftovers)
     }
 
-    /// A limit of the service is reached, and waited for; the turn is not over then.
+    /// A usage limit is reached and waited for; the turn continues after that.
     pub(crate) fn waits(&mut self, seconds: i64) -> &mut Self {
         let (place, until) = (self.place.clone(), Timestamp::from_second(self.now + seconds).unwrap());
         self.event(0, Event::WaitStarted { place, why: WaitCause::UsageLimit, reason: "used up".to_owned(), until, ahead: false })
@@ -182,7 +182,7 @@ impl Journal {
         self.event(4, Event::Verified(Box::new(Verified { place, changed, restored, report, judge: None })))
     }
 
-    /// Kept for a person to look at.
+    /// Keeps the attempt for review.
     pub(crate) fn set_aside(&mut self, kept: char, proof: Proof, reasons: &[&str]) -> &mut Self {
         self.rejected(kept, Rejection::NeedsReview, reasons.first().copied().unwrap_or_default());
         self.review_needed(kept, proof, reasons)
@@ -250,7 +250,7 @@ fn run(name: &str, origin: CheckOrigin, outcome: CheckOutcome, tail: &str) -> Ch
     }
 }
 
-/// What the engine found on the attempt's tree.
+/// The engine's result for the attempt's tree.
 fn report(outcome: Outcome, proof: Option<Proof>, reasons: Vec<Reason>, runs: Vec<CheckRun>) -> VerifyReport {
     let trees = TreeIds { base: Some(oid('6')), ..TreeIds::of_attempt(oid('7')) };
     let runs = if runs.is_empty() { [].into() } else { [(Tree::Attempt, runs)].into() };
@@ -327,7 +327,7 @@ fn red_absent(story: &str) -> Event {
     Event::RedChecked { place, red: Red::Absent, runs: Vec::new() }
 }
 
-/// Up to a point where the second story's agent works again.
+/// Up to the point where the second story's agent works again.
 pub(crate) fn half_a_run() -> Journal {
     let mut j = Journal::new();
     j.start(6).step(Step::Notice("2 files in your checkout are not committed; the run does not see them"));

@@ -138,7 +138,7 @@ fn constants(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The part of JSON Schema that our schemas use; an unknown keyword fails, so that nothing is passed over.
+/// The subset of JSON Schema that our schemas use; an unknown keyword fails, so that no rule is skipped.
 fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
     let Some(rules) = schema.as_object() else { return schema.as_bool().unwrap() };
     rules.iter().all(|(keyword, rule)| match keyword.as_str() {

@@ -35,7 +35,7 @@ fn wide() -> Style {
     Style { width: 200, ..Style::default() }
 }
 
-/// The rows of the summary about commits and what to type.
+/// The summary's rows about commits and what to type.
 fn end(view: &RunView) -> Vec<String> {
     let text = summary(view, &wide());
     let wanted = |line: &&str| line.contains("landed") || line.contains(" on verdone/") || line.starts_with("Next: ");

@@ -1,4 +1,4 @@
-//! What users see, compared as a whole. `VERDONE_BLESS=1` rewrites the expected files.
+//! Everything that users see, compared as a whole. `VERDONE_BLESS=1` rewrites the expected files.
 
 #![expect(clippy::unwrap_used, reason = "a test helper that cannot go on has found a defect")]
 

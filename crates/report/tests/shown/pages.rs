@@ -161,7 +161,7 @@ proptest! {
         let pages = [summary(&view, &style), status(&view, now, &style), story(&view, &id, &style).unwrap()];
         for page in &pages {
             prop_assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "{:?}", page);
-            // Names, signs and indents keep their place on screens that nobody has.
+            // Names, symbols and indents keep their place even on unrealistically narrow screens.
             prop_assert!(widest(page) <= width.max(20), "{}", page);
         }
         prop_assert!(!log.chars().any(char::is_control), "{:?}", log);

@@ -20,7 +20,7 @@ fn wide() -> Style {
     Style { width: 200, ..Style::default() }
 }
 
-/// One story that waits for a person, and one on top of it.
+/// One story that waits for a person, and one built on it.
 fn stacked() -> Journal {
     let mut j = Journal::new();
     j.start(2).select("A", "One", 1, (1, 2, 2)).committed_as('1', Proof::AgentTested, Outcome::NeedsReview);

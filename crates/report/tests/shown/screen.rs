@@ -1,4 +1,4 @@
-//! A terminal small enough to trust: carriage return, line feed, erase line, erase below and colours. Anything else fails.
+//! A terminal simple enough to trust: carriage return, line feed, erase line, erase below and colours. Anything else fails.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ pub(crate) struct Screen {
     rows: Vec<Vec<char>>,
     row: usize,
     column: usize,
-    /// The cursor was just put at the start of the row.
+    /// The cursor was just moved to the start of the row.
     returned: bool,
     pub(crate) wrapped: bool,
 }

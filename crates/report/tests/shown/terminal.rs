@@ -24,7 +24,7 @@ impl Write for Shared {
     }
 }
 
-/// Everything on the screen after the last step, before the reporter is dropped.
+/// The screen after the last step, before the reporter is dropped.
 fn watch(journal: &Journal, style: Style) -> Screen {
     let out = Shared::default();
     let mut terminal = Terminal::new(out.clone(), style, || style.width);
@@ -164,7 +164,7 @@ proptest! {
         }
         terminal.report(Update::Output { speaker: Speaker::Agent, stream: Stream::Stdout, line: &said });
         let bytes = out.0.borrow();
-        // A finding keeps its sign and indent, whatever the width.
+        // A finding keeps its symbol and indent at any width.
         let mut screen = Screen::new(width.max(4));
         screen.feed(&bytes);
         prop_assert!(!screen.wrapped, "{:?}", screen.text());

@@ -1,7 +1,7 @@
-//! Claude Code as the agent of a run: one process for many turns, its tool calls judged in this process.
+//! Claude Code as the agent of a run: one process for many turns, whose tool calls are judged in this process.
 //!
-//! Which session a turn goes into is decided by the core; this starts, clears and replaces processes accordingly, and sees that the
-//! guard was alive for every call that ran.
+//! The core decides which session a turn uses. This module starts, clears and replaces processes accordingly, and makes sure that the guard
+//! was active for every call that ran.
 
 mod check;
 mod client;
@@ -32,65 +32,66 @@ use crate::workspace::Place;
 
 pub(crate) use check::check;
 
-/// The client of a run, from its first turn to the run's end.
+/// The client of a run, from the first turn to the end.
 #[derive(Debug, Default)]
 pub struct Claude {
     guard: Option<Guard>,
     client: Option<Client>,
-    /// How hooks reach us; what was found out holds for the whole run.
+    /// How hooks reach us. Once determined, it applies to the whole run.
     way: Option<Hooks>,
     context: Option<ContextUse>,
-    /// The session believes in edits that are gone.
+    /// The session remembers edits that were discarded.
     rejected: bool,
-    /// The session itself is the trouble.
+    /// The session itself causes the failures.
     spent: bool,
-    /// What the agent said last in the session that was used last, redacted. Nothing before the first turn.
+    /// The agent's last words in the most recent session, redacted. `None` before the first turn.
     said: Option<String>,
-    /// What a run that died left, until the first turn.
+    /// The session left by a run that died, until the first turn.
     left: Option<Resumable>,
-    /// Where sessions are locked, and the lock of the one that is used. After the client: it is let go when that is gone.
+    /// The folder of session locks, and the lock of the current session. Declared after
+    /// the client, so that the lock is released after the client is gone.
     locks: PathBuf,
     lock: Option<SessionLock>,
-    /// Hooks that are processes of their own have to know that it may only look.
+    /// Set for read-only questions. Hooks that run as separate processes need to know this.
     looking: Option<Looking>,
-    /// What its answers have to look like.
+    /// The JSON schema for the answers.
     schema: Option<String>,
 }
 
 impl Claude {
-    /// Without a guard no turn is made.
+    /// Without a guard, no turn is run.
     pub fn guarded_by(guard: Guard, locks: &Path) -> Self {
         Self { guard: Some(guard), locks: locks.to_owned(), ..Self::default() }
     }
 
-    /// The first turn may go into this session of an earlier run.
+    /// Lets the first turn continue this session of an earlier run.
     pub fn resume(&mut self, left: Option<Resumable>) {
         self.left = left;
     }
 
-    /// For a question to somebody who may only look, as the guard has to know too; perhaps with the shape of the answer.
+    /// A client for a read-only question, optionally with a schema for the answer. The guard must know that it is read-only.
     pub fn looking(looking: Looking, guard: Guard, locks: &Path, schema: Option<&str>) -> Self {
         Self { looking: Some(looking), schema: schema.map(str::to_owned), ..Self::guarded_by(guard, locks) }
     }
 
-    /// What the agent said last, redacted.
+    /// The agent's last words, redacted.
     pub fn said(&self) -> &str {
         self.said.as_deref().unwrap_or_default()
     }
 
-    /// The guard judges for this workspace.
+    /// Tells the guard which workspace to judge for.
     pub(crate) fn works_in(&mut self, place: &Place) {
         if let Some(guard) = &mut self.guard {
             guard.works_in(place);
         }
     }
 
-    /// The last attempt was given up.
+    /// Records that the last attempt was given up.
     pub fn rejected(&mut self) {
         self.rejected = true;
     }
 
-    /// Ends the process, where there is one.
+    /// Ends the process, if one is running.
     pub fn end(&mut self, grace: Duration, signals: &Signals) {
         if let Some(client) = self.client.take() {
             client.end(grace, signals);
@@ -98,7 +99,7 @@ impl Claude {
         self.lock = None;
     }
 
-    /// Why the next turn begins a fresh session, if it does.
+    /// Why the next turn starts a fresh session, if it does.
     pub(crate) fn fresh_because(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<String> {
         let left = self.left.as_ref().filter(|_| self.client.is_none());
         let standing = Standing {
@@ -115,15 +116,15 @@ impl Claude {
         }
     }
 
-    /// What a fresh session has to be told of an earlier one: why it is not the same, and what was said in that one last. Nothing where
-    /// there was none, and nothing where none of its work is left: the failure itself is in every prompt.
+    /// What a fresh session must know about the earlier one: why it was replaced and its last words. `None` if there was no earlier
+    /// session, or if none of its work is left: every prompt contains the failure anyway.
     pub(crate) fn handed_over(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<(String, &str)> {
         let said = self.said.as_deref().filter(|_| !self.rejected)?;
         let own = new_attempt && config.sessions == SessionMode::Fresh;
         self.fresh_because(config, new_attempt).filter(|_| !own).map(|why| (why, said))
     }
 
-    /// One turn. Whatever goes wrong is an outcome; only our own files fail.
+    /// Runs one turn. Agent failures become outcomes; only errors with our own files are returned as errors.
     pub(crate) fn turn(
         &mut self,
         request: &TurnRequest<'_>,
@@ -171,7 +172,7 @@ impl Claude {
             _ if client.unguarded => Nonce::Missing,
             Some(end) if end.results > 0 && !guard.saw_the_start_of(client.session.id()) => Nonce::Missing,
             Some(end) if end.results > 0 => Nonce::Seen,
-            // It may have ended before it had begun.
+            // It may have ended before the model was asked.
             Some(_) | None => Nonce::NotExpected,
         };
         self.spent = turn.end.as_ref().is_none_or(|end| end.spent);
@@ -195,7 +196,7 @@ impl Claude {
         {
             result.leftovers += client.end(grace, signals);
         }
-        // The client's words may quote anything.
+        // The client's message may contain secrets.
         let clean = |reason: &str| sanitise_line(&request.redactor.redact(reason)).into_owned();
         result.outcome = outcome(turn, liveness, request).with_reason(clean);
         if matches!(result.outcome, TurnOutcome::GuardDead { .. }) {
@@ -204,7 +205,7 @@ impl Claude {
         Ok(result)
     }
 
-    /// A client in the session that the turn belongs into; why it is a fresh one, if it is.
+    /// Returns a client with the right session for the turn and, if the session is fresh, the reason.
     fn ready(
         &mut self,
         request: &TurnRequest<'_>,
@@ -247,7 +248,7 @@ impl Claude {
         Ok(Some(why))
     }
 
-    /// Goes on with a session that a run before this one left. Why not, where that cannot be.
+    /// Resumes a session left by an earlier run, or returns why that failed.
     fn go_on(
         &mut self,
         left: &Resumable,
@@ -268,7 +269,7 @@ impl Claude {
             Err(ClientError::Ended(why)) => return cannot(&sanitise_line(&request.redactor.redact(&why))),
             Err(error) => return Err(not_started(error)),
         };
-        // Without callbacks, nothing was asked yet: a client that does not have the session is about to end.
+        // Without callbacks, the client has not been asked anything yet. If it does not know the session, it is about to exit.
         client.measure(signals);
         if client.is_gone() {
             let why = client.last_line();
@@ -313,7 +314,7 @@ impl Claude {
             used = Hooks::Exec;
             started = begin(used);
         }
-        // A session that could not be resumed says nothing about the way.
+        // A session that cannot be resumed proves nothing about how hooks reach us.
         if !matches!(started, Err(ClientError::Ended(_))) {
             self.way = Some(used);
         }
@@ -331,14 +332,14 @@ fn not_started(error: ClientError) -> TurnOutcome {
     }
 }
 
-/// Locks the session that is used now. One that is begun is known to nobody else, so that nothing is lost without its lock.
+/// Locks the session in use. If locking a new session fails, nothing is lost: no other process knows it.
 fn hold(lock: &mut Option<SessionLock>, locks: &Path, session: &str) {
     if lock.as_ref().is_none_or(|lock| !lock.is_of(session)) {
         *lock = SessionLock::take(locks, session).ok().flatten();
     }
 }
 
-/// A cleared session may spend everything again that the process was given: that has to be about what is left.
+/// A cleared session may spend the process's full budget again, so that budget must be close to what is left.
 fn may_spend(client: &Client, budget: Option<f64>) -> bool {
     match (client.budget, budget) {
         (Some(given), Some(left)) => left >= given * 0.9,
@@ -356,7 +357,7 @@ fn outcome(turn: Turn, liveness: Liveness, request: &TurnRequest<'_>) -> TurnOut
         (Some(Cut::Wall), _) => TurnOutcome::TimedOut { after_ms: millis(request.limits.turn_time) },
         (Some(Cut::Idle), _) => TurnOutcome::Idle { after_ms: millis(request.limits.idle_time) },
         (Some(Cut::Stopped), _) => TurnOutcome::Interrupted,
-        // The hooks have recorded why; what follows from it is decided from that.
+        // The hooks have recorded the reason, and what follows is decided from that record.
         (Some(Cut::Asked(_)), _) => TurnOutcome::Ended,
         (None, Some(TurnEnd { outcome, .. })) => outcome,
         (None, None) => TurnOutcome::Crashed { reason: "the client is gone".to_owned() },

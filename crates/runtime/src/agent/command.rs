@@ -1,4 +1,4 @@
-//! The `command` agent: any executable, and three ways to hand it the prompt.
+//! The `command` agent: any executable, with three ways to pass the prompt.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,7 +8,7 @@ use verdone_core::check::CommandSpec;
 
 use crate::process::{self, Stdin};
 
-/// Linux refuses a longer argument (the limit includes the zero at its end).
+/// The longest argument that Linux accepts (its limit includes the terminating zero).
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
 
 pub(crate) fn start(run: &CommandSpec, via: PromptVia, prompt: &str, prompt_file: &Path) -> (Vec<OsString>, Stdin) {
@@ -19,7 +19,7 @@ pub(crate) fn start(run: &CommandSpec, via: PromptVia, prompt: &str, prompt_file
     }
 }
 
-/// Who takes a prompt as an argument takes a sentence, too.
+/// If the prompt is too long for an argument, passes a sentence that points to the prompt file.
 fn argument(prompt: &str, prompt_file: &Path) -> OsString {
     if prompt.len() < LONGEST_ARGUMENT {
         return prompt.replace('\0', "\u{fffd}").into();
@@ -34,7 +34,7 @@ fn with_argument(run: &CommandSpec, argument: OsString) -> Vec<OsString> {
     match run {
         CommandSpec::Argv(_) => process::argv(run).into_iter().chain([argument]).collect(),
         CommandSpec::Shell(text) => {
-            // A command that says itself where the argument goes gets it there only.
+            // If the command itself says where the argument goes, do not append it.
             let places_it = ["$1", "${1", "$@", "${@", "$*", "${*"].iter().any(|word| text.contains(word));
             let text = if places_it { text.clone() } else { format!("{} \"$@\"", text.trim_end()) };
             vec![process::SHELL.into(), "-c".into(), text.into(), "verdone".into(), argument]

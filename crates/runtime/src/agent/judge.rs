@@ -1,8 +1,8 @@
-//! Provers that have to be asked: a second agent that tries to refute the work, and a command that knows what CI said.
+//! External provers: a second agent that tries to refute the work, and a command that knows the result of CI.
 //!
-//! Each is a child with a deadline; what it says is data, and what cannot be understood is unknown. The judge is a command, or Claude
-//! Code in a session of its own that may only look. It gets a fresh context and no leave to change anything: who asks it looks at the
-//! files afterwards.
+//! Each runs as a child process with a deadline. Its output is data; anything unintelligible
+//! counts as unknown. The judge is a command, or Claude Code in a separate read-only session. It
+//! gets a fresh context and may not change anything, so callers compare the files afterwards.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -27,49 +27,49 @@ use crate::process::signal::Signals;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, Stdin};
 use crate::workspace::Inside;
 
-/// What asks CI says by this: not known yet.
+/// Exit code of the CI command for "not known yet".
 const NOT_YET: i32 = 75;
-/// How often a wait looks whether the run is to stop.
+/// How often a wait checks whether the run should stop.
 const LOOK: Duration = Duration::from_millis(100);
-/// One question to CI.
+/// The time limit for one query of CI.
 const ONE_QUESTION: Duration = Duration::from_mins(1);
 const LONGEST_WORDS: usize = 300;
 
-/// Where children work and what they are given.
+/// The context in which the child processes run.
 #[derive(Debug)]
 pub struct Court<'a> {
     pub root: &'a Path,
-    /// The workspace that they work in; nothing: right here.
+    /// The workspace that they run in. `None`: the current directory tree, without a workspace.
     pub inside: Option<&'a Inside>,
-    /// Gets the prompt and what was said.
+    /// The folder for the prompt and the answer.
     pub dir: &'a Path,
     pub env: EnvPlan,
     pub redactor: &'a Redactor,
-    /// The longest turn is the longest answer.
+    /// The turn limit also limits the answer.
     pub limits: &'a Limits,
-    /// What a client needs beyond that; without it, none is asked.
+    /// What a client needs in addition. If `None`, no client is asked.
     pub seat: Option<Seat<'a>>,
 }
 
-/// The run that a client is asked for.
+/// The run on whose behalf a client is asked.
 #[derive(Debug)]
 pub struct Seat<'a> {
     pub run: &'a RunId,
     pub run_dir: &'a Path,
-    /// Of the work tree.
+    /// The top of the work tree.
     pub top: &'a Path,
     pub plan: &'a Path,
     pub place: &'a Place,
-    /// What is left to spend, where there is a limit.
+    /// The remaining budget, if there is a limit.
     pub left_usd: Option<f64>,
 }
 
-/// The limits of a run, for a judge.
+/// A run's limits, adapted for a judge.
 pub fn limits_of(config: &Config) -> Limits {
     Limits { turn_time: config.done.judge.timeout, ..config.limits.clone() }
 }
 
-/// Asks a second agent to refute the work. Whatever goes wrong with it is no answer; only our own files fail.
+/// Asks a second agent to refute the work. Its failures count as no answer; only errors with our own files are returned as errors.
 pub fn ask_judge(
     config: &Config,
     prompt: &str,
@@ -132,7 +132,7 @@ fn by_command(
     })
 }
 
-/// Claude Code in a session of its own: held to the shape of the answer, and to looking.
+/// Claude Code in a separate session that is read-only and must answer in the given schema.
 fn by_client(
     record: JudgeRecord,
     config: &Config,
@@ -189,11 +189,11 @@ fn by_client(
     if writes.is_empty() {
         return Ok(record);
     }
-    // Who was told to look and wants to write follows somebody else's word.
+    // A judge that tries to write, though told only to read, is following someone else's instructions.
     Ok(record.doubted(format!("the judge wanted to write ({}), so its word counts for nothing", writes.join(", "))))
 }
 
-/// Asks CI about a commit, until it knows or the time is over.
+/// Polls CI about a commit until it has a result or time runs out.
 pub fn ask_ci(
     settings: &CiSettings,
     commit: &Oid,
@@ -224,7 +224,7 @@ pub fn ask_ci(
     }
 }
 
-/// Nothing where CI does not know yet.
+/// `None` if CI has no result yet.
 fn one_question(
     command: &CommandSpec,
     commit: &Oid,

@@ -1,5 +1,5 @@
-//! One question to Claude Code, in a process and a session of its own that may look and not touch. What comes back is data: who asks
-//! decides what it means, and looks at the files afterwards.
+//! Asks Claude Code one question, in a separate process and session that is read-only. The answer is data: the caller interprets it and
+//! compares the files afterwards.
 
 use std::io;
 use std::path::Path;
@@ -15,30 +15,29 @@ use crate::process::signal::Signals;
 use crate::project::config_file::SettingsError;
 use crate::store::sessions::{run_sessions, session_tally};
 
-/// What is asked, and by whom.
+/// The question and its context.
 #[derive(Debug)]
 pub(crate) struct Question<'a> {
-    /// Its folder gets what is said; its agent's permission does not count.
+    /// Its folder receives the output. The agent's permission setting is ignored.
     pub(crate) turn: TurnRequest<'a>,
-    /// Of the work tree.
+    /// The top of the work tree.
     pub(crate) top: &'a Path,
-    /// The directory of the run that the hooks write into.
+    /// The run directory that the hooks write to.
     pub(crate) home: &'a Path,
     pub(crate) looking: Looking,
-    /// What the answer has to look like, as a JSON schema.
+    /// The JSON schema of the answer.
     pub(crate) schema: Option<&'a str>,
-    /// The most that it may cost.
+    /// The maximum cost.
     pub(crate) budget: Option<f64>,
 }
 
-/// What came of it.
 #[derive(Debug)]
 pub(crate) struct Looked {
-    /// `said` has the agent's last words, and not the lines of the protocol.
+    /// `said` contains the agent's last words, without the protocol lines.
     pub(crate) result: TurnResult,
-    /// Calls that were denied.
+    /// How many calls were denied.
     pub(crate) denied: u32,
-    /// The tools among them that write files.
+    /// Denied tools that write files.
     pub(crate) writes: Vec<String>,
 }
 
@@ -51,10 +50,10 @@ pub(crate) enum LookError {
 }
 
 impl Question<'_> {
-    /// Asks, and ends the process. Whatever goes wrong with the client is an outcome of the turn.
+    /// Asks the question, then ends the process. Failures of the client are an outcome of the turn.
     pub(crate) fn ask(self, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Looked, LookError> {
         let mut agent = self.turn.agent.clone();
-        // Whoever only looks needs no permission beyond the guard's, whatever runs are given.
+        // A read-only client needs no permission beyond the guard's, whatever runs are given.
         agent.claude.permission = ClaudePermission::Policy;
         let turn = TurnRequest { agent: &agent, ..self.turn };
         let guard = Guard::of_looking(self.looking, turn.cwd, self.top, self.home)?;

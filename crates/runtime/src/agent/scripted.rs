@@ -1,7 +1,7 @@
-//! The `scripted` agent: plays a script, as a real child process, for demos, tests and trying out a config.
+//! The `scripted` agent: plays a script as a real child process, for demos, tests and trying out a config.
 //!
-//! The binary starts itself with [`ARGUMENT`]; its command line hands the remaining arguments to [`main`]. It behaves as
-//! badly as its script says, so it runs `git` plainly, as an agent would, and not through our own git module.
+//! The binary starts itself with [`ARGUMENT`], and its command line passes the remaining arguments to [`main`]. This agent misbehaves as
+//! its script says. It therefore runs `git` directly, as an agent would, and not through our git module.
 
 mod script;
 mod step;
@@ -18,10 +18,10 @@ pub use script::{Script, ScriptError};
 
 /// The hidden first argument of the binary.
 pub const ARGUMENT: &str = "scripted-agent";
-/// Followed by a command: run it in a session of its own.
+/// Runs the command that follows in a new process session.
 const DAEMON: &str = "--daemon";
 
-/// Where a turn is, as the filters of a script see it.
+/// The position of a turn, for the filters of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Whereabouts {
     pub story: String,
@@ -37,7 +37,7 @@ impl Whereabouts {
     }
 }
 
-/// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it.
+/// The entry point if the first argument is [`ARGUMENT`]. Gets the arguments after it.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     match arguments {
         [flag, command] if flag == DAEMON => daemon(command),
@@ -46,7 +46,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-/// Plays the first turn of the script that fits.
+/// Plays the first turn that matches.
 pub fn play(script: &Path, place: &Whereabouts) -> ExitCode {
     let text = match std::fs::read_to_string(script) {
         Ok(text) => text,
@@ -78,7 +78,7 @@ pub(super) fn start(script: &Path, prompt: &str) -> Result<(Vec<OsString>, Stdin
     Ok((vec![exe.into(), ARGUMENT.into(), script.into()], Stdin::Bytes(prompt.as_bytes().to_vec())))
 }
 
-/// Leaves the session, as agents' background servers do.
+/// Starts a new process session, as agents' background servers do.
 fn daemon(command: &OsString) -> ExitCode {
     let _ = rustix::process::setsid();
     fail(&Command::new(SHELL).arg("-c").arg(command).exec().to_string())
@@ -89,7 +89,7 @@ fn fail(message: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Standard output is flushed after every line. Nobody listening any more is not our problem.
+/// Flushes after every line. Ignores errors if no one reads the output.
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

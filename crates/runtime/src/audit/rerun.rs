@@ -1,7 +1,7 @@
-//! Verifies a story's commit again, with the checks that its evidence names.
+//! Verifies a story's commit again, with the checks named in its evidence.
 //!
-//! A note may come from anywhere: what it calls a command is run only where the user's own plan or settings have the same one, a run
-//! of here ran it, or the user said so.
+//! A note may come from anywhere. Its commands run only if the user's plan or settings
+//! contain the same command, a local run has run it, or the user allowed it.
 
 mod own_commands;
 
@@ -51,19 +51,19 @@ pub enum RerunError {
 #[derive(Debug)]
 pub struct Allowed {
     checks: Vec<Check>,
-    /// What runs of here ran: a `--check` is nowhere else, and a plan may have been edited since.
+    /// Commands that local runs have run: a `--check` exists nowhere else, and a plan may have been edited since.
     ran: HashSet<CommandSpec>,
-    /// The plan and what belongs to it: Verdone writes marks there.
+    /// The plan and its related files, in which Verdone writes marks.
     plan_files: PathSet,
     config: Config,
     redactor: Redactor,
-    /// The user accepts whatever the notes say.
+    /// The user allows all commands in the notes.
     everything: bool,
 }
 
 impl Allowed {
-    /// The gates, the checks of the plan's stories as they are now, and what runs of here ran. A plan that cannot be read, or that
-    /// an agent wrote and nobody approved, allows nothing; nor does a journal that came with the repository.
+    /// Allows the gates, the current checks of the plan's stories, and the commands of local runs. A plan that cannot be read allows
+    /// nothing; neither does an unapproved plan written by an agent, nor a journal that came with the repository.
     pub fn of(project: &Project, git: &Git, plan: &PlanRequest, config: Config, everything: bool) -> Self {
         let mut checks = site::gates(&config);
         let plan = plan_file::find(plan).ok().and_then(|at| PlanFile::open(at).ok());
@@ -81,7 +81,7 @@ impl Allowed {
         Self { checks, ran, plan_files, config, redactor: process::redactor_from_environment(&[]), everything }
     }
 
-    /// What to run for a noted check, if it may run: the command of today with what the evidence says about it.
+    /// Returns the check to run for a noted one, if allowed: today's command with the parameters from the evidence.
     fn check(&self, noted: &NotedCheck) -> Option<Check> {
         let same = |check: &&Check| redacted(&check.command, &self.redactor) == noted.command;
         let may_run = || self.everything || self.ran.contains(&noted.command);
@@ -95,8 +95,8 @@ impl Allowed {
     }
 }
 
-/// Verifies every story that has evidence. `on` gets the name of each check before it runs. An interrupt ends it with what is known, and
-/// what was not run is named.
+/// Verifies every story that has evidence. Calls `on` with the name of each check before it runs. An interrupt ends the rerun with the
+/// results so far and lists the checks that did not run.
 pub fn rerun(
     audit: &mut Audit,
     project: &Project,
@@ -141,7 +141,7 @@ pub fn rerun(
     Ok(())
 }
 
-/// A check that an interrupt came before.
+/// The result for a check that did not run because of an interrupt.
 fn not_reached(noted: &NotedCheck) -> Rerun {
     Rerun {
         name: noted.name.clone(),
@@ -152,10 +152,10 @@ fn not_reached(noted: &NotedCheck) -> Rerun {
     }
 }
 
-/// What the stories share. The same command on the same tree is run once.
+/// State shared by all stories. The same command runs only once per tree.
 struct Again<'a> {
     git: &'a Git,
-    /// Where the project lies below the top.
+    /// The project's path below the top of the repository.
     folder: String,
     allowed: &'a Allowed,
     mark: (&'a str, &'a str),
@@ -193,7 +193,7 @@ impl Again<'_> {
             };
             let mut reporter = Names { story, on };
             verification.go_on(&mut bench, &mut self.results, &mut reporter)?;
-            // A check that does not pass gets a second chance, and is called flaky then.
+            // A check that does not pass is retried once. If it passes then, it is flaky.
             if verification.forget_failures() {
                 bench.close();
                 verification.go_on(&mut bench, &mut self.results, &mut reporter)?;
@@ -205,7 +205,7 @@ impl Again<'_> {
         Ok((reruns, is_compared.then(|| Rejudged::from(&report))))
     }
 
-    /// The job, and the trees where the work can be compared with its base.
+    /// The job, and the trees if the work can be compared with its base.
     fn job(&self, story: &Audited, checks: Vec<Check>) -> Result<(VerifyJob, Option<Trees>), RerunError> {
         let is_own = |check: &Check| matches!(check.origin, CheckOrigin::Story | CheckOrigin::AgentTest);
         let (mut own, gates): (Vec<Check>, Vec<Check>) = checks.into_iter().partition(is_own);
@@ -222,7 +222,7 @@ impl Again<'_> {
         let note = self.git.read_note(&story.commit)?;
         let Some(evidence) = note.and_then(|note| Evidence::from_note(note.as_bytes()).ok()) else { return Ok((job, None)) };
         let Some(base) = self.base(&evidence)? else { return Ok((job, None)) };
-        // What its scope named then is the scope.
+        // Files that the scope released back then make up the scope now.
         let released = evidence.protected.iter().filter(|change| change.released);
         let scope: Vec<String> = released.filter_map(|change| self.in_project(&change.path)).collect();
         let trees = Trees::look(&TreesRequest {
@@ -242,7 +242,8 @@ impl Again<'_> {
         Ok((job, Some(trees)))
     }
 
-    /// The tree from before the work, where the proof can be found again: not of notes by older rules, nor of what a person took.
+    /// The tree before the work, if the proof can be reproduced. That is not possible for
+    /// notes by older rules or for work accepted by a person.
     fn base(&self, evidence: &Evidence) -> Result<Option<Oid>, RerunError> {
         let is_by_rules_of_today = evidence.trees.is_some() && evidence.outcome == Outcome::Done && evidence.accepted.is_none();
         let Some(base) = evidence.base.as_ref().filter(|_| is_by_rules_of_today) else { return Ok(None) };
@@ -260,7 +261,7 @@ impl Again<'_> {
     }
 }
 
-/// What became of a noted check.
+/// The result for a noted check.
 fn answer(noted: &NotedCheck, check: Option<&Check>, runs: &[CheckRun]) -> Rerun {
     if check.is_none() {
         return Rerun { outcome: RerunOutcome::NotAllowed, ..not_reached(noted) };
@@ -275,7 +276,7 @@ fn answer(noted: &NotedCheck, check: Option<&Check>, runs: &[CheckRun]) -> Rerun
     Rerun { outcome, text: CheckState::words(run), duration_ms: run.duration_ms, ..not_reached(noted) }
 }
 
-/// Passes on which check begins.
+/// Reports which check starts.
 struct Names<'a> {
     story: &'a Audited,
     on: &'a mut dyn FnMut(&Audited, &str),

@@ -1,4 +1,4 @@
-//! Replacing a file so that a crash leaves the old one or the new one, never half of either.
+//! Replaces a file so that a crash leaves either the old or the new version, never a partial one.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use tempfile::NamedTempFile;
 
 use crate::base::fault::{self, Point};
 
-/// Writes beside the file, syncs, renames. The file's mode is kept; a link is written through to where it points.
+/// Writes a temporary file next to it, syncs and renames. Keeps the file's mode and follows links.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_atomically_with(path, |file| file.write_all(bytes))
 }
@@ -31,8 +31,8 @@ pub fn write_atomically_with(path: &Path, write: impl FnOnce(&mut File) -> io::R
     File::open(parent)?.sync_all()
 }
 
-/// Replaces a file that others read while they run and nobody needs after a crash: whole for every reader, not synced. A link is
-/// replaced, not followed; nobody else may read it.
+/// Atomically replaces a file for concurrent readers, without syncing: the content is not needed after a crash. Replaces a link instead of
+/// following it. Only the current user can read the new file.
 pub(crate) fn replace_for_readers(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = draft_in(path.parent().unwrap_or(Path::new(".")))?;
     file.write_all(bytes)?;
@@ -40,7 +40,7 @@ pub(crate) fn replace_for_readers(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The same, synced: it survives a crash.
+/// The same, but synced, so that it survives a crash.
 pub(crate) fn replace_for_good(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     let mut file = draft_in(parent)?;
@@ -50,12 +50,12 @@ pub(crate) fn replace_for_good(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(parent)?.sync_all()
 }
 
-/// A temporary file of ours, gone when dropped. Its name tells [`sweep_drafts`] that it is one.
+/// A temporary file that is removed when dropped. [`sweep_drafts`] recognises it by its name.
 pub(crate) fn draft_in(dir: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(DRAFT.0).suffix(DRAFT.1).rand_bytes(RANDOM).tempfile_in(dir)
 }
 
-/// Removes drafts that a process which was killed left in a directory. Only for who holds the run lock: nobody else writes any.
+/// Removes drafts that a killed process left in a directory. The caller must hold the run lock: then no other process is writing drafts.
 pub(crate) fn sweep_drafts(dir: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -74,7 +74,7 @@ pub(crate) fn sweep_drafts(dir: &Path) -> io::Result<()> {
 const DRAFT: (&str, &str) = (".verdone-", ".tmp");
 const RANDOM: usize = 6;
 
-/// Whether a file of this name is a draft of ours.
+/// Whether a file name is that of a draft.
 pub(crate) fn is_draft(name: &str) -> bool {
     let random = name.strip_prefix(DRAFT.0).and_then(|rest| rest.strip_suffix(DRAFT.1));
     random.is_some_and(|random| random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))

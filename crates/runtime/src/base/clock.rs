@@ -1,7 +1,7 @@
-//! Time that counts: the time in which this process really ran. Stopped by the terminal, frozen from outside or on a machine that
-//! sleeps, it does not. Every limit is measured with this; the wall clock is for people, who set it as they like.
+//! Active time: the time during which this process actually ran. It excludes time in which the process was stopped or frozen, or the
+//! machine was asleep. All limits use this clock. The wall clock is only for display, because users can change it.
 //!
-//! There is one for the process, because it is the process that is stopped.
+//! There is one clock per process, because a stop always affects the whole process.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use verdone_core::journal::update::Update;
 
-/// How often the clock is looked at, whoever else does.
+/// How often the background thread updates the clock.
 const PULSE: Duration = Duration::from_millis(100);
-/// Nobody looked for longer than this: we did not run (SIGSTOP, a frozen machine), so it does not count.
+/// If no update happened for longer than this, the process was not running (SIGSTOP, a frozen machine), so the time does not count.
 const LONGEST_STEP: Duration = Duration::from_secs(1);
 
 static CLOCK: Mutex<Clock> = Mutex::new(Clock { last: None, active: Duration::ZERO, standing: false });
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// Looks at the clock for the rest of the process. Without it, whoever measures has to look at least once a second.
+/// Starts a thread that updates the clock for the rest of the process. Without it, callers must read the clock at least once a second.
 pub fn keep_pulse() -> std::io::Result<()> {
     let beat = || {
         loop {
@@ -45,14 +45,14 @@ pub fn keep_pulse() -> std::io::Result<()> {
     std::thread::Builder::new().name("clock".to_owned()).spawn(beat).map(|_| ())
 }
 
-/// From now on nothing counts.
+/// Stops the clock.
 pub fn stand_still() {
     let mut clock = clock();
     clock.look(Instant::now());
     clock.standing = true;
 }
 
-/// From now on it counts again.
+/// Restarts the clock.
 pub fn go_on() {
     let mut clock = clock();
     clock.look(Instant::now());
@@ -67,7 +67,7 @@ fn clock() -> MutexGuard<'static, Clock> {
     CLOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Measures active time from its start, without its own pauses.
+/// Measures active time since its start, excluding its own pauses.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch {
     begin: Duration,
@@ -97,7 +97,7 @@ impl Stopwatch {
         }
     }
 
-    /// What surfaces hear while time goes by.
+    /// The update that surfaces get regularly.
     pub fn tick(&self) -> Update<'static> {
         Update::Tick { now: Timestamp::now(), active_ms: Some(self.elapsed_ms()) }
     }

@@ -1,9 +1,9 @@
-//! Digests of files as they lie there, kept in `.verdone/cache/files` by what tells that a file was not touched: to look at a whole work
-//! tree then costs a look at each file's times, not at its bytes.
+//! File digests, cached in `.verdone/cache/files` under metadata that shows whether a file changed. Scanning a whole work tree then means
+//! comparing file times instead of reading the bytes.
 //!
-//! The change time cannot be set back, so equal times mean equal bytes; but for a file that was changed a moment ago, which may change
-//! once more within the same tick of the clock. Such a file is not kept. The folder lies where an agent can write, so the list carries a
-//! seal; without a place for the secret nothing is kept.
+//! The change time cannot be set back, so equal times mean equal bytes. The exception is a file changed a moment ago, which may change
+//! again within the same clock tick; such files are not cached. An agent can write to the folder, so the list carries a seal. Without a
+//! place for the secret, nothing is cached.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,21 +22,21 @@ use crate::base::plain_file::{open_regular, read_regular};
 use crate::base::seal::Seal;
 use crate::verify::cache_folder;
 
-/// What the mark is for. A change of the format changes it.
+/// The purpose of the seal. Change it whenever the format changes.
 const PURPOSE: &str = "known files 2";
 const LARGEST_LIST: u64 = 256 * 1024 * 1024;
-/// Longer than a tick of the clock that files get their times from.
+/// Longer than one tick of the clock that file times come from.
 const YOUNG: Duration = Duration::from_millis(500);
-/// Some file systems count time in steps of two seconds; they have no smaller parts of one.
+/// For file systems that store times in steps of two seconds, without fractions.
 const YOUNG_IN_STEPS: Duration = Duration::from_secs(3);
-/// The bytes of larger files are not read: their times stand for them.
+/// Larger files are not read; their times stand in for the content.
 const LARGEST: u64 = 1024 * 1024 * 1024;
 const STAMP: usize = 40;
 
-/// A digest of what a file holds.
+/// The digest of a file's content.
 pub(crate) type Bytes = [u8; 32];
 
-/// Device, number, size and both times of a file.
+/// Device, inode, size and both times of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp(pub(crate) [u8; STAMP]);
 
@@ -67,7 +67,7 @@ impl Stamp {
         self.number(2)
     }
 
-    /// Neither changed in the last moments nor in the future.
+    /// Whether it was last changed neither just now nor in the future.
     fn is_old(&self, now: i64) -> bool {
         let is_old = |time: i64| {
             let age = if time % 1_000_000_000 == 0 { YOUNG_IN_STEPS } else { YOUNG };
@@ -77,23 +77,23 @@ impl Stamp {
     }
 }
 
-/// What is known of the files of one work tree.
+/// The cached digests of one work tree.
 #[derive(Debug, Default)]
 pub(crate) struct KnownFiles {
-    /// The project and its top.
+    /// The project root and its git top.
     place: Option<(PathBuf, PathBuf)>,
     list: Option<(PathBuf, Seal)>,
     kept: Kept,
     learnt: BTreeMap<Vec<u8>, (Stamp, Bytes)>,
 }
 
-/// The list as it was read: names stay where they are.
+/// The list as read. Names are ranges in the text.
 #[derive(Debug, Default)]
 struct Kept {
     text: Vec<u8>,
-    /// In the order of their names.
+    /// Sorted by name.
     files: Vec<Known>,
-    /// Files are asked for in about the same order.
+    /// Where to search next: files are requested in about the same order.
     next: usize,
 }
 
@@ -102,12 +102,12 @@ struct Known {
     name: Range<usize>,
     stamp: Stamp,
     bytes: Bytes,
-    /// It is still there: others are not kept.
+    /// Whether the file still exists; others are dropped.
     seen: bool,
 }
 
 impl Kept {
-    /// Nothing where the text is no list.
+    /// `None` if the text is not a valid list.
     fn read(text: Vec<u8>, begin: usize) -> Option<Self> {
         let mut files: Vec<Known> = Vec::with_capacity(text.len() / 96);
         let mut at = begin;
@@ -136,19 +136,19 @@ impl Kept {
         self.files.get_mut(at)
     }
 
-    /// What is still as it was.
+    /// Entries that are still valid.
     fn seen(&self) -> impl Iterator<Item = (&[u8], (Stamp, Bytes))> {
         self.files.iter().filter(|known| known.seen).map(|known| (&self.text[known.name.clone()], (known.stamp, known.bytes)))
     }
 }
 
 impl KnownFiles {
-    /// What is kept in the project at `root`.
+    /// The cache of the project at `root`.
     pub(crate) fn of(root: &Path, git_top: &Path) -> Self {
         Self { place: Some((root.to_owned(), git_top.to_owned())), ..Self::default() }
     }
 
-    /// Reads the list, once: whoever looks does it beside something else.
+    /// Reads the list once. Not done on construction, so that callers can do it in parallel with other work.
     pub(crate) fn load(&mut self) {
         let Some((root, git_top)) = self.place.take() else { return };
         self.list = Seal::from_environment(&root, &git_top).map(|seal| (root, seal));
@@ -176,7 +176,7 @@ impl KnownFiles {
         Ok(bytes)
     }
 
-    /// Keeps what was learnt. A list that cannot be written has to be made again, and that is all.
+    /// Saves new digests. If that fails, they are computed again next time.
     pub(crate) fn keep(&mut self) {
         let Some((root, seal)) = self.list.as_ref().filter(|_| !self.learnt.is_empty()) else { return };
         let learnt = self.learnt.iter().map(|(name, known)| (name.as_slice(), *known));
@@ -189,7 +189,6 @@ impl KnownFiles {
             body.extend_from_slice(&stamp.0);
             body.extend_from_slice(&bytes);
         }
-        // A list that cannot be written is tried again the next time.
         let _ = cache_folder(root).and_then(|_| replace_for_readers(&path(root), &seal.put_on(PURPOSE, &body)));
     }
 }
@@ -242,7 +241,7 @@ mod tests {
             KnownFiles { list: Some((self.root.clone(), self.seal())), kept, ..KnownFiles::default() }
         }
 
-        /// A file whose times are those of another day, as far as the list knows.
+        /// A file whose times look old enough to the list.
         fn old(&self) -> Stamp {
             fs::write(self.root.join("a"), "one").unwrap();
             fs::write(self.root.join("b"), "one").unwrap();

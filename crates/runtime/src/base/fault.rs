@@ -1,14 +1,14 @@
-//! Trouble on purpose, for tests of this program: `VERDONE_FAULT` names a point in the code and what happens there.
+//! Fault injection for tests: `VERDONE_FAULT` names a point in the code and what happens there.
 //!
-//! A point stands between every two writes of a run and of its recovery that matter. `land`, `undo` and giving out an id
-//! have no points of their own, only those of what they call. Off, which is always for users, a point costs one
-//! relaxed load. The variable is not passed on to children. Grammar, parts separated by commas:
+//! There is a point between every two writes that matter, in a run and in its recovery. `land`, `undo` and id allocation have no points
+//! themselves, only those of the functions they call. When off, which it always is for users, a point costs one relaxed load. The variable
+//! is not passed on to children. Grammar, parts separated by commas:
 //!
-//! - `trace=FILE`: append the name of each point that is reached, a line each, and `# EFFECT` where an effect begins
-//! - `kill@POINT:N`: SIGKILL to ourselves when POINT is reached for the N-th time
-//! - `fail=ERROR@POINT:N`: that point fails with ENOSPC, EIO or EACCES; `N+` means that from then on every point fails that can
-//! - `git-deadline=MILLISECONDS`: how long a git process may take
-//! - `any-room`: begin on a disk that is nearly full
+//! - `trace=FILE`: append the name of each point that is reached, one per line, and `# EFFECT` when an effect starts
+//! - `kill@POINT:N`: send SIGKILL to this process when POINT is reached for the N-th time
+//! - `fail=ERROR@POINT:N`: that point fails with ENOSPC, EIO or EACCES; `N+` means that from then on every point that can fail does
+//! - `git-deadline=MILLISECONDS`: the time limit for a git process
+//! - `any-room`: start even if the disk is nearly full
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -20,12 +20,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 
-/// The variable that switches faults on.
+/// The variable that enables faults.
 pub const VARIABLE: &str = "VERDONE_FAULT";
 
 macro_rules! points {
     ($($point:ident = $name:literal $kind:ident,)*) => {
-        /// A place in the code where something can be made to happen.
+        /// A place in the code where a fault can be injected.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Point { $($point,)* }
 
@@ -36,7 +36,7 @@ macro_rules! points {
                 match self { $(Self::$point => $name,)* }
             }
 
-            /// Whether the code at this point can fail, or can only be killed there.
+            /// Whether the code at this point can fail. Otherwise it can only be killed there.
             pub fn can_fail(self) -> bool {
                 match self { $(Self::$point => points!(@$kind),)* }
             }
@@ -92,7 +92,7 @@ points! {
     RecoverSettled = "recover-settled" passes,
 }
 
-/// A value of the variable that means nothing. Ignoring it would make a test pass that tested nothing.
+/// An invalid value of the variable. Ignoring it would let a test pass without testing anything.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError {
     #[error("{VARIABLE}: cannot understand {0:?}")]
@@ -108,7 +108,7 @@ pub enum FaultError {
 static ON: AtomicBool = AtomicBool::new(false);
 static ARMED: OnceLock<Armed> = OnceLock::new();
 static REACHED: [AtomicU32; Point::ALL.len()] = [const { AtomicU32::new(0) }; Point::ALL.len()];
-/// Set by a fault that stays: every point fails from now on.
+/// Set by a lasting fault: from now on every point fails.
 static LASTING: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Default)]
@@ -133,7 +133,7 @@ enum Action {
     Fail(Errno),
 }
 
-/// Reads the variable's value, once at the start of the program.
+/// Parses the variable's value, once at program start.
 pub fn arm(value: &str) -> Result<(), FaultError> {
     let mut armed = Armed::default();
     for part in value.split(',') {
@@ -156,10 +156,10 @@ pub fn arm(value: &str) -> Result<(), FaultError> {
     Ok(())
 }
 
-/// A point at which nothing can fail, between two effects.
+/// A point between two effects, where nothing can fail.
 pub fn pass(point: Point) {
     if ON.load(Ordering::Relaxed) {
-        // A fault that stays hits only what can fail.
+        // A lasting fault affects only points that can fail.
         let _ = reach(point);
     }
 }
@@ -169,27 +169,27 @@ pub fn point(point: Point) -> io::Result<()> {
     if ON.load(Ordering::Relaxed) { reach(point) } else { Ok(()) }
 }
 
-/// How long a git process may take, where a test cannot wait as long as users would.
+/// The time limit for git processes, for tests that cannot wait as long as users would.
 pub fn git_deadline() -> Option<Duration> {
     if ON.load(Ordering::Relaxed) { ARMED.get()?.git_deadline } else { None }
 }
 
-/// Whether a run may begin on a disk that is nearly full.
+/// Whether a run may start on a disk that is nearly full.
 pub fn any_room() -> bool {
     ON.load(Ordering::Relaxed) && ARMED.get().is_some_and(|armed| armed.any_room)
 }
 
-/// Tells the trace what is being done, on a line of its own: `# …`.
+/// Writes the current effect to the trace, as a line `# …`.
 pub fn tell(what: &dyn std::fmt::Debug) {
     if ON.load(Ordering::Relaxed)
         && let Some(mut trace) = ARMED.get().and_then(|armed| armed.trace.as_ref())
     {
-        // Whoever traces will miss the line.
+        // If this fails, the trace lacks a line.
         let _ = trace.write_all(format!("# {what:?}\n").as_bytes());
     }
 }
 
-/// Writes bytes with a point in their middle where faults are on, so that a write can be torn.
+/// If faults are enabled, writes the bytes with a point in the middle, so that a write can be torn.
 pub fn write_torn(file: &mut impl io::Write, bytes: &[u8], between: Point) -> io::Result<()> {
     if !ON.load(Ordering::Relaxed) || bytes.is_empty() {
         return file.write_all(bytes);
@@ -205,7 +205,7 @@ fn reach(point: Point) -> io::Result<()> {
     let Some(armed) = ARMED.get() else { return Ok(()) };
     let count = REACHED[point as usize].fetch_add(1, Ordering::Relaxed) + 1;
     if let Some(mut trace) = armed.trace.as_ref() {
-        // One write, so that threads do not mix their lines.
+        // A single write, so that threads do not mix their lines.
         trace.write_all(format!("{}\n", point.name()).as_bytes())?;
     }
     for fault in &armed.faults {

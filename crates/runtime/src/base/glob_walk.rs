@@ -1,4 +1,4 @@
-//! The files that a pattern of the settings means: `target/junit/*.xml`, `.env`, `/etc/hosts`. Links to folders are not followed.
+//! Finds the files that match a pattern from the settings: `target/junit/*.xml`, `.env`, `/etc/hosts`. Does not follow links to folders.
 
 use std::fs;
 use std::io;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use verdone_core::base::pattern::is_plain;
 use verdone_core::base::scope::Covered;
 
-/// A pattern that looks at more than this was not meant so.
+/// A pattern that visits more files than this is probably a mistake.
 const MOST: usize = 50_000;
 
-/// The plain files that fit, sorted. A path without signs of a pattern means that file, or everything below that folder.
+/// The matching regular files, sorted. A path without wildcards means that file, or everything below that folder.
 pub(crate) fn matching(root: &Path, pattern: &str) -> io::Result<Vec<PathBuf>> {
     matching_at(root, Path::new(""), pattern)
 }
 
-/// The same for a folder that is seen at a path below the one that the pattern starts from.
+/// The same for a folder that appears at a path below the start of the pattern.
 pub(crate) fn matching_at(folder: &Path, at: &Path, pattern: &str) -> io::Result<Vec<PathBuf>> {
     let parts: Vec<&str> = pattern.split('/').collect();
     let first = parts.iter().position(|part| !is_plain(part)).unwrap_or(parts.len());
     let base = if pattern.starts_with('/') { format!("/{}", parts[..first].join("/")) } else { parts[..first].join("/") };
-    // The pattern starts in this folder, or above it.
+    // The pattern starts in this folder or above it.
     let (base, above) = match (Path::new(&base).strip_prefix(at), at.strip_prefix(&base)) {
         (Ok(below), _) => (folder.join(below), Path::new("")),
         (Err(_), Ok(above)) => (folder.to_owned(), above),

@@ -1,5 +1,5 @@
-//! Opening what ought to be a file of ours or of git's. An agent may have put a pipe there, which would make us wait for ever, or a
-//! link that leads out: neither is followed, and nothing but a plain file is read or written.
+//! Opens files that should be ours or git's. An agent may have put a pipe there, which would block us forever, or a link that leads
+//! elsewhere. Links are not followed, and only regular files are read or written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// Opens a plain file. What else is there is refused, without waiting.
+/// Opens a regular file. Refuses anything else without blocking.
 pub(crate) fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed();
     let file = options.custom_flags(flags).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidData, "not a plain file")) }
 }
 
-/// The bytes of a plain file that is no larger than `most`.
+/// The bytes of a regular file of at most `most` bytes.
 pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path, OpenOptions::new().read(true))?;
     let mut bytes = Vec::new();
@@ -26,12 +26,12 @@ pub(crate) fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same where a link may be the user's own.
+/// The same, but follows links, for paths where the user may have placed one.
 pub(crate) fn read_linked(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_regular(&fs::canonicalize(path)?, most)
 }
 
-/// A folder below another, made where it is missing, with no link on the way.
+/// A folder below another, created if missing. No part of the path may be a link.
 pub(crate) fn real_folder(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut folder = root.to_owned();
     for part in path.components() {

@@ -1,5 +1,5 @@
-//! A mark on files that lie where an agent can write: only somebody with the user's secret can make it, and the secret lies outside of
-//! the project, readable by the user alone. What does not carry the mark was not written by us.
+//! Authenticates files in places where an agent can write. The mark requires the user's secret, which is stored outside the project and
+//! readable only by the user. Files without a valid mark were not written by us.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -13,7 +13,7 @@ use crate::base::plain_file::read_regular;
 
 const SECRET: usize = 32;
 
-/// The mark of one project: that of another one does not count here.
+/// The seal of one project. Seals of other projects are not valid here.
 #[derive(Debug)]
 pub(crate) struct Seal {
     root: PathBuf,
@@ -21,7 +21,7 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
-    /// `state_home` is the user's folder for such things; it must not lie in the work tree.
+    /// `state_home` is the user's folder for program state. It must not be inside the work tree.
     pub(crate) fn open(root: &Path, git_top: &Path, state_home: &Path) -> Option<Self> {
         let home = state_home.join("verdone");
         fs::create_dir_all(&home).ok()?;
@@ -33,25 +33,25 @@ impl Seal {
         Some(Self { root: root.to_owned(), secret })
     }
 
-    /// The same with the state home of this process's environment.
+    /// The same, with the state home from the environment.
     pub(crate) fn from_environment(root: &Path, git_top: &Path) -> Option<Self> {
         let home = state_home(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
         Self::open(root, git_top, &home)
     }
 
-    /// The text with its mark. What is marked for one purpose counts for no other.
+    /// Adds the mark to a text. A mark is valid only for its purpose.
     pub(crate) fn put_on(&self, purpose: &str, body: &[u8]) -> Vec<u8> {
         [self.mark(purpose, body).as_bytes(), b"\n", body].concat()
     }
 
-    /// The text without its mark; nothing where the mark is not ours.
+    /// Removes the mark from a text. `None` if the mark is not ours.
     pub(crate) fn checked<'b>(&self, purpose: &str, bytes: &'b [u8]) -> Option<&'b [u8]> {
         let (mark, body) = bytes.split_at_checked(2 * SECRET)?;
         let body = body.strip_prefix(b"\n")?;
         same(mark, self.mark(purpose, body).as_bytes()).then_some(body)
     }
 
-    /// HMAC-SHA256 over the project's place, the purpose and the text.
+    /// HMAC-SHA256 of the project's path, the purpose and the text.
     pub(crate) fn mark(&self, purpose: &str, body: &[u8]) -> String {
         let padded = |with: u8| -> [u8; 64] { std::array::from_fn(|at| self.secret.get(at).copied().unwrap_or(0) ^ with) };
         let mut inner = Sha256::new().chain_update(padded(0x36));
@@ -63,13 +63,13 @@ impl Seal {
     }
 }
 
-/// Where a user keeps what programs remember: `XDG_STATE_HOME`, else `~/.local/state`.
+/// The user's folder for program state: `XDG_STATE_HOME`, else `~/.local/state`.
 pub(crate) fn state_home(get: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let absolute = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))
 }
 
-/// The user's secret, made when there is none. One that others could read is none any more.
+/// The user's secret, created if missing. A secret that others can read is replaced.
 fn secret(path: &Path) -> io::Result<[u8; SECRET]> {
     if let Some(known) = known_secret(path) {
         return Ok(known);
@@ -77,7 +77,7 @@ fn secret(path: &Path) -> io::Result<[u8; SECRET]> {
     let mut fresh = [0; SECRET];
     fs::File::open("/dev/urandom")?.read_exact(&mut fresh)?;
     let parent = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    // Such files are made for the user alone.
+    // Temporary files are readable only by the user.
     let mut file = tempfile::NamedTempFile::new_in(parent)?;
     file.write_all(&fresh)?;
     file.as_file().sync_all()?;
@@ -88,7 +88,7 @@ fn secret(path: &Path) -> io::Result<[u8; SECRET]> {
     }
     match file.persist_noclobber(path) {
         Ok(_) => Ok(fresh),
-        // Another process was quicker.
+        // Another process was faster.
         Err(_) => known_secret(path).ok_or_else(|| io::Error::other("the secret cannot be read")),
     }
 }
@@ -101,7 +101,7 @@ fn known_secret(path: &Path) -> Option<[u8; SECRET]> {
     bytes.try_into().ok()
 }
 
-/// Compares all of it, however early they differ.
+/// Compares in constant time.
 fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }

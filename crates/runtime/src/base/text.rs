@@ -1,9 +1,9 @@
-//! How messages list names and count things.
+//! Formats lists of names and counts for messages.
 
 /// How many names a message lists.
 const SHOWN: usize = 8;
 
-/// The first few names, and how many there are beside them.
+/// The first few names, and how many more there are.
 pub(crate) fn listed<N: AsRef<str>>(names: &[N]) -> String {
     let mut shown: Vec<String> = names.iter().take(SHOWN).map(|name| name.as_ref().to_owned()).collect();
     if names.len() > SHOWN {

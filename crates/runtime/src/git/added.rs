@@ -1,4 +1,4 @@
-//! Lines that were added since a commit: of tracked files by a diff, of untracked ones all of them.
+//! Lines added since a commit. Tracked files are diffed; all lines of untracked files count.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::path::RepoPath;
 use super::{Git, is_object_id};
 use crate::base::plain_file::read_regular;
 
-/// Larger files were not written by hand.
+/// Skip larger files: they were not written by hand.
 const LARGEST: u64 = 1024 * 1024;
 
 /// A file and its added lines, numbered from 1.
@@ -20,7 +20,7 @@ pub struct AddedLines {
 }
 
 impl Git {
-    /// Lines of the work tree that this commit does not have; all of them before the first commit.
+    /// Lines of the work tree that this commit does not contain; all lines if there is no commit yet.
     pub fn added_lines(&self, since: Option<&Oid>) -> Result<Vec<AddedLines>, GitError> {
         let mut added = Vec::new();
         if let Some(since) = since.filter(|id| is_object_id(id)) {
@@ -43,7 +43,7 @@ fn whole(top: &Path, path: &RepoPath) -> Option<AddedLines> {
     Some(AddedLines { path: path.to_string(), lines })
 }
 
-/// A diff without context.
+/// Parses a diff without context lines.
 fn parse(diff: &str) -> Vec<AddedLines> {
     let mut found: Vec<AddedLines> = Vec::new();
     // Inside a hunk every line belongs to it, whatever it looks like.
@@ -74,7 +74,7 @@ fn parse(diff: &str) -> Vec<AddedLines> {
     found
 }
 
-/// `7,2 +8,3 @@`: how many lines go, where the new ones begin and how many they are.
+/// Parses `7,2 +8,3 @@`: the number of removed lines, the first added line and the number of added lines.
 fn hunk(rest: &str) -> Option<(u32, (u32, u32))> {
     let mut parts = rest.split(' ');
     let (removed, added) = (parts.next()?, parts.next()?.strip_prefix('+')?);

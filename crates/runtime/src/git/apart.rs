@@ -1,4 +1,4 @@
-//! What an audit asks git about commits that are not in a history, and about those that say they are Verdone's bookkeeping.
+//! Git queries for an audit: commits missing from a history, and commits that claim to be Verdone's bookkeeping.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,28 +10,28 @@ use super::error::GitError;
 use super::{Git, is_object_id};
 use crate::project::plan_file::LARGEST_PLAN;
 
-/// Commits whose files are looked at together: each has two versions of a plan.
+/// Commits to read in one batch; each brings two versions of a plan.
 const TOGETHER: usize = 32;
 
-/// Sides of a change that look like nothing.
+/// The mode that git prints for the missing side of an addition or deletion.
 const ABSENT: &str = "000000";
 
 impl Git {
-    /// The branch that the work tree is on; none where HEAD is detached.
+    /// The branch checked out in the work tree; `None` if HEAD is detached.
     pub fn current_branch(&self) -> Result<Option<String>, GitError> {
         let head = self.plumbing("symbolic-ref").args(["-q", "HEAD"]).answer()?;
         let name = String::from_utf8_lossy(&head.stdout).trim_end().to_owned();
         Ok(name.strip_prefix("refs/heads/").filter(|_| head.status.success()).map(str::to_owned))
     }
 
-    /// The branches that end at a commit.
+    /// The branches whose tip is this commit.
     pub fn branches_at(&self, commit: &Oid) -> Result<BTreeSet<String>, GitError> {
         let options = ["--points-at", commit.as_str(), "--format=%(refname:lstrip=2)", "refs/heads"];
         let names = self.plumbing("for-each-ref").args(options).line()?;
         Ok(names.lines().filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Where commits that `tip` does not have are instead.
+    /// Looks up commits that `tip` does not contain: which of them other refs contain, and their parents.
     pub fn outside(&self, tip: &Oid, commits: &BTreeSet<&Oid>) -> Result<Apart, GitError> {
         if commits.is_empty() {
             return Ok(Apart::default());
@@ -40,7 +40,7 @@ impl Git {
         let listed = self.plumbing("rev-list").args(["--branches", "--remotes", "--tags", &not_tip, "--"]).line()?;
         let all: BTreeSet<Oid> = listed.lines().map(Oid::from).collect();
         let elsewhere = commits.iter().filter(|commit| all.contains(**commit)).map(|commit| (*commit).clone()).collect();
-        // Ids of journals and notes: only what is one goes to git, and what is gone for good is passed over.
+        // These ids come from journals and notes. Pass only valid ids to git, and skip commits that no longer exist.
         let asked: String =
             commits.iter().filter(|id| is_object_id(id)).flat_map(|id| [id.as_str(), "\n"]).chain([&*not_tip]).collect();
         let options = ["--ignore-missing", "--parents", "--stdin"];
@@ -56,7 +56,7 @@ impl Git {
         Ok(Apart { elsewhere, parents })
     }
 
-    /// What commits that say they are bookkeeping change.
+    /// Checks what commits that claim to be bookkeeping really change.
     pub fn bookkeeping(&self, commits: &[&Oid]) -> Result<BTreeMap<Oid, Bookkeeping>, GitError> {
         let mut all = BTreeMap::new();
         for some in commits.chunks(TOGETHER) {
@@ -67,7 +67,7 @@ impl Git {
 
     fn bookkeeping_of(&self, commits: &[&Oid]) -> Result<BTreeMap<Oid, Bookkeeping>, GitError> {
         let asked: String = commits.iter().flat_map(|commit| [commit.as_str(), "\n"]).collect();
-        // A merge is compared with each of its parents: Verdone makes none.
+        // A merge is compared with each of its parents. Verdone makes no merges.
         let options = ["--stdin", "-r", "-z", "--root", "-m", "--no-renames", "--no-ext-diff"];
         let output = self.plumbing("diff-tree").args(options).stdin(asked.into_bytes()).run()?;
         let changed = read_changes(&output, commits)?;
@@ -80,7 +80,7 @@ impl Git {
         Ok(changed.iter().map(|(commit, changes)| (commit.clone(), judged(changes))).collect())
     }
 
-    /// Whether git tracks a path, or anything below it. Some file systems take no notice of case, so this does not either.
+    /// Whether git tracks a path or anything below it. Ignores case, because some file systems do.
     pub fn tracks(&self, path: &Path) -> Result<bool, GitError> {
         let Some(path) = self.repo_path(path) else { return Ok(false) };
         let spec = format!(":(top,icase,literal){path}");
@@ -88,7 +88,7 @@ impl Git {
     }
 }
 
-/// One commit after the other, each with its changes; one that changes nothing is not listed.
+/// Parses the changes of each commit. Git does not list a commit without changes, so its entry stays empty.
 fn read_changes(output: &[u8], commits: &[&Oid]) -> Result<BTreeMap<Oid, Vec<Sides>>, GitError> {
     let mut changed: BTreeMap<Oid, Vec<Sides>> = commits.iter().map(|commit| ((*commit).clone(), Vec::new())).collect();
     let unexpected = || GitError::Unexpected { what: "diff-tree", detail: "a change without a commit or a path".to_owned() };

@@ -1,5 +1,6 @@
-//! What git made of an attempt's files inside a view. One of the user's filters may have run the agent's code there, so git works on a
-//! copy of the index, of which only the entries that were asked for are taken, and the new contents are hashed again.
+//! Index entries that git made from an attempt's files inside a view. One of the user's filters may have run the agent's code
+//! there, so git works on a copy of the index. Only the requested entries of that copy are accepted, and new contents are hashed
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::OpenOptions;
@@ -18,12 +19,12 @@ use super::index_entries::IndexEntry;
 use super::index_stat::IndexStat;
 use super::path::RepoPath;
 
-/// A file, a program and a link.
+/// Regular file, executable and symlink.
 const MODES: [u32; 3] = [0o100_644, 0o100_755, 0o120_000];
-/// A signature, a version and the number of entries.
+/// Signature, version and number of entries.
 const HEADER: usize = 12;
 
-/// The copies of the index that git inside a view works on, in a folder that is gone when this is dropped.
+/// Copies of the index for git inside a view, in a folder that is removed on drop.
 #[derive(Debug)]
 pub(super) struct LentIndex {
     folder: TempDir,
@@ -40,14 +41,14 @@ impl LentIndex {
         self.folder.path().join(self.number.to_string())
     }
 
-    /// Replaces the copy. Git compares its modification time with those of files.
+    /// Replaces the copy. Git compares the modification time of the index with those of files.
     pub(super) fn lend(&mut self, bytes: &[u8], modified: SystemTime) -> Result<(), GitError> {
         self.number += 1;
         if bytes.is_empty() {
             return Ok(());
         }
         let path = self.path();
-        // A new file: whatever is there was planted.
+        // Create a new file: an existing one was planted.
         let write = || {
             let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
             file.write_all(bytes)?;
@@ -56,24 +57,24 @@ impl LentIndex {
         write().map_err(GitError::io(&path))
     }
 
-    /// What git made of it.
+    /// The index as git left it.
     pub(super) fn read(&self) -> Result<Vec<u8>, GitError> {
         Ok(IndexFile::read(&self.path())?.map(|index| index.bytes).unwrap_or_default())
     }
 }
 
-/// An entry that git made of a file.
+/// An entry that git made from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AddedEntry {
     path: RepoPath,
     mode: u32,
     id: String,
-    /// Otherwise the index had it already.
+    /// False if the index already had this entry.
     is_new: bool,
 }
 
-/// The index without the files that are gone: git refuses to look at a path below what is now a link. It does not know the files that
-/// it is to add, so that it reads each of them.
+/// The index without the removed files, because git refuses a path below what is now a symlink. Files to add lose their stat
+/// data, so that git reads each of them.
 pub(super) fn without_entries(bytes: &[u8], entries: &[IndexEntry<'_>], plan: &Plan) -> Vec<u8> {
     let Some(first) = entries.first() else { return Vec::new() };
     let removed: HashSet<&[u8]> = plan.removed.iter().map(RepoPath::as_bytes).collect();
@@ -90,12 +91,12 @@ pub(super) fn without_entries(bytes: &[u8], entries: &[IndexEntry<'_>], plan: &P
         count += 1;
     }
     kept[HEADER - 4..HEADER].copy_from_slice(&count.to_be_bytes());
-    // No checksum, as with git's `index.skipHash`.
+    // Without a checksum, as with git's `index.skipHash`.
     kept.extend(vec![0; first.id.len()]);
     kept
 }
 
-/// The entries that git was asked for. Anything else that is new in the index is refused.
+/// The requested entries. Any other new entry in the index is an error.
 pub(super) fn added_entries(
     known: &[IndexEntry<'_>],
     after: &[IndexEntry<'_>],
@@ -121,7 +122,7 @@ pub(super) fn added_entries(
     Ok(added)
 }
 
-/// Why files are not in the index although git was asked to add them. One that is gone by now is no obstacle.
+/// Why requested files are not in the index. A file that no longer exists is not an obstacle.
 pub(super) fn left_out(
     job: &ReadBack<'_>,
     asked: &[RepoPath],
@@ -141,7 +142,7 @@ pub(super) fn left_out(
     missing.filter_map(why).collect()
 }
 
-/// Input for `update-index --index-info`. Removals first: a folder may become a file.
+/// Input for `update-index --index-info`. Removals come first, because a folder may become a file.
 pub(super) fn index_info(removed: &[RepoPath], added: &[AddedEntry], id_length: usize) -> Vec<u8> {
     let zeros = "0".repeat(id_length);
     let gone = removed.iter().map(|path| (format!("0 {zeros}\t"), path));
@@ -150,7 +151,7 @@ pub(super) fn index_info(removed: &[RepoPath], added: &[AddedEntry], id_length: 
 }
 
 impl Git {
-    /// Brings the contents of entries from the private object folder. Each is hashed again.
+    /// Imports the contents of entries from the private object folder and hashes each of them again.
     pub(super) fn import_contents(&self, job: &ReadBack<'_>, added: &[AddedEntry]) -> Result<(), GitError> {
         let ids: BTreeSet<&str> = added.iter().filter(|entry| entry.is_new).map(|entry| entry.id.as_str()).collect();
         if ids.is_empty() {

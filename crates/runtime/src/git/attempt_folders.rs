@@ -1,4 +1,4 @@
-//! One walk over the folders of an attempt before git reads them. Git would silently skip whatever it cannot enter.
+//! Walks the folders of an attempt before git reads them, because git silently skips folders that it cannot enter.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use super::attempt_tree::{ReadBack, TreeObstacle};
 use super::index_entries::IndexEntry;
 use super::path::RepoPath;
 
-/// What git needs of a folder: its list of names, and the way to what is in it.
+/// The permissions that git needs to list and enter a folder.
 const READABLE: u32 = 0o500;
 
 /// What the walk found.
@@ -27,7 +27,7 @@ pub(super) struct Folders {
     pub(super) repositories: Vec<RepoPath>,
 }
 
-/// Makes every folder readable, and finds what git could stumble over. Rights of folders are in no tree.
+/// Makes every folder readable and collects obstacles for git. Folder permissions are not part of a tree.
 pub(super) fn prepare_folders(job: &ReadBack<'_>) -> Folders {
     let mut found = Folders::default();
     let mut left = vec![Vec::new()];
@@ -46,7 +46,7 @@ pub(super) fn prepare_folders(job: &ReadBack<'_>) -> Folders {
             let Ok(kind) = entry.file_type() else { continue };
             if name == ".git" {
                 if below.is_empty() {
-                    // The agent's private repository: no git of ours looks into it.
+                    // The agent's private repository, which our git never reads.
                     continue;
                 }
                 found.repositories.push(RepoPath::new(&below));
@@ -72,8 +72,8 @@ pub(super) fn prepare_folders(job: &ReadBack<'_>) -> Folders {
     found
 }
 
-/// Git would block forever on a pipe that it takes for one of its own files: an ignore file, or the `HEAD` of a repository that was
-/// planted. A pipe has no content, so it is removed; only one in place of a known file stays, because it is an obstacle.
+/// Removes pipes, which have no content. Git would block forever on a pipe in place of a file that it reads itself: an ignore
+/// file, or the `HEAD` of a planted repository. Other pipes in place of known files stay, to be reported as obstacles.
 pub(super) fn remove_pipes(job: &ReadBack<'_>, pipes: &[RepoPath], known: &[IndexEntry<'_>], obstacles: &mut Vec<TreeObstacle>) {
     let known: HashSet<&[u8]> = if pipes.is_empty() { HashSet::new() } else { known.iter().map(|entry| entry.path).collect() };
     for path in pipes {
@@ -93,8 +93,8 @@ fn place(top: &Path, below: &[u8]) -> PathBuf {
     top.join(OsStr::from_bytes(below))
 }
 
-/// Gives a folder of the attempt the rights that reading it takes. The rights are looked at rather than tried: git may run with fewer
-/// privileges than this process.
+/// Makes a folder of the attempt readable. Checks the mode instead of trying to read, because git may run with fewer privileges
+/// than this process.
 fn make_readable(top: &Path, below: &[u8]) -> io::Result<()> {
     let mode = fs::symlink_metadata(place(top, below))?.permissions().mode();
     if mode & READABLE == READABLE {
@@ -107,6 +107,6 @@ fn make_readable(top: &Path, below: &[u8]) -> io::Result<()> {
         let top = open(top, flags, Mode::empty())?;
         openat2(&top, below, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)?
     };
-    // A descriptor that only names a place cannot change it; its name below /proc can, and is no link of an agent's.
+    // An `O_PATH` descriptor cannot change the mode, but its path below /proc can, and the agent cannot put a symlink there.
     Ok(chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), Mode::from_raw_mode(mode) | Mode::RWXU)?)
 }

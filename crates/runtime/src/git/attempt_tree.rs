@@ -1,8 +1,8 @@
-//! The tree that an agent's files make. Git looks at the files inside a view, with a git folder, objects and a copy of the index that are
-//! lent to it. What it makes of them is checked, and only new contents are taken over.
+//! Makes a tree from an agent's files. Git reads the files inside a view, with a separate git folder, object folder and copy of
+//! the index. Its result is checked, and only new contents are imported.
 //!
-//! Git asks which files changed; what may be added is decided here, by looking at the files, before git opens them. A repository
-//! that was planted in the tree is never entered.
+//! Git reports which files changed. This module decides what may be added, by inspecting the files before git opens them. It
+//! never enters a repository planted in the tree.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -29,7 +29,7 @@ use super::private_repository::joined;
 use super::touched::touched;
 use crate::base::plain_file::open_regular;
 
-/// Whatever the user prefers: files are compared as thoroughly as git can, and the index stays one that can be read here.
+/// Override the user's settings: git compares files as thoroughly as it can, and the index keeps a format that we can read.
 const SETTINGS: [&str; 16] = [
     "-c",
     "core.trustctime=true",
@@ -49,45 +49,46 @@ const SETTINGS: [&str; 16] = [
     "index.skipHash=true",
 ];
 
-/// More files that git refuses are not looked for.
+/// Give up after this many refused files.
 const MOST_REFUSED: usize = 10;
 
-/// Why no tree may have some names: `.GIT` and `git~1`, for example.
+/// Why a tree cannot contain names such as `.GIT` and `git~1`.
 const RESERVED: &str = "git reserves this name, because some file systems read it as .git";
 
-/// The files of a workspace that are to become a tree.
+/// The files of a workspace to turn into a tree.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadBack<'a> {
     /// The files, as this process sees them.
     pub folder: &'a Path,
-    /// The same folder as processes inside see it.
+    /// The same folder, as processes inside see it.
     pub seen_at: &'a Path,
-    /// A git folder of Verdone's own, never the agent's; here and inside at the same path, as the next two.
+    /// Verdone's own git folder, never the agent's. Processes inside see it at the same path.
     pub git_dir: &'a Path,
-    /// The index from which the files were laid out. It is kept up to date, and no process inside sees it.
+    /// The index from which the files were checked out. It is kept up to date and not visible inside.
     pub index: &'a Path,
-    /// A folder that processes inside see at the same path, and can write.
+    /// A folder that processes inside can write to, at the same path.
     pub scratch: &'a Path,
     /// Where new objects go.
     pub objects: &'a Path,
     /// The real objects, as processes inside see them.
     pub known_objects: &'a [PathBuf],
-    /// The throw-away view, where the system has views.
+    /// The throw-away view, if the system supports views.
     pub filters: &'a Filters,
-    /// Never part of the tree beyond what the base has of them: `.verdone/runs`, progress files.
+    /// Paths that keep the base's version, such as `.verdone/runs` and progress files.
     pub excluded: &'a PathSet,
-    /// Ignored in the user's checkout: not added even if the attempt changed the ignore rules. A secret may be among them.
+    /// Paths ignored in the user's checkout, which may contain secrets. Never added, even if the attempt changed the ignore
+    /// rules.
     pub ignored: &'a PathSet,
     /// Larger files are not added.
     pub largest_file: u64,
-    /// The moment from which somebody else could write, by [`super::file_clock`].
+    /// When other processes became able to write to the files, by [`super::file_clock`].
     pub opened: SystemTime,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptTree {
     pub tree: Oid,
-    /// Why it should not be committed as it is. The tree has the base's version of these paths.
+    /// Why the tree should not be committed. It has the base's version of these paths.
     pub obstacles: Vec<TreeObstacle>,
 }
 
@@ -95,7 +96,7 @@ pub struct AttemptTree {
 pub enum TreeObstacle {
     /// A submodule's commit or files were changed, or its folder was removed.
     Submodule(RepoPath),
-    /// A repository was made inside this one.
+    /// A repository was created inside this one.
     Nested(RepoPath),
     TooLarge {
         path: RepoPath,
@@ -104,7 +105,7 @@ pub enum TreeObstacle {
     Unreadable(RepoPath),
     /// A pipe, socket or device where a file should be.
     NotAFile(RepoPath),
-    /// Git cannot make an object of it, because its encoding is not the one that the attributes say for example, or refuses its name.
+    /// Git cannot store the file, for example because its encoding does not match its attributes, or git refuses its name.
     Refused {
         path: RepoPath,
         said: String,
@@ -125,7 +126,7 @@ impl fmt::Display for TreeObstacle {
 }
 
 impl Git {
-    /// The tree of a workspace's files, with its objects, on disk when this returns.
+    /// The tree of a workspace's files. The tree and its objects are on disk when this returns.
     pub fn read_tree_of(&self, job: &ReadBack<'_>) -> Result<AttemptTree, GitError> {
         let since = SystemTime::now();
         let Folders { mut obstacles, pipes, repositories } = prepare_folders(job);
@@ -138,7 +139,7 @@ impl Git {
         let options = ["-z", "-t", "--others", "--exclude-standard"];
         match self.read_back(job, &lent, "ls-files")?.args(options).args(kinds).run() {
             Ok(others) => listed.extend(others),
-            // A broken repository in the tree is enough.
+            // A broken repository in the tree explains the failure.
             Err(GitError::Failed { .. } | GitError::TimedOut { .. }) if !repositories.is_empty() => {
                 obstacles.extend(repositories.into_iter().map(TreeObstacle::Nested));
                 obstacles.sort();
@@ -150,7 +151,7 @@ impl Git {
         let mut added = Vec::new();
         if !plan.added.is_empty() {
             let bytes = without_entries(&index.bytes, &entries, &plan);
-            // Newer than every file: git need not read the others again.
+            // Newer than every file, so that git does not read the others again.
             lent.lend(&bytes, SystemTime::now() + Duration::from_mins(1))?;
             let paths: Vec<&[u8]> = plan.added.iter().map(RepoPath::as_bytes).collect();
             self.add_to_index(job, &lent, &paths, &mut obstacles)?;
@@ -166,7 +167,7 @@ impl Git {
         Ok(AttemptTree { tree, obstacles })
     }
 
-    /// Brings Verdone's own index up to date, and gives its tree. No file of the workspace is looked at, so this needs no view.
+    /// Updates Verdone's own index and writes its tree. Reads no file of the workspace, so it needs no view.
     fn write_attempt_tree(&self, job: &ReadBack<'_>, index_info: Vec<u8>) -> Result<Oid, GitError> {
         let on_index = |subcommand: &str| {
             let settings = [&SETTINGS[..], &DURABLE, &["-c", "core.sparseCheckout=false"]].concat();
@@ -182,7 +183,7 @@ impl Git {
         on_index("write-tree").line().map(Oid)
     }
 
-    /// Adds files to the index. Git adds all of them or none, so where it refuses, the halves are tried until the culprits are found.
+    /// Adds files to the index. Git adds all of them or none, so if it refuses, this bisects to find the culprits.
     fn add_to_index(
         &self,
         job: &ReadBack<'_>,
@@ -196,7 +197,7 @@ impl Git {
         let refused = obstacles.iter().filter(|obstacle| matches!(obstacle, TreeObstacle::Refused { .. })).count();
         match paths {
             _ if answer.status.success() => Ok(()),
-            // Git cannot add anything, or not in this repository: one file would not be the reason.
+            // After this many refusals, git seems unable to add anything; no single file is to blame.
             _ if refused > MOST_REFUSED => Err(answer.failure("update-index")),
             [path] => {
                 let said = answer.stderr.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -223,7 +224,7 @@ impl Git {
     }
 }
 
-/// What is to happen to the index.
+/// Changes to make to the index.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) removed: Vec<RepoPath>,
@@ -237,7 +238,7 @@ impl Plan {
         for record in listed.split(|byte| *byte == 0).filter(|record| record.len() > 2) {
             let (mark, name) = (record[0], &record[2..]);
             let path = RepoPath::new(name);
-            // A deleted file is listed as a changed one too.
+            // Git also lists a deleted file as a changed one.
             let is_kept_out = job.excluded.contains(&path) || (mark == b'?' && job.ignored.contains(&path));
             if is_kept_out || !seen.insert((path.clone(), mark == b'?')) {
                 continue;
@@ -289,15 +290,15 @@ pub(super) fn examine(job: &ReadBack<'_>, path: &RepoPath) -> Result<Found, Tree
     Ok(Found::File)
 }
 
-/// What the files' times tell.
+/// What the files' times reveal.
 #[derive(Debug)]
 struct Touched {
     /// Verdone's own index.
     index: IndexFile,
-    /// Files that may have been touched, as `git ls-files -t` lists changed ones.
+    /// Files that may have changed, in the format of `git ls-files -t`.
     listed: Vec<u8>,
     submodules: BTreeSet<RepoPath>,
-    /// Some entries have to be looked at by git.
+    /// Git has to check some entries itself.
     left_to_git: bool,
 }
 
@@ -317,7 +318,7 @@ fn find_touched(job: &ReadBack<'_>) -> Result<Touched, GitError> {
     Ok(Touched { index, listed, submodules, left_to_git })
 }
 
-/// A branch without a commit has no index yet.
+/// Accepts empty input: a branch without a commit has no index yet.
 fn parse(bytes: &[u8]) -> Result<Vec<IndexEntry<'_>>, GitError> {
     let unexpected = || GitError::Unexpected { what: "update-index", detail: "the index is not understood".to_owned() };
     if bytes.is_empty() { Ok(Vec::new()) } else { index_entries::entries(bytes).ok_or_else(unexpected) }

@@ -1,17 +1,18 @@
-//! Branches: which names git takes, where one stands, and how far two are apart.
+//! Branches: valid names, their tips, and how far two of them have diverged.
 
 use verdone_core::base::id::Oid;
 
 use super::Git;
 use super::error::GitError;
 
-/// A ref is a file with this many bytes at most, less `.lock`.
+/// The longest file name in bytes that a ref can have, less room for `.lock`.
 const LONGEST_PART: usize = 240;
 
 impl Git {
-    /// By git's own rule. Names that stand for another one (`@{-1}`) are none.
+    /// Whether git accepts this branch name. Shorthands for another name (`@{-1}`) do not count.
     pub fn is_branch_name(&self, name: &str) -> Result<bool, GitError> {
-        // A NUL cannot be an argument, `@` means HEAD to all other commands, and a whole ref would be a branch below `refs/heads/refs/`.
+        // An argument cannot contain NUL, `@` means HEAD to all other commands, and a full ref would become a branch below
+        // `refs/heads/refs/`.
         if name == "@"
             || name.starts_with("refs/")
             || name.contains('\0')
@@ -23,12 +24,12 @@ impl Git {
         Ok(answer.status.success() && answer.stdout.strip_suffix(b"\n") == Some(name.as_bytes()))
     }
 
-    /// The commit of a branch, if there is such a branch.
+    /// The commit of a branch, if the branch exists.
     pub fn branch_tip(&self, name: &str) -> Result<Option<Oid>, GitError> {
         self.resolve(&format!("refs/heads/{name}"))
     }
 
-    /// How many commits each of two has that the other has not.
+    /// How many commits each of the two has that the other lacks.
     pub fn apart(&self, ours: &Oid, theirs: &Oid) -> Result<(u32, u32), GitError> {
         let range = format!("{ours}...{theirs}");
         let line = self.plumbing("rev-list").args(["--left-right", "--count", "--end-of-options", &range, "--"]).line()?;

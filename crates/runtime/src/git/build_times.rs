@@ -1,6 +1,6 @@
-//! File times that agree with a cache: files identical to those that it was built from keep the times that they had then, all others
-//! become newer than everything in it. Cargo and make decide by that what has to be built again, and a restored file that kept an
-//! older time would be taken for one that is built already.
+//! File times that match a build cache. Files identical to those that the cache was built from keep their times; all others
+//! become newer than everything in the cache. Cargo and make use these times to decide what to rebuild. They would not rebuild a
+//! restored file with an older time.
 
 use std::fs;
 use std::iter::{Copied, Peekable, Zip};
@@ -23,33 +23,34 @@ use super::index_stat::IndexStat;
 pub enum BuiltFrom<'a> {
     /// The user's checkout, which may change at any time.
     Checkout,
-    /// An earlier workspace, on top of caches of the user's checkout.
+    /// An earlier workspace, on top of the caches from the user's checkout.
     Workspace(&'a EarlierBuild<'a>),
 }
 
-/// A workspace in which something was built.
+/// A workspace in which a build ran.
 #[derive(Debug, Clone, Copy)]
 pub struct EarlierBuild<'a> {
     /// The index of its files, with their times.
     pub index: &'a Path,
-    /// Whose time each file has, in the order of the index.
+    /// The origin of each file's time, in the order of the index.
     pub dated: &'a [DatedBy],
-    /// The build.
+    /// When the build ran.
     pub begun: SystemTime,
     pub ended: SystemTime,
 }
 
-/// Who gave a file its time.
+/// Who set a file's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatedBy {
-    /// The user: nothing had to be built for the file, because the user's own cache has it.
+    /// The user. The user's own cache covers the file, so the workspace did not have to build it.
     User,
     Workspace,
 }
 
 impl Git {
-    /// Dates all files of a workspace. Those with a time since `since` are as new as they can be; that is a moment of the precise clock,
-    /// with which the kernel may date a file. The workspace's index learns the new times. Gives whose time each file has.
+    /// Sets the times of all files in a workspace and records them in its index. Returns whose time each file has. With caches
+    /// from the checkout, a time at or after `since` is new enough to keep. `since` comes from the precise clock, which the
+    /// kernel may use for file times.
     pub fn date_files(
         &self,
         folder: &Path,
@@ -60,7 +61,7 @@ impl Git {
         let mut dated = Vec::new();
         let Some(mut ours) = IndexFile::read(index)? else { return Ok(dated) };
         let theirs = match source {
-            // Without the user's index, every file is a new one.
+            // Without a readable user index, all files count as new.
             BuiltFrom::Checkout => self.readable_index().unwrap_or_default(),
             BuiltFrom::Workspace(build) => IndexFile::read(build.index)?,
         };
@@ -108,7 +109,7 @@ impl KnownTimes<'_> {
     }
 }
 
-/// The times of files from which something was built.
+/// Times of the files that a build used.
 struct BuildTimes<'i> {
     top: &'i Path,
     build: &'i EarlierBuild<'i>,
@@ -134,7 +135,7 @@ impl<'i> BuildTimes<'i> {
         Some((time, by))
     }
 
-    /// Whether the user did anything to the file since the build began. No program can set the time that is compared.
+    /// Whether the user touched the file since the build began. Compares ctime, which programs cannot set.
     fn was_touched(&self, entry: &IndexEntry<'_>) -> bool {
         let begun = self.build.begun.duration_since(UNIX_EPOCH).unwrap_or_default();
         let begun = (begun.as_secs().cast_signed(), i64::from(begun.subsec_nanos()));
@@ -148,7 +149,8 @@ fn next_second(moment: SystemTime) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(moment.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() + 1)
 }
 
-/// The moment now, but not before this one. That takes a second at most, unless the clock was set back: then it is not waited for.
+/// Waits until `moment` and returns the current time, but at least `moment`. A longer wait than a second means that the clock was
+/// set back; then it does not wait.
 fn wait_for(moment: SystemTime) -> SystemTime {
     let left = moment.duration_since(SystemTime::now()).unwrap_or_default();
     if left <= Duration::from_secs(1) {

@@ -1,7 +1,7 @@
 //! The tree that a session loop would commit now.
 //!
-//! A candidate is HEAD's tree with the work tree's content of tracked files and with new files. What was untracked or ignored at
-//! the checkpoint stays the user's: it never enters, whatever the agent staged or wrote into `.gitignore`.
+//! A candidate is HEAD's tree plus the work tree's version of tracked files and plus new files. Files that were untracked or
+//! ignored at the checkpoint belong to the user. They are never included, whatever the agent staged or wrote into `.gitignore`.
 
 use std::fmt;
 
@@ -18,9 +18,9 @@ use super::status::{Blob, Change, Entry, Kind, Status};
 
 #[derive(Debug, Clone)]
 pub struct CandidateRules {
-    /// Never committed: `.verdone/` and what belongs to the client.
+    /// Never committed: `.verdone/` and files of the client.
     pub excluded: PathSet,
-    /// New files above this many bytes stand in the way of a commit.
+    /// New files larger than this many bytes block a commit.
     pub largest_file: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct Candidate {
     pub tree: Oid,
     pub head: Option<Oid>,
     pub history: History,
-    /// Why this tree should not be committed as it is.
+    /// Why this tree should not be committed.
     pub obstacles: Vec<Obstacle>,
     pub(super) index: TempIndex,
 }
@@ -45,9 +45,9 @@ pub struct Candidate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum History {
     Same,
-    /// The agent committed on top.
+    /// The agent added commits.
     Advanced,
-    /// Another branch, or a HEAD that does not contain the checkpoint's.
+    /// HEAD is on another branch, or does not contain the checkpoint's commit.
     Moved {
         reason: String,
     },
@@ -55,23 +55,23 @@ pub enum History {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Git is in the middle of a merge, rebase, ...
+    /// Git is in the middle of a merge, rebase or similar.
     Operation(&'static str),
-    /// A conflict that nobody resolved.
+    /// An unresolved conflict.
     Unmerged(RepoPath),
     /// A submodule was changed or added.
     Submodule(RepoPath),
-    /// A repository was made inside this one.
+    /// A repository was created inside this one.
     Nested(RepoPath),
-    /// One that was there already was changed or deleted.
+    /// A nested repository from before the checkpoint was changed or deleted.
     NestedChanged(RepoPath),
     TooLarge {
         path: RepoPath,
         bytes: u64,
     },
-    /// The agent committed, by itself, a file that must not be in a commit.
+    /// The agent itself committed a file that must not be in a commit.
     Protected(RepoPath),
-    /// Marked so that git does not look at it, or changed although it is: what is checked would not be what is committed.
+    /// Newly hidden from git, or changed while hidden. The commit would differ from what was checked.
     Hidden(RepoPath),
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for Obstacle {
 }
 
 impl Git {
-    /// What would be committed now. Reads the user's index and work tree, changes neither.
+    /// The tree that would be committed now. Reads the user's index and work tree without changing them.
     pub fn candidate(&self, since: &Checkpoint, rules: &CandidateRules) -> Result<Candidate, GitError> {
         let snapshot = self.snapshot(&since.id)?;
         let status = &self.status()?;
@@ -120,7 +120,7 @@ impl Git {
         Ok(Candidate { tree, head: status.head.clone(), history, obstacles, index })
     }
 
-    /// What was hidden since the checkpoint, and what was hidden then and is not as it was.
+    /// Files hidden since the checkpoint, and files hidden before that have changed.
     fn newly_hidden(&self, snapshot: &Snapshot) -> Result<Vec<RepoPath>, GitError> {
         let mut found: Vec<RepoPath> = self.hidden()?.difference(&snapshot.hidden).cloned().collect();
         for path in &snapshot.hidden {
@@ -176,7 +176,7 @@ impl Git {
         Ok(())
     }
 
-    /// How the copied index has to change.
+    /// The changes to make to the copied index.
     fn plan(&self, status: &Status, snapshot: &Snapshot, rules: &CandidateRules) -> Result<Plan, GitError> {
         let mut plan = Plan::like(&snapshot.checkpoint.id);
         let excluded = |path: &RepoPath| not_for_a_commit(path, snapshot, rules);
@@ -187,9 +187,9 @@ impl Git {
                         plan.set(path, head.as_ref());
                     }
                 }
-                // Out of the index: gone from the tree too, unless it is also listed as a new file.
+                // Removed from the index, so it is gone from the tree too, unless it is also listed as a new file.
                 Kind::Tracked { staged: Change::Deleted, .. } | Kind::Tracked { work: Change::None, .. } | Kind::Ignored => {}
-                // Told apart from a change, because git would refuse a path below what is now a symbolic link.
+                // Handled separately, because git refuses to update a path below what is now a symbolic link.
                 Kind::Tracked { work: Change::Deleted, .. } => plan.set(path, None),
                 Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } => {
                     self.take(&mut plan, path, rules)?;
@@ -221,14 +221,14 @@ impl Git {
         Ok(())
     }
 
-    /// The size of a file or link that is there.
+    /// The size of an existing file or link.
     pub(super) fn is_file(&self, path: &RepoPath) -> Result<Option<u64>, GitError> {
         let meta = files::stat(&self.top, path).map_err(GitError::io(path.as_path()))?;
         Ok(meta.filter(|meta| !meta.is_dir()).map(|meta| meta.len()))
     }
 }
 
-/// Ours, or the user's own version of a file that git does not look at.
+/// Excluded by the rules, or the user's own version of a file that is hidden from git.
 fn not_for_a_commit(path: &RepoPath, snapshot: &Snapshot, rules: &CandidateRules) -> bool {
     rules.excluded.contains(path) || snapshot.hidden.contains(path)
 }
@@ -240,13 +240,13 @@ pub(super) struct Plan {
     id_length: usize,
     /// Entries set to a known blob or removed.
     exact: Vec<u8>,
-    /// Paths whose content is taken from the work tree, through the user's filters.
+    /// Paths whose content comes from the work tree, through the user's filters.
     from_work_tree: Vec<u8>,
     obstacles: Vec<Obstacle>,
 }
 
 impl Plan {
-    /// Nothing to change yet, in a repository whose ids are like this one.
+    /// An empty plan for a repository whose ids are as long as this one.
     pub(super) fn like(id: &Oid) -> Self {
         Self { id_length: id.0.len(), exact: Vec::new(), from_work_tree: Vec::new(), obstacles: Vec::new() }
     }

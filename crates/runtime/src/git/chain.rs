@@ -1,7 +1,8 @@
-//! The ref of a session loop, `refs/verdone/<id>`: a chain of commits, newest first, each with what it keeps as a further parent.
+//! The ref of a session loop, `refs/verdone/<id>`: a chain of commits, newest first. Each commit has the commits that it keeps as
+//! extra parents.
 //!
-//! Written by `git fast-import`: blobs, tree, commits and the ref in one process, and nothing at all if the stream is cut off.
-//! It refuses a tip that does not contain the old one, which makes concurrent writers safe.
+//! Written by `git fast-import`: blobs, tree, commits and the ref in one process, and nothing if the stream is cut off. It
+//! refuses a tip that does not contain the old one, so concurrent writers are safe.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -20,15 +21,15 @@ pub(super) const IDENTITY_MAIL: &str = "verdone@localhost";
 const PREFIX: &str = "refs/verdone/";
 
 impl Git {
-    /// Names of runs that keep something, as their refs spell them.
+    /// Names of runs that have a ref, as the ref spells them.
     pub fn runs_with_refs(&self) -> Result<Vec<String>, GitError> {
         let output = self.plumbing("for-each-ref").args(["--format=%(refname)", PREFIX]).line()?;
-        // Kept attempts are deeper.
+        // Refs of kept attempts are nested deeper.
         let names = output.lines().filter_map(|name| name.strip_prefix(PREFIX)).filter(|name| !name.contains('/'));
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// Lets go of everything that a run keeps; git collects it later. Nothing happens where it keeps nothing.
+    /// Deletes a run's ref, if it has one. Git collects the objects later.
     pub fn forget_run(&self, run: &RunId) -> Result<(), GitError> {
         let name = ref_name(run);
         if self.tip(&name)?.is_some() {
@@ -39,7 +40,8 @@ impl Git {
         Ok(())
     }
 
-    /// Adds to a run's chain. `write` gets the chain's last commit and asks for one id; it runs again if another process was faster.
+    /// Appends to a run's chain. `write` gets the chain's last commit and asks for one id. It runs again if another process was
+    /// faster.
     pub(super) fn append(
         &self,
         run: &RunId,
@@ -73,11 +75,11 @@ impl Git {
                 return written.map(|()| asked.clone());
             }
             self.tips.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
-            // The remembered tip is no longer the tip, or was pruned and collected by another process.
+            // The cached tip is outdated, or another process pruned it.
             if again && ["Not updating", "Not a valid commit"].iter().any(|sign| answer.stderr.contains(sign)) {
                 continue;
             }
-            // A failure to read a file is the cause; git's complaint about the cut-off stream is its effect.
+            // A failure to read a file is the cause; git's complaint about the cut-off stream only follows from it.
             return match written {
                 Err(error) if !is_broken_pipe(&error) => Err(error),
                 Ok(()) | Err(_) => Err(answer.failure("fast-import")),
@@ -104,7 +106,7 @@ pub(super) struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Adds raw bytes; gives the name to refer to them by.
+    /// Adds a blob and returns its mark.
     pub(super) fn blob(&mut self, bytes: &[u8]) -> Result<String, GitError> {
         self.marks += 1;
         self.put(format!("blob\nmark :{}\ndata {}\n", self.marks, bytes.len()).as_bytes())?;
@@ -113,7 +115,7 @@ impl Stream<'_> {
         Ok(format!(":{}", self.marks))
     }
 
-    /// Adds a commit of exactly `files` (object, path).
+    /// Adds a commit that contains exactly `files` (object, path).
     pub(super) fn commit(
         &mut self,
         subject: &str,
@@ -123,7 +125,7 @@ impl Stream<'_> {
     ) -> Result<String, GitError> {
         self.marks += 1;
         let (name, mark, now) = (self.name, self.marks, self.now);
-        // A commit without `from` would continue the branch as it stands in this stream.
+        // Without `from`, fast-import would continue the branch from the last commit in this stream.
         let start = if from.is_none() { format!("reset {name}\n") } else { String::new() };
         let head = format!(
             "{start}commit {name}\nmark :{mark}\ncommitter {IDENTITY_NAME} <{IDENTITY_MAIL}> {now} +0000\ndata {}\n{subject}\n",
@@ -144,7 +146,7 @@ impl Stream<'_> {
         Ok(format!(":{mark}"))
     }
 
-    /// Asks for the id behind a mark.
+    /// Requests the id behind a mark.
     pub(super) fn ask(&mut self, mark: &str) -> Result<(), GitError> {
         self.put(format!("get-mark {mark}\n").as_bytes())
     }

@@ -1,5 +1,5 @@
-//! The checkpoint of a session loop: what was changed and untracked when the loop began, so that a story's commit leaves it out.
-//! Neither HEAD, index nor work tree is touched, and no file is copied.
+//! The checkpoint of a session loop records what was changed and untracked when the loop began, so that a story's commit leaves
+//! it out. It does not touch HEAD, the index or the work tree, and copies no files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,18 +18,18 @@ use super::status::{Change, Kind, Status};
 
 #[derive(Debug)]
 pub struct CheckpointRequest<'a> {
-    /// The name of its ref.
+    /// Determines the name of the ref.
     pub chain: &'a RunId,
     pub label: &'a str,
-    /// Paths that are left out.
+    /// Paths to leave out.
     pub skip: &'a PathSet,
-    /// Larger files are told apart by size and times alone.
+    /// Larger files are compared only by size and times.
     pub largest_file: u64,
 }
 
 impl Git {
     /// Records every modified, staged, deleted and untracked file. Nested repositories and submodules are opaque. Clean files are
-    /// git's already; ignored files are only listed.
+    /// already in git, and ignored files are only listed.
     pub fn checkpoint(&self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, GitError> {
         let (status, hidden) = (self.status_and_ignored()?, self.hidden()?);
         let mut paths = changed_paths(&status, request.skip);
@@ -53,7 +53,7 @@ impl Git {
         };
         let json = serde_json::to_vec(&manifest).expect("a manifest has only string keys");
         let subject = format!("checkpoint: {}", one_line(request.label));
-        // HEAD as a parent, so that it can still be compared with after a rebase.
+        // HEAD becomes a parent, so that it is still available for comparison after a rebase.
         let head: Vec<&str> = status.head.iter().map(Oid::as_str).collect();
         let id = self.append(request.chain, |stream, previous| {
             let file = stream.blob(&json)?;
@@ -84,7 +84,7 @@ fn state_of(top: &Path, path: &RepoPath, largest: u64) -> std::io::Result<State>
     })
 }
 
-/// Each path once, with whether it is untracked.
+/// Each path once, and whether it is untracked.
 fn changed_paths<'a>(status: &'a Status, skip: &PathSet) -> BTreeMap<&'a RepoPath, bool> {
     let mut paths = BTreeMap::new();
     for entry in status.entries.iter().filter(|entry| !skip.contains(&entry.path)) {
@@ -92,7 +92,7 @@ fn changed_paths<'a>(status: &'a Status, skip: &PathSet) -> BTreeMap<&'a RepoPat
             Kind::Tracked { head: None, index: None, .. } | Kind::Untracked => {
                 paths.entry(&entry.path).or_insert(matches!(entry.kind, Kind::Untracked));
             }
-            // Also when it is listed a second time as untracked: HEAD knows it, so it is not the user's private file.
+            // Even if it is also listed as untracked: HEAD contains it, so it is not the user's private file.
             Kind::Tracked { .. } | Kind::Unmerged { .. } => {
                 paths.insert(&entry.path, false);
             }

@@ -1,4 +1,4 @@
-//! The commit that CI is asked about before a story has its own. No branch has it, so a ref keeps git from collecting it meanwhile.
+//! The commit that CI checks before a story has its own commit. It is on no branch, so a ref protects it from garbage collection.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::error::{CommitError, GitError};
 const CI: &str = "refs/verdone/ci";
 
 impl Git {
-    /// Makes a commit of a tree and keeps it until it is dropped; no branch moves.
+    /// Commits a tree and keeps the commit under a ref until [`Self::drop_ci_commit`]. No branch moves.
     pub fn make_ci_commit(
         &self,
         run: &RunId,
@@ -25,7 +25,7 @@ impl Git {
         Ok(commit)
     }
 
-    /// Lets go of it; git collects it later. Nothing happens where there is none.
+    /// Deletes the ref, if it exists. Git collects the commit later.
     pub fn drop_ci_commit(&self, run: &RunId) -> Result<(), GitError> {
         let name = ci_ref(run);
         match self.resolve(&name)? {

@@ -1,7 +1,7 @@
 //! Starts git: explicit arguments, fixed config, a scrubbed environment, no terminal, its own process group and a deadline.
 //!
-//! Two modes. Plumbing speaks C locale, takes no optional lock, runs no git hook and sees objects as they are. A user's commit keeps the user's locale,
-//! config and git hooks, because those hooks are checks of the user's.
+//! There are two modes. Plumbing uses the C locale, takes no optional locks, runs no git hooks and ignores replacement objects. A
+//! user's commit keeps the user's locale, config and git hooks, because those hooks are the user's checks.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -25,9 +25,9 @@ use crate::workspace::{Inside, LaunchReport};
 
 /// Between TERM and KILL, so that git can remove its lock files.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often the clock is looked at: it takes a longer absence for one of ours.
+/// How often the stopwatch is read. It treats a longer gap as time in which this process was stopped.
 const LOOK: Duration = Duration::from_millis(200);
-/// Less than any pipe holds, so that writing it never waits for the reader.
+/// Fits into any pipe buffer, so that writing never blocks.
 const INLINE_STDIN: usize = 4096;
 
 /// Inherited from an outer git (a hook, an alias), these would point us at another repository.
@@ -64,18 +64,18 @@ const ALWAYS: [&str; 5] = ["--no-pager", "-c", "gc.auto=0", "-c", "maintenance.a
 const PLUMBING: [&str; 8] =
     ["-c", "core.fsmonitor=false", "-c", "core.splitIndex=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"];
 
-/// One git process that is about to be started.
+/// A git process to be started.
 #[derive(Debug)]
 pub(super) struct Call {
     what: String,
     command: Command,
     stdin: Vec<u8>,
     deadline: Duration,
-    /// Where the launcher of a workspace says why git was not started there.
+    /// Where the launcher of a workspace reports why it could not start git.
     launch: Option<LaunchReport>,
 }
 
-/// What a finished git process left.
+/// The result of a finished git process.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: ExitStatus,
@@ -90,19 +90,19 @@ impl Call {
         call
     }
 
-    /// As [`Self::plumbing`], with more settings (`-c`, `name=value`, ...).
+    /// Like [`Self::plumbing`], with more settings (`-c`, `name=value`, ...).
     pub(super) fn plumbing_with(dir: &Path, settings: &[&str], subcommand: &str, deadline: Duration) -> Self {
         let mut call = Self::new(dir, deadline, &[&PLUMBING, settings].concat(), subcommand);
         call.command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_REPLACE_OBJECTS", "1");
         call
     }
 
-    /// As [`Self::of_the_user`], with more settings.
+    /// Like [`Self::of_the_user`], with more settings.
     pub(super) fn of_the_user_with(dir: &Path, settings: &[&str], subcommand: &str, deadline: Duration) -> Self {
         Self::new(dir, deadline, settings, subcommand)
     }
 
-    /// A call in which the user's git hooks, signing and locale have their say.
+    /// A call with the user's git hooks, signing and locale.
     pub(super) fn of_the_user(dir: &Path, subcommand: &str, deadline: Duration) -> Self {
         Self::new(dir, deadline, &[], subcommand)
     }
@@ -118,12 +118,12 @@ impl Call {
         Self { what: subcommand.to_owned(), command, stdin: Vec::new(), deadline, launch: None }
     }
 
-    /// Runs git in a workspace; the folder of the call is then one that is seen there. Arguments and variables may still be added.
+    /// Runs git in a workspace. The folder of the call is then a path inside it. Arguments and variables may still be added.
     pub(super) fn inside(mut self, inside: &Inside) -> Result<Self, GitError> {
         let cwd = self.command.get_current_dir().unwrap_or(Path::new("/")).to_owned();
         let git = [self.command.get_program()].into_iter().chain(self.command.get_args());
         let argv: Vec<OsString> = git.map(OsStr::to_owned).collect();
-        // The words of the program come last, so that more can follow.
+        // The program's arguments come last, so that more can follow.
         let (report, line) = LaunchReport::begin(inside, &argv, &cwd).map_err(GitError::io(&cwd))?;
         let mut command = Command::new(&line[0]);
         command.args(&line[1..]).current_dir("/").process_group(0);
@@ -138,7 +138,7 @@ impl Call {
         Ok(self)
     }
 
-    /// Replaces the environment as the plan of a view says.
+    /// Applies the environment of a view.
     pub(super) fn with_plan(mut self, plan: &EnvPlan) -> Self {
         for name in &plan.unset {
             self.command.env_remove(name);
@@ -147,7 +147,7 @@ impl Call {
         self
     }
 
-    /// Settings whose names may hold any character.
+    /// Passes settings through the environment, so that their names may contain any character.
     pub(super) fn settings(mut self, settings: impl Iterator<Item = (String, String)>) -> Self {
         let mut count = 0;
         for (name, value) in settings {
@@ -178,18 +178,18 @@ impl Call {
         self
     }
 
-    /// The standard output of a call that must succeed.
+    /// Runs git and returns its standard output. Fails if git does.
     pub(super) fn run(self) -> Result<Vec<u8>, GitError> {
         let what = self.what.clone();
         self.answer()?.success(&what)
     }
 
-    /// As [`Self::run`], without the line's end.
+    /// Like [`Self::run`], without the trailing newline.
     pub(super) fn line(self) -> Result<String, GitError> {
         Ok(String::from_utf8_lossy(&self.run()?).trim_end_matches('\n').to_owned())
     }
 
-    /// Whatever it answers, success or not. A process that was killed has not answered.
+    /// Runs git and returns its answer, whether it succeeded or not. Being killed by a signal is an error.
     pub(super) fn answer(self) -> Result<Answer, GitError> {
         let what = self.what.clone();
         let answer = self.hear()?;
@@ -202,7 +202,7 @@ impl Call {
             self.command.stdin(if stdin.is_empty() { Stdio::null() } else { Stdio::piped() });
             let mut child = self.spawn(Stdio::piped(), Stdio::piped())?;
             if let Some(mut pipe) = child.stdin.take() {
-                // A git that has already ended says why by itself.
+                // If git has already exited, its own message says why.
                 let _ = pipe.write_all(&stdin);
             }
             return self.collect(child);
@@ -211,7 +211,7 @@ impl Call {
         Ok(answer)
     }
 
-    /// Writes standard input from a function, in a thread of its own while the output is read.
+    /// Writes standard input from a function, on a separate thread while the output is read.
     pub(super) fn feed<T: Send>(
         mut self,
         write: impl FnOnce(&mut ChildStdin) -> Result<T, GitError> + Send,
@@ -230,7 +230,7 @@ impl Call {
         })
     }
 
-    /// Output goes to a file: a git hook may leave a process behind that would hold a pipe open.
+    /// Sends the output to a file, because a git hook may leave a process behind that would keep a pipe open.
     pub(super) fn answer_through(mut self, output: &File, called_off: &dyn Fn() -> bool) -> Result<Outcome, GitError> {
         let stdin = std::mem::take(&mut self.stdin);
         let to_file = || output.try_clone().map(Stdio::from).map_err(GitError::io(Path::new("git output")));
@@ -289,7 +289,7 @@ impl Call {
     }
 }
 
-/// How a call with its output in a file ended.
+/// How a call that writes its output to a file ended.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Ended(ExitStatus),
@@ -311,7 +311,7 @@ impl Answer {
     }
 }
 
-/// A deadline that does not come nearer while this process is stopped or the machine sleeps.
+/// A deadline that pauses while this process is stopped or the machine sleeps.
 #[derive(Clone, Copy)]
 struct Until {
     watch: Stopwatch,
@@ -328,7 +328,7 @@ impl Until {
     }
 }
 
-/// True when both streams ended before the deadline.
+/// Returns true if both streams ended before the deadline.
 fn read_both(streams: [BorrowedFd<'_>; 2], buffers: &mut [Vec<u8>; 2], until: Until) -> io::Result<bool> {
     let mut open = [true, true];
     let mut chunk = vec![0; 64 * 1024];
@@ -360,7 +360,7 @@ fn read_both(streams: [BorrowedFd<'_>; 2], buffers: &mut [Vec<u8>; 2], until: Un
     Ok(true)
 }
 
-/// Std cannot wait with a deadline; a git that closed its streams is gone within microseconds, so short naps are enough.
+/// `std` cannot wait with a deadline. Git exits within microseconds of closing its streams, so short naps are enough.
 fn wait_until(child: &mut Child, until: Until) -> io::Result<Option<ExitStatus>> {
     wait_unless(child, until, &|| false)
 }
@@ -380,7 +380,7 @@ fn wait_unless(child: &mut Child, until: Until, called_off: &dyn Fn() -> bool) -
     }
 }
 
-/// TERM to the whole group, a grace, KILL.
+/// Sends TERM to the whole process group, waits for the grace period, then sends KILL.
 fn end(child: &mut Child) -> io::Result<()> {
     let group = Pid::from_child(child);
     let _ = kill_process_group(group, Signal::TERM);
@@ -392,7 +392,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     Ok(())
 }
 
-/// The end of a captured output, for messages.
+/// The end of captured output, for messages.
 pub(super) fn tail_of(file: &mut File, most: u64) -> io::Result<String> {
     use std::io::{Seek as _, SeekFrom};
     let length = file.seek(SeekFrom::End(0))?;
@@ -451,7 +451,8 @@ mod tests {
     #[test]
     fn git_is_started_by_the_launcher_of_a_workspace() {
         let dir = tempfile::tempdir().unwrap();
-        // Not written here: a test beside this one that forks meanwhile would hold it open, and it could not be started.
+        // This file is not written here: a concurrent test that forks would keep it open for writing, and it could not be
+        // executed.
         crate::workspace::launcher::set_program(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stand_ins/launcher"));
         let call = |plan: &str| {
             let inside = Inside::Landlock { plan: plan.into() };

@@ -1,4 +1,5 @@
-//! The commit of a session loop: the candidate's index becomes the user's, then `git commit` with the user's identity, signing and hooks.
+//! The commit of a session loop: installs the candidate's index, then runs `git commit` with the user's identity, signing and
+//! hooks.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,23 +13,23 @@ use super::error::{CommitError, GitError};
 use super::index::IndexFile;
 use crate::base::fault::{self, Point};
 
-/// As much of a git hook's output as a message may hold.
+/// The most output of a git hook to quote in a message.
 const MOST_OUTPUT: u64 = 8 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     pub id: Oid,
-    /// Compare it with the candidate's: a git hook may have changed what was committed.
+    /// May differ from the candidate's tree, because a git hook may have changed what was committed.
     pub tree: Oid,
-    /// What the commit or the hooks said, cut to its end.
+    /// The end of the output of git and its hooks.
     pub output: String,
-    /// The index as it was before.
+    /// The index before the commit.
     before: Option<IndexFile>,
 }
 
 impl Git {
-    /// Commits the candidate. Refused means: no commit, and the index is what it was before. Once `called_off` answers true, git
-    /// and its hooks are ended and the commit counts as refused.
+    /// Commits the candidate. If the commit is refused, the index is restored. Once `called_off` returns true, git and its hooks
+    /// are stopped and the commit counts as refused.
     pub fn commit_unless(
         &self,
         candidate: &Candidate,
@@ -48,7 +49,7 @@ impl Git {
         }
     }
 
-    /// Takes back a commit that we made a moment ago, and what it staged. Files stay as they are.
+    /// Undoes a commit that we just made, and what it staged. Leaves files alone.
     pub fn take_back(&self, made: &Commit, parent: Option<&Oid>) -> Result<(), GitError> {
         self.uncommit(&made.id, parent)?;
         self.install_index(made.before.as_ref())
@@ -72,7 +73,7 @@ impl Git {
             .answer_through(&output, called_off)?;
         fault::pass(Point::CommitDone);
         let said = tail_of(&mut output, MOST_OUTPUT).map_err(io)?;
-        // HEAD decides: a commit can exist although a hook that runs after it hangs, and a hook can undo one.
+        // HEAD decides: a commit can exist even if a post-commit hook hangs, and a hook can undo a commit.
         let made = self.head_commit()?.filter(|(id, _)| Some(id) != candidate.head.as_ref());
         match (made, outcome) {
             (Some((id, tree)), Outcome::Ended(_) | Outcome::TimedOut | Outcome::CalledOff) => {
@@ -92,7 +93,7 @@ impl Git {
         }
     }
 
-    /// HEAD's commit and tree; None before the first commit.
+    /// HEAD's commit and tree; `None` before the first commit.
     pub(crate) fn head_commit(&self) -> Result<Option<(Oid, Oid)>, GitError> {
         let answer = self.plumbing("rev-parse").args(["HEAD", "HEAD^{tree}"]).answer()?;
         let text = String::from_utf8_lossy(&answer.stdout);

@@ -1,5 +1,5 @@
-//! The user's commit hooks, run sealed: `git commit` in a view with a private repository. What the hooks make of tree and message is
-//! given back; the commit itself is dropped with the view.
+//! Runs the user's commit hooks sealed: `git commit` in a view with a private repository. Returns the tree and message as the
+//! hooks left them. The commit itself is discarded with the view.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,19 +17,19 @@ use crate::process::EnvPlan;
 use crate::workspace::Inside;
 
 const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
-/// Where hooks from elsewhere go, in the private git folder.
+/// Where hooks from other folders are copied, in the private git folder.
 const EXTRACTED: &str = "verdone-hooks";
-/// As much of a hook's output as a message may hold.
+/// The most output of a hook to quote in a message.
 const MOST_OUTPUT: u64 = 8 * 1024;
-/// The largest commit, message included, that hooks may make.
+/// The largest commit, including its message, that hooks may produce.
 const LARGEST_COMMIT: u64 = 64 * 1024;
 
-/// A commit to be made for the sake of its hooks.
+/// A commit that is made only to run its hooks.
 #[derive(Debug, Clone, Copy)]
 pub struct HookRun<'a> {
-    /// The project's folder as processes inside see it. It has the files of the tree.
+    /// The project's folder as processes inside see it. It contains the files of the tree.
     pub seen_at: &'a Path,
-    /// The private git folder as processes inside see it: HEAD is the base, the index is the tree's.
+    /// The private git folder as processes inside see it. HEAD is the base, and the index has the tree.
     pub git_dir: &'a Path,
     /// The same folder as this process sees it.
     pub git_dir_here: &'a Path,
@@ -43,14 +43,14 @@ pub struct HookRun<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hooked {
-    /// Hooks may have rewritten both. The tree's objects are in the private repository's object folder.
+    /// Hooks may have rewritten the tree and the message. The tree's objects are in the private repository's object folder.
     Accepted { tree: Oid, message: String, output: String },
     Refused {
-        /// The end of what git and the hooks said.
+        /// The end of the output of git and its hooks.
         output: String,
-        /// The hooks did not answer within the deadline.
+        /// The hooks did not finish before the deadline.
         timed_out: bool,
-        /// The caller ended them.
+        /// The caller interrupted them.
         interrupted: bool,
     },
 }
@@ -65,7 +65,7 @@ impl Git {
         Ok(HOOKS.iter().any(|name| runs(name)))
     }
 
-    /// Runs the hooks of a commit; `called_off` ends them.
+    /// Runs the hooks of a commit. `called_off` interrupts them.
     pub fn run_commit_hooks(&self, job: &HookRun<'_>, called_off: &dyn Fn() -> bool) -> Result<Hooked, GitError> {
         let io = |source| GitError::Io { path: Path::new("git commit").to_owned(), source };
         let hooks = self.place_hooks(job)?;
@@ -88,7 +88,7 @@ impl Git {
             .args(["-q", "-F", "-", "--cleanup=verbatim", "--allow-empty"])
             .env("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1")
             .stdin(job.message.as_bytes().to_vec());
-        // The file with the user's name may be hidden inside.
+        // The config file with the user's name may be hidden inside.
         for who in ["AUTHOR", "COMMITTER"] {
             call = call.env(&format!("GIT_{who}_NAME"), name).env(&format!("GIT_{who}_EMAIL"), mail.trim_end_matches('>'));
         }
@@ -112,8 +112,8 @@ impl Git {
         }
     }
 
-    /// Tree and message of the commit that was made on the base; none where HEAD is anything else. Asked inside: hooks may have
-    /// written settings that execute something.
+    /// Tree and message of the commit that was made on the base; `None` if HEAD is anything else. Runs inside, because hooks may
+    /// have written settings that execute commands.
     fn commit_inside(&self, job: &HookRun<'_>) -> Result<Option<(Oid, String)>, GitError> {
         let settings = ["-c", "safe.directory=*"];
         let ask = |args: [&str; 2]| {
@@ -142,7 +142,7 @@ impl Git {
         Ok(PathBuf::from(std::ffi::OsString::from_vec(answer)))
     }
 
-    /// Puts hooks where the view has them. None where the private repository's own folder has them already.
+    /// Copies hooks to a place visible in the view. Returns `None` if the private repository's own folder already has them.
     fn place_hooks(&self, job: &HookRun<'_>) -> Result<Option<PathBuf>, GitError> {
         let folder = self.hooks_folder()?;
         if folder == self.common_dir.join("hooks") {
@@ -158,8 +158,8 @@ impl Git {
         Ok(Some(inside.join(below)))
     }
 
-    /// Hooks in the work tree: the base's version, not the attempt's. With what is beside their folder, because hooks (husky's) look
-    /// there, and with the user's files in it that git does not track.
+    /// Extracts hooks that are part of the work tree, in the base's version, not the attempt's. Includes the files beside their
+    /// folder, because some hooks (husky's) look there, and the user's untracked files in it.
     fn extract_hooks(&self, base: Option<&Oid>, below: &Path, to: &Path) -> Result<(), GitError> {
         let scope = below.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(below);
         copy_files(&self.top.join(below), &to.join(below), |_| true)?;

@@ -1,4 +1,4 @@
-//! Contents and sizes of objects: one process, however many there are.
+//! Contents and sizes of objects, read by one process however many there are.
 
 use verdone_core::base::id::Oid;
 
@@ -6,12 +6,12 @@ use super::error::GitError;
 use super::{Git, is_object_id};
 
 impl Git {
-    /// Contents of files in a tree or commit, in the order asked for; none for what is not there.
+    /// Contents of files in a tree or commit, in the requested order; `None` for missing files.
     pub fn files_at(&self, tree: &Oid, paths: &[String]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
         if !is_object_id(tree) {
             return Err(GitError::Unexpected { what: "cat-file", detail: format!("{tree} is not an object id") });
         }
-        // A line's end would be the end of the question.
+        // A newline would end the request.
         let plain = paths.iter().filter(|path| !path.contains(['\n', '\0']));
         let names: Vec<String> = plain.map(|path| format!("{tree}:{path}")).collect();
         let mut found = self.contents(&names)?.into_iter();
@@ -24,11 +24,11 @@ impl Git {
         }
         let request = ids.join("\n") + "\n";
         let output = self.plumbing("cat-file").args(["--batch-check=%(objectsize)"]).stdin(request.into_bytes()).run()?;
-        // An object that is missing says so in words: nothing can be read of it.
+        // For a missing object git prints words instead of a size; treat it as too large to read.
         Ok(String::from_utf8_lossy(&output).lines().map(|line| line.parse().unwrap_or(u64::MAX)).collect())
     }
 
-    /// The contents of objects, named as git takes them, in the order asked for.
+    /// Contents of objects, given by any name that git accepts, in the requested order.
     pub(crate) fn contents(&self, ids: &[String]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -41,7 +41,6 @@ impl Git {
     }
 }
 
-/// `:100644 100644 <id> <id> M`, NUL, the path, NUL.
 /// One record of `cat-file --batch`: `<id> blob <size>`, the bytes, a newline; or `<name> missing`.
 #[expect(clippy::option_option, reason = "a file that is not there is an answer; no answer is a broken stream")]
 fn take_blob(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {

@@ -1,4 +1,4 @@
-//! A new repository with a first commit: for the demo, which must not depend on anything of the user's.
+//! Creates a repository with a first commit for the demo, independent of the user's settings.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::error::GitError;
 use super::{DEADLINE, Git};
 
 impl Git {
-    /// Makes a repository of everything in `dir` on a branch of its own, with an identity and without signing or hooks.
+    /// Creates a repository with everything in `dir` on a `demo` branch, with its own identity and without signing or hooks.
     pub fn create(dir: &Path, message: &str) -> Result<(), GitError> {
         let settings = [
             ("user.name", "Verdone demo"),

@@ -1,5 +1,5 @@
-//! What makes objects and refs survive a power cut. Git syncs the files that it writes where it is told to; the folders that name
-//! those files are synced here.
+//! Makes objects and refs survive a power cut. Git syncs the files that it writes, if configured to. This module syncs their
+//! folders.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,16 +12,16 @@ use super::error::GitError;
 
 pub(super) const DURABLE: [&str; 4] = ["-c", "core.fsync=all", "-c", "core.fsyncMethod=fsync"];
 
-/// File times come from a coarser clock than ours.
+/// File times come from a coarser clock than `SystemTime::now`.
 const TICK: Duration = Duration::from_secs(1);
 
 impl Git {
-    /// A call whose objects, refs and index are on disk when it ends.
+    /// A call whose objects, refs and index are on disk when it returns.
     pub(super) fn durable(&self, subcommand: &str) -> Call {
         Call::plumbing_with(&self.top, &DURABLE, subcommand, self.deadline).envs(&self.environment)
     }
 
-    /// Syncs the folders of objects in which something was written since then: at most 257, and mostly a handful.
+    /// Syncs the object folders that were written to since then: at most 257, usually a handful.
     pub(super) fn sync_object_folders(&self, since: SystemTime) -> Result<(), GitError> {
         let since = since.checked_sub(TICK).unwrap_or(since);
         let objects = self.common_dir.join("objects");
@@ -40,7 +40,7 @@ impl Git {
         Ok(())
     }
 
-    /// Syncs the folders that name a ref and its log.
+    /// Syncs the folders that contain a ref and its log.
     pub(super) fn sync_ref_folders(&self, name: &str) -> Result<(), GitError> {
         let tables = self.common_dir.join("reftable");
         if tables.exists() {

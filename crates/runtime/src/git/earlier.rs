@@ -1,4 +1,4 @@
-//! What the user had changed before a checkpoint and never committed, as it is now: it is not the work of who came after.
+//! Changes that the user made before a checkpoint and never committed. They are not part of the later work.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use super::files::{self, Found, Stat};
 use super::path::{PathSet, RepoPath};
 use super::snapshot::{Kept, Snapshot, State};
 
-/// Changes that were in no commit when a checkpoint was taken, and are in none now.
+/// Changes that were uncommitted when a checkpoint was taken, and still are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Earlier {
-    /// Staged then.
+    /// Staged at the checkpoint.
     pub staged: Vec<RepoPath>,
-    /// Tracked files that are as they were then.
+    /// Tracked files that are unchanged since the checkpoint.
     pub same: Vec<RepoPath>,
-    /// Tracked files that were changed again since: nobody can tell whose is what.
+    /// Tracked files that changed again since, so it is unknown who made which change.
     pub mixed: Vec<RepoPath>,
-    /// Untracked files that are as they were then.
+    /// Untracked files that are unchanged since the checkpoint.
     pub untracked: Vec<RepoPath>,
 }
 
@@ -30,14 +30,14 @@ impl Earlier {
             (false, true) => self.same.push(kept.path.clone()),
             (false, false) => self.mixed.push(kept.path.clone()),
             (true, true) => self.untracked.push(kept.path.clone()),
-            // It was never going to be committed.
+            // It would not have been committed anyway.
             (true, false) => {}
         }
     }
 }
 
 impl Git {
-    /// The user's own changes from before a checkpoint, but those of these paths.
+    /// The user's own changes from before a checkpoint, except in the paths of `but`.
     pub fn earlier_changes(&self, since: &Checkpoint, but: &PathSet) -> Result<Earlier, GitError> {
         let snapshot = self.snapshot(&since.id)?;
         let staged = snapshot.manifest.staged.iter().filter(|path| !but.contains(path)).cloned().collect();

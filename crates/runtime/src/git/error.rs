@@ -1,4 +1,4 @@
-//! What can go wrong with git, and what to type next.
+//! Git errors, and what to type next.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub enum GitError {
     NewerCheckpoint { id: String, found: u32, known: u32 },
     #[error("branch {name} is at {}, not at {}", shown_tip(found.as_ref()), shown_tip(expected.as_ref()))]
     BranchMoved { name: String, expected: Option<Oid>, found: Option<Oid> },
-    /// Moving the branch would leave the files and the index of that work tree behind.
+    /// Moving the branch would leave that work tree with outdated files and an outdated index.
     #[error("branch {name} is checked out in {}{}", at.display(), why.as_ref().map_or_else(String::new, |why| format!(", and {why}")))]
     CheckedOut { name: String, at: PathBuf, why: Option<String> },
     #[error("git stopped in the middle of landing: {said}")]
@@ -49,7 +49,7 @@ pub enum GitError {
 }
 
 impl GitError {
-    /// What the user can do about it, where that is known.
+    /// What the user can do about it, if known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Missing => Some("install git"),
@@ -75,14 +75,14 @@ impl GitError {
     }
 }
 
-/// Why a story's commit does not exist.
+/// Why a story was not committed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Git or one of the user's git hooks said no. The index is as it was before.
+    /// Git or one of the user's git hooks refused. The index is unchanged.
     #[error("the commit was refused: {message}")]
     Refused {
         message: String,
-        /// No answer within the deadline: a hook that hangs or a signing prompt without a terminal.
+        /// The deadline passed: a hook hangs, or signing asks for a passphrase without a terminal.
         timed_out: bool,
     },
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! File times that a workspace shares with the user's checkout: build tools decide by them what has to be built again.
+//! File times that a workspace shares with the user's checkout. Build tools use them to decide what to rebuild.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -21,17 +21,17 @@ use super::workspace_files::PLAIN_INDEX;
 
 /// Type bits of a regular file in an index.
 const REGULAR: u32 = 0o100_000;
-/// Files that are compared byte by byte are no larger.
+/// Larger files are not compared byte by byte.
 const LARGEST_COMPARED: u64 = 1024 * 1024;
 
 impl Git {
-    /// Gives files of a workspace the modification time of the same file in the user's checkout, where that file has the same
-    /// content. Gives how many. The workspace's index learns the new times.
+    /// Gives files of a workspace the modification time of the same file in the user's checkout, if the contents are equal.
+    /// Records the new times in the workspace's index and returns their number.
     pub fn copy_times(&self, folder: &Path, index: &Path) -> Result<usize, GitError> {
         self.copy_times_since(folder, index, UNIX_EPOCH)
     }
 
-    /// The same for files that were written since then.
+    /// Like [`Self::copy_times`], but only for files written since then.
     pub(super) fn copy_times_since(&self, folder: &Path, index: &Path, since: SystemTime) -> Result<usize, GitError> {
         let since = seconds_and_nanoseconds(since);
         let (Some(mut ours), Some(theirs)) = (IndexFile::read(index)?, self.readable_index()?) else { return Ok(0) };
@@ -49,7 +49,7 @@ impl Git {
         dating.finish().write(index, &mut ours.bytes)
     }
 
-    /// The user's index in a format that can be read here. Git converts the unusual ones: version 4, split, sparse.
+    /// The user's index in a format that we can read. Git converts unusual ones: version 4, split, sparse.
     pub(super) fn readable_index(&self) -> Result<Option<IndexFile>, GitError> {
         let Some(index) = IndexFile::read(&self.index_path())? else { return Ok(None) };
         if index_entries::entries(&index.bytes).is_some() {
@@ -74,14 +74,14 @@ pub(super) struct CheckoutTimes<'i> {
 }
 
 impl<'i> CheckoutTimes<'i> {
-    /// Nothing where the user's index is not understood.
+    /// Returns `None` if the user's index has an unknown format.
     pub(super) fn read(top: &'i Path, index: &'i IndexFile) -> Option<Self> {
         let entries = index_entries::entries(&index.bytes)?.into_iter().peekable();
         Some(Self { top, index, entries })
     }
 
-    /// The time of the user's file, where it has the content of this entry, whose file in `folder` is known as `known`. Entries have
-    /// to come in the order of their paths.
+    /// The time of the user's file, if it has the same content as this entry. `known` is the state of the entry's file in
+    /// `folder`. Call this with entries in path order.
     pub(super) fn time_of(&mut self, entry: &IndexEntry<'_>, known: &IndexStat, folder: &Path) -> Option<Modified> {
         while self.entries.next_if(|user| user.path < entry.path).is_some() {}
         let user = self.entries.next_if(|user| is_same_content(entry, user))?;
@@ -92,7 +92,7 @@ impl<'i> CheckoutTimes<'i> {
         if stat != IndexStat::read(&self.index.bytes, user.at) || stat.size != known.size {
             return None;
         }
-        // Written in the same instant as the index: a later change could look the same.
+        // Written in the same instant as the index, so a later change could go unnoticed.
         if is_at_or_after(&meta, self.index.modified) && !have_same_bytes(&of_user, &folder.join(name), meta.len()) {
             return None;
         }
@@ -118,27 +118,27 @@ impl Modified {
         Self { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos().into() }
     }
 
-    /// Whether an index stores this time so.
+    /// Whether an index stores this time as `stored`.
     #[expect(clippy::cast_sign_loss, reason = "git stores the low 32 bits")]
     pub(super) fn is(self, stored: (u32, u32)) -> bool {
         (self.seconds as u32, self.nanoseconds as u32) == stored
     }
 }
 
-/// A time as an index stores it.
+/// A time in the form that an index stores.
 pub(super) fn seconds_and_nanoseconds(moment: SystemTime) -> (u32, u32) {
     let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     (since.as_secs() as u32, since.subsec_nanos())
 }
 
-/// Sets times of a workspace's files, and collects what its index has to learn.
+/// Sets the times of a workspace's files and collects the changes for its index.
 pub(super) struct Dating<'f, 'i> {
     folder: &'f Path,
     entries: Vec<IndexEntry<'i>>,
     patches: Patches,
 }
 
-/// What an index has to learn of files whose times were set.
+/// Changes to an index for files whose times were set.
 pub(super) struct Patches {
     id_bytes: usize,
     all: Vec<(usize, IndexStat)>,
@@ -152,7 +152,7 @@ impl<'f, 'i> Dating<'f, 'i> {
         Ok(Self { folder, entries, patches: Patches { id_bytes, all: Vec::new() } })
     }
 
-    /// Regular files of the workspace, by path.
+    /// Regular files of the workspace, in path order.
     pub(super) fn files(&mut self) -> Vec<IndexEntry<'i>> {
         regular_files(std::mem::take(&mut self.entries))
     }
@@ -170,7 +170,7 @@ impl<'f, 'i> Dating<'f, 'i> {
 }
 
 impl Patches {
-    /// Writes them into the index; gives how many.
+    /// Writes the changes into the index and returns their number.
     pub(super) fn write(self, index: &Path, bytes: &mut [u8]) -> Result<usize, GitError> {
         let count = self.all.len();
         if count > 0 {
@@ -183,7 +183,7 @@ impl Patches {
     }
 }
 
-/// What is a file with a time that matters.
+/// Keeps regular, visible files: only their times matter.
 pub(super) fn regular_files(mut entries: Vec<IndexEntry<'_>>) -> Vec<IndexEntry<'_>> {
     entries.retain(|entry| entry.mode & 0o170_000 == REGULAR && !entry.is_hidden());
     entries
@@ -203,7 +203,7 @@ fn have_same_bytes(one: &Path, other: &Path, size: u64) -> bool {
     size <= LARGEST_COMPARED && bytes(one).is_some_and(|found| Some(found) == bytes(other))
 }
 
-/// Sets the modification time alone; gives what the index has to remember now.
+/// Sets only the modification time. Returns the stat data for the index.
 fn set_modified(place: &Path, time: Modified) -> io::Result<IndexStat> {
     let times = Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },

@@ -1,4 +1,4 @@
-//! Files of the work tree, read raw: no filters, no symbolic link followed on the way.
+//! Raw access to files of the work tree: applies no filters and follows no symbolic links.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::path::RepoPath;
 use crate::base::plain_file::open_regular;
 
-/// What tells that a file was not touched. The change time cannot be set back, so equal means equal.
+/// Identifies an untouched file. The ctime cannot be set back, so equal values mean the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stat {
     pub(super) dev: u64,
@@ -35,7 +35,7 @@ impl Stat {
     }
 }
 
-/// What stands at a path.
+/// What exists at a path.
 #[derive(Debug)]
 pub(super) enum Found {
     /// Nothing, or a directory, or a parent that is not a real directory.
@@ -49,7 +49,7 @@ pub(super) enum Found {
     },
 }
 
-/// The metadata of the path itself. None when a parent is missing, a link or a file.
+/// The metadata of the path itself. `None` if a parent is missing, a link or a file.
 pub(super) fn stat(top: &Path, path: &RepoPath) -> io::Result<Option<Metadata>> {
     if !path.is_safe() {
         return Ok(None);
@@ -75,7 +75,7 @@ fn read_at(place: &Path, meta: &Metadata) -> io::Result<Found> {
     if !meta.is_file() {
         return Ok(Found::Nothing);
     }
-    // A file may become a pipe or a link between the look and the open.
+    // The file may have become a pipe or a link since the check.
     let mut file = match open_regular(place, OpenOptions::new().read(true)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
@@ -87,7 +87,7 @@ fn read_at(place: &Path, meta: &Metadata) -> io::Result<Found> {
     Ok(Found::File { bytes, stat })
 }
 
-/// Something that stands where a file at `path` has to be and that does not go away by itself.
+/// Something that blocks a file at `path`, unless `goes` says that it will be removed.
 pub(super) fn in_the_way(top: &Path, path: &RepoPath, goes: &dyn Fn(&RepoPath) -> bool) -> io::Result<Option<RepoPath>> {
     for parent in path.parents() {
         match lstat(&top.join(parent.as_path()))? {

@@ -1,5 +1,5 @@
-//! Filters of the user's settings: programs through which git reads and writes files. A filter may start a file of the tree, so git
-//! runs them on an agent's files only inside a view.
+//! Filters from the user's settings: programs through which git reads and writes files. A filter may execute a file of the tree,
+//! so git runs filters on an agent's files only inside a view.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use super::error::GitError;
 use crate::process::EnvPlan;
 use crate::workspace::Inside;
 
-/// What happens to filters when git reads or writes files that an agent made.
+/// How filters are handled when git reads or writes an agent's files.
 #[derive(Debug, Clone, Default)]
 pub enum Filters {
-    /// The settings have none.
+    /// No filters are configured.
     #[default]
     None,
-    /// Git runs in this view, and they with it.
+    /// Git and the filters run in this view.
     Inside { inside: Inside, env: EnvPlan },
-    /// There are no views, so these are switched off. Repositories that need them are refused.
+    /// There are no views, so these filters are disabled. Repositories that need them are refused.
     Off(Vec<String>),
 }
 
-/// A required filter and the commands that it consists of.
+/// A required filter and its commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequiredFilter {
     pub name: String,
@@ -29,7 +29,7 @@ pub struct RequiredFilter {
 }
 
 impl Git {
-    /// The filters that are required by the settings, whether files use them or not.
+    /// The filters that the settings require, whether files use them or not.
     pub fn required_filters(&self) -> Result<Vec<RequiredFilter>, GitError> {
         let required = self.all_filters()?.into_iter().filter(|(_, (required, _))| *required);
         Ok(required.map(|(name, (_, commands))| RequiredFilter { name, commands }).collect())
@@ -64,9 +64,9 @@ impl Git {
         Ok(filters)
     }
 
-    /// Whether any tracked file goes through this filter.
+    /// Whether any tracked file uses this filter.
     pub fn uses_filter(&self, name: &str) -> Result<bool, GitError> {
-        // Only names that can stand in a pathspec as they are; any other counts as used, which is the careful answer.
+        // To be safe, a name that cannot be used in a pathspec unquoted counts as used.
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
             return Ok(true);
         }

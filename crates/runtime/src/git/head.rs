@@ -1,4 +1,4 @@
-//! Where HEAD is, and taking back a commit that was not to stay.
+//! Where HEAD is, and undoing a commit.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use super::{Git, RepoPath, is_object_id};
 use crate::base::fault::{self, Point};
 use crate::process::RUN_VARIABLE;
 
-/// How the reflog tells moves of HEAD by a run, and by the agents that it starts, from the user's own and from those of other runs.
+/// Marks reflog entries made by a run or its agents, to tell them from those of the user and of other runs.
 pub fn reflog_mark(run: &str) -> String {
     format!("verdone {run}")
 }
 
 impl Git {
-    /// A path below the top level as git names it; none for one outside.
+    /// A path below the top level in git's form; `None` for a path outside.
     pub fn repo_path(&self, path: &Path) -> Option<RepoPath> {
         path.strip_prefix(self.top()).ok().map(|path| RepoPath::new(path.as_os_str().as_encoded_bytes()))
     }
 
-    /// Takes back a commit that we made a moment ago: the branch points to its parent again, files and index stay.
+    /// Undoes a commit that we just made: the branch points to its parent again. Files and index stay.
     pub fn uncommit(&self, commit: &Oid, parent: Option<&Oid>) -> Result<(), GitError> {
         fault::point(Point::Uncommit).map_err(GitError::io(Path::new("HEAD")))?;
         let call = self.plumbing("update-ref").args(["-m", &format!("{}: take the commit back", self.own_reflog_mark())]);
@@ -30,7 +30,7 @@ impl Git {
         }
     }
 
-    /// Where HEAD stood before a moment, as the dates of commits tell; none where everything is younger.
+    /// The last commit of HEAD's history before `at`, by commit date; `None` if all commits are younger.
     pub fn commit_before(&self, at: jiff::Timestamp) -> Result<Option<Oid>, GitError> {
         if self.head_commit()?.is_none() {
             return Ok(None);
@@ -40,7 +40,7 @@ impl Git {
         Ok((!line.is_empty()).then_some(Oid(line)))
     }
 
-    /// Whether one commit is part of another's history, or the same.
+    /// Whether one commit is an ancestor of the other, or the same.
     pub fn is_part_of(&self, commit: &Oid, tip: &Oid) -> Result<bool, GitError> {
         let answer = self.plumbing("merge-base").args(["--is-ancestor", commit.as_str(), tip.as_str()]).answer()?;
         match answer.status.code() {
@@ -50,7 +50,7 @@ impl Git {
         }
     }
 
-    /// Where two commits branched off from each other; nothing where they have no commit in common.
+    /// The merge base of two commits; `None` if they have no commit in common.
     pub fn merge_base(&self, one: &Oid, other: &Oid) -> Result<Option<Oid>, GitError> {
         let answer = self.plumbing("merge-base").args([one.as_str(), other.as_str()]).answer()?;
         match answer.status.code() {
@@ -60,7 +60,7 @@ impl Git {
         }
     }
 
-    /// The mark of the run that this is part of; a plain one outside of runs.
+    /// The reflog mark of the current run; a plain one outside of runs.
     pub(super) fn own_reflog_mark(&self) -> String {
         let run = self.environment.iter().rfind(|(name, _)| name == RUN_VARIABLE).map(|(_, run)| run.to_string_lossy());
         run.map_or_else(|| "verdone".to_owned(), |run| reflog_mark(&run))

@@ -1,7 +1,7 @@
-//! Files that git was told not to look at: assume-unchanged and skip-worktree.
+//! Files hidden from git by assume-unchanged or skip-worktree.
 //!
-//! What such a file holds is checked but not committed, so an attempt may neither hide a file nor change a hidden one. The marks
-//! are read from the index itself, because that costs no process; git is asked only about an index of an unusual format.
+//! The content of such a file is checked but not committed, so an attempt may neither hide a file nor change a hidden one. The
+//! flags are read from the index itself, because that needs no process. Git is asked only if the index has an unusual format.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What git ignores in the checkout, to show it in a workspace: builds need it.
+//! What git ignores in the checkout. Builds need it, so workspaces show it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ pub struct IgnoredEntry {
 }
 
 impl Git {
-    /// Those of these folders that the rules of a workspace ignore as a whole, by path. Only Verdone may have written its files.
+    /// The folders that the ignore rules of a workspace ignore as a whole, by path. Only Verdone may have written these rules.
     pub(crate) fn ignored_folders(&self, workspace: &Path, folders: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, GitError> {
         let names = folders.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"/\0"].concat()).collect();
         let call = Call::plumbing(workspace, "check-ignore", self.deadline)
@@ -26,7 +26,7 @@ impl Git {
             .env("GIT_DIR", self.git_dir.clone())
             .env("GIT_WORK_TREE", workspace);
         let answer = call.args(["--no-index", "-z", "--stdin"]).stdin(names).answer()?;
-        // Exits with 1 where none is ignored.
+        // Exits with 1 if none is ignored.
         if !answer.status.success() && answer.status.code() != Some(1) {
             return Err(answer.failure("check-ignore"));
         }
@@ -34,15 +34,15 @@ impl Git {
         Ok(ignored.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
     }
 
-    /// All of them in the checkout, by path. A folder that is ignored as a whole stands for what is in it.
+    /// All ignored entries in the checkout, by path. A folder that is ignored as a whole stands for its contents.
     pub fn ignored_entries(&self) -> Result<Vec<IgnoredEntry>, GitError> {
         let kinds = ["--others", "--ignored", "--exclude-standard", "--directory", "-z"];
         let listed = self.plumbing("ls-files").args(kinds).run()?;
         if listed.is_empty() {
             return Ok(Vec::new());
         }
-        // Git also lists folders in which only everything that is there now is ignored. A new file in one of them would be somebody's
-        // work, so they are left out; check-ignore knows. It exits with 1 where nothing is left.
+        // Git also lists folders whose current contents all happen to be ignored. A new file there could be real work, so
+        // check-ignore filters these folders out. It exits with 1 if nothing is left.
         let answer = self.plumbing("check-ignore").args(["-z", "--stdin"]).stdin(listed).answer()?;
         if !answer.status.success() && answer.status.code() != Some(1) {
             return Err(answer.failure("check-ignore"));
@@ -53,7 +53,8 @@ impl Git {
         };
         let mut all: Vec<_> = answer.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(entry).collect();
         all.sort();
-        // A folder whose own rules ignore everything is listed with its entries. Sorted by parts, they come right after it.
+        // A folder whose own rules ignore everything is listed along with its entries. Sorted by path components, they follow it
+        // directly.
         let mut outermost: Vec<IgnoredEntry> = Vec::with_capacity(all.len());
         for entry in all {
             if !outermost.last().is_some_and(|last| last.is_folder && entry.path.starts_with(&last.path)) {

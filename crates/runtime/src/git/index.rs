@@ -1,9 +1,9 @@
-//! The index file as a whole: copied, and put in place through git's own lock.
+//! The index file as a whole: copied, and installed under git's own lock.
 //!
-//! The modification time travels with the bytes. Git compares it with the entries' times to find files that were changed in
-//! the same instant; a copy with a younger time would hide such a change.
+//! The modification time is copied with the bytes. Git compares it with the entries' times to find files that changed in the same
+//! instant; a copy with a younger time would hide such a change.
 //!
-//! The lock is a hard link to a draft of ours: where we are killed, the next one sees whose lock it is and may remove it.
+//! The lock is a hard link to our draft. If we are killed, the next process can see that the lock is ours and remove it.
 
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Write as _};
@@ -19,11 +19,11 @@ use super::error::GitError;
 use crate::base::fault::{self, Point};
 use crate::base::plain_file::open_regular;
 
-/// An editor's `git status` holds the lock for moments.
+/// An editor's `git status` holds the lock only briefly.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
-/// The index that is about to be put in place.
+/// The index about to be installed.
 const DRAFT: &str = "verdone-index";
-/// Begins the names of the directories with copies of the index.
+/// Name prefix of the directories with copies of the index.
 const COPY: &str = "verdone-copy-";
 
 /// The bytes of an index file and its modification time.
@@ -33,7 +33,7 @@ pub(super) struct IndexFile {
     pub(super) modified: SystemTime,
 }
 
-/// An index of our own, beside the user's. Gone when dropped.
+/// Our own index beside the user's. Removed on drop.
 #[derive(Debug)]
 pub(super) struct TempIndex {
     dir: TempDir,
@@ -46,9 +46,9 @@ impl TempIndex {
 }
 
 impl IndexFile {
-    /// None where there is no index yet.
+    /// Returns `None` if there is no index yet.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, GitError> {
-        // Opened once, so that bytes and time belong together although git replaces the file by renaming.
+        // Open it only once, so that bytes and time match even if git replaces the file by renaming.
         let mut file = match open_regular(path, OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -79,7 +79,7 @@ impl Git {
         self.temp_index(IndexFile::read(&self.index_path())?.as_ref())
     }
 
-    /// An index of our own that begins as this one, or as none.
+    /// A temporary index with the content of this one, or without content.
     pub(super) fn temp_index(&self, index: Option<&IndexFile>) -> Result<TempIndex, GitError> {
         fault::point(Point::IndexCopy).map_err(GitError::io(&self.git_dir))?;
         let dir = tempfile::Builder::new().prefix(COPY).tempdir_in(&self.git_dir).map_err(GitError::io(&self.git_dir))?;
@@ -92,11 +92,11 @@ impl Git {
         Ok(copy)
     }
 
-    /// Puts an index in the user's place, or takes it away.
+    /// Installs an index as the user's, or removes the user's index.
     pub(super) fn install_index(&self, index: Option<&IndexFile>) -> Result<(), GitError> {
         let (path, lock, draft) = (self.index_path(), self.lock_path(), self.git_dir.join(DRAFT));
         let write = || -> io::Result<()> {
-            // Never truncated: a run that was killed may have left it as a second name of the index itself.
+            // Never truncate it: a killed run may have left it as a second link to the index itself.
             remove(&draft)?;
             fault::point(Point::IndexWrite)?;
             let mut file = OpenOptions::new().write(true).create_new(true).open(&draft)?;
@@ -117,8 +117,8 @@ impl Git {
         done
     }
 
-    /// Removes what one of us left in the git directory when it was killed: its lock on the index, and copies of the index. Only
-    /// for who holds the run lock.
+    /// Removes what a killed Verdone process left in the git directory: its lock on the index and copies of the index. The caller
+    /// must hold the run lock.
     pub fn remove_leftovers(&self) -> Result<(), GitError> {
         let (lock, draft) = (self.lock_path(), self.git_dir.join(DRAFT));
         let same = |a: &Path, b: &Path| -> io::Result<bool> {
@@ -141,14 +141,14 @@ impl Git {
     }
 }
 
-/// Makes the draft the lock as well.
+/// Links the draft as the lock.
 fn take_lock(draft: &Path, lock: &Path) -> Result<(), GitError> {
     let until = Instant::now() + LOCK_PATIENCE;
     loop {
         match fs::hard_link(draft, lock) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // No hard links on this file system: then the lock cannot be told from another's.
+            // No hard links on this file system, so our lock looks like any other.
             Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) => {
                 use rustix::fs::{CWD, RenameFlags, renameat_with};
                 match renameat_with(CWD, draft, CWD, lock, RenameFlags::NOREPLACE) {

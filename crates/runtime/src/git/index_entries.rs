@@ -1,23 +1,23 @@
-//! What the index lists, read from the file itself, because that costs no process. Only an index of an unusual format is left to git.
+//! The entries of the index, read from the file itself because that needs no process. Only an index of an unusual format is left
+//! to git.
 
-/// Not to be looked at, because the user said so.
+/// Flag of a file that the user told git not to check.
 pub(super) const ASSUME_UNCHANGED: u16 = 0x8000;
 const EXTENDED: u16 = 0x4000;
 const STAGE: u16 = 0x3000;
 const GITLINK: u32 = 0o160_000;
-/// Among the extended marks.
+/// One of the extended flags.
 pub(super) const SKIP_WORKTREE: u16 = 0x4000;
 
-/// One entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct IndexEntry<'i> {
     pub(super) path: &'i [u8],
     pub(super) mode: u32,
     pub(super) id: &'i [u8],
-    /// Its stage, and whether it is hidden.
+    /// Stage and assume-unchanged flag.
     pub(super) marks: u16,
     pub(super) extended: u16,
-    /// Where its record begins: with what git remembers of the file.
+    /// Where its record begins, with the stat data.
     pub(super) at: usize,
     pub(super) end: usize,
 }
@@ -32,7 +32,7 @@ impl IndexEntry<'_> {
     }
 }
 
-/// Reads an index of version 2 or 3 to its very end. Nothing for one that is not exactly so, or that is split or sparse.
+/// Parses an index of version 2 or 3 up to its very end. Returns `None` for any other format, and for a split or sparse index.
 pub(super) fn entries(bytes: &[u8]) -> Option<Vec<IndexEntry<'_>>> {
     // The length of an object id: SHA-1 or SHA-256.
     entries_with(bytes, 20).or_else(|| entries_with(bytes, 32))

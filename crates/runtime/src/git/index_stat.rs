@@ -1,6 +1,6 @@
-//! What an index remembers of a file: 32 bits for each number, as git stores them.
+//! The stat data of a file in an index: 32 bits for each number, as git stores them.
 //!
-//! Git compares times by whole seconds unless it is built otherwise. Here they are compared to the nanosecond.
+//! Git compares whole seconds unless it is built otherwise. This module compares nanoseconds.
 
 use std::fs::{self, FileTimes, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,13 +12,13 @@ use super::error::GitError;
 use super::index::IndexFile;
 use crate::base::plain_file::open_regular;
 
-/// The times that an index entry begins with; a mode and owners lie between them and the size.
+/// Offsets in an index entry. It begins with the times; device, mode and owners lie between the other fields.
 const CTIME: usize = 0;
 const MTIME: usize = 8;
 const INODE: usize = 20;
 const SIZE: usize = 36;
 
-/// What tells that a file was not written since.
+/// Shows whether a file was written since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IndexStat {
     pub(super) changed: (u32, u32),
@@ -38,7 +38,7 @@ impl IndexStat {
         }
     }
 
-    /// Reads the entry that begins at `at` of an index that was parsed before.
+    /// Reads the entry at offset `at` of an index that was parsed before.
     pub(super) fn read(index: &[u8], at: usize) -> Self {
         let number = |offset: usize| {
             let bytes = index.get(at + offset..at + offset + 4).and_then(|bytes| bytes.try_into().ok());
@@ -52,7 +52,7 @@ impl IndexStat {
         }
     }
 
-    /// Writes both times into the entry that begins at `at`.
+    /// Writes both times into the entry at offset `at`.
     pub(super) fn write_times(&self, index: &mut [u8], at: usize) {
         let numbers = [self.changed.0, self.changed.1, self.modified.0, self.modified.1];
         for (number, place) in numbers.iter().zip(index[at + CTIME..at + CTIME + 16].chunks_exact_mut(4)) {
@@ -61,8 +61,8 @@ impl IndexStat {
     }
 }
 
-/// Replaces an index whose entries were changed in place. The checksum at its end becomes zero, as with git's `index.skipHash`:
-/// no git since 2.13 compares it when it reads an index, and the next git that writes the index sets it again.
+/// Replaces an index whose entries were changed in place. The checksum at its end becomes zero, as with git's `index.skipHash`.
+/// Git since 2.13 does not compare it when reading, and the next git that writes the index sets it again.
 pub(super) fn replace_index(path: &Path, bytes: &mut [u8], id_bytes: usize) -> Result<(), GitError> {
     let end = bytes.len().saturating_sub(id_bytes);
     bytes[end..].fill(0);
@@ -75,13 +75,13 @@ pub(super) fn replace_index(path: &Path, bytes: &mut [u8], id_bytes: usize) -> R
     write().map_err(GitError::io(path))
 }
 
-/// Git reads every file again that is as new as its index, when it writes the index. Where the files were compared by more than git
-/// compares, that is of no use: the index is made to look newer than all of them.
+/// Makes the index look newer than all files. When git writes an index, it reads again every file that is as new as the index. We
+/// have already compared the files more thoroughly, so that would be a waste.
 pub(super) fn look_newer_than_files(path: &Path) -> Result<(), GitError> {
     let touched = open_regular(path, OpenOptions::new().write(true))
         .and_then(|file| file.set_modified(SystemTime::now() + Duration::from_mins(1)));
     match touched {
-        // A branch without a commit has none.
+        // A branch without a commit has no index.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         touched => touched.map_err(GitError::io(path)),
     }

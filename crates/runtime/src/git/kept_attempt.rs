@@ -1,5 +1,5 @@
-//! Attempts that were not accepted: each an ordinary commit on its base, under a ref of its own, so that `git show` and
-//! `git cherry-pick` work on it and no journal is needed to find it.
+//! Attempts that were not accepted. Each is an ordinary commit on its base under its own ref, so `git show` and `git cherry-pick`
+//! work on it, and no journal is needed to find it.
 
 use std::time::SystemTime;
 
@@ -15,11 +15,11 @@ use super::{Git, is_object_id};
 pub(super) const ATTEMPTS: &str = "refs/verdone/attempts";
 const COMMITS: &str = "refs/verdone/commits";
 
-/// A kept attempt, as its ref and commit tell.
+/// A kept attempt, read from its ref and commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptAttempt {
     pub run: RunId,
-    /// A very long id is cut and ends with a digest.
+    /// A very long id is shortened and ends with a digest.
     pub story: StoryId,
     pub attempt: u32,
     pub commit: Oid,
@@ -30,7 +30,7 @@ pub struct KeptAttempt {
 }
 
 impl Git {
-    /// Keeps the files of an attempt. Keeping the same attempt again replaces it.
+    /// Keeps the files of an attempt. Keeping an attempt again replaces it.
     pub fn keep_attempt_commit(
         &self,
         run: &RunId,
@@ -65,7 +65,7 @@ impl Git {
         Ok(commit)
     }
 
-    /// Keeps a story's commit that the run's branch cannot get; gives the ref.
+    /// Keeps a story's commit that cannot go to the run's branch. Returns the ref.
     pub fn keep_story_commit(&self, run: &RunId, commit: &Oid) -> Result<String, GitError> {
         let name = format!("{COMMITS}/{}", encode_component(run.as_str()));
         let before = self.resolve(&name)?;
@@ -73,7 +73,7 @@ impl Git {
         Ok(name)
     }
 
-    /// Kept attempts of a run or of all runs, in the order of their refs.
+    /// Kept attempts of one run or of all runs, in the order of their refs.
     pub fn kept_attempts(&self, run: Option<&RunId>) -> Result<Vec<KeptAttempt>, GitError> {
         let below = below(run);
         let format = "--format=%(refname) %(objectname) %(tree) %(committerdate:unix) %(parent)%09%(subject)";
@@ -81,7 +81,7 @@ impl Git {
         Ok(listed.lines().filter_map(read_line).collect())
     }
 
-    /// Forgets the kept attempts and commits of a run; git collects them later.
+    /// Deletes the refs of a run's kept attempts and commits. Git collects the objects later.
     pub fn forget_attempts(&self, run: &RunId) -> Result<(), GitError> {
         let (below, commit) = (below(Some(run)), format!("{COMMITS}/{}", encode_component(run.as_str())));
         let listed = self
@@ -123,7 +123,7 @@ fn read_line(line: &str) -> Option<KeptAttempt> {
     })
 }
 
-/// A name that was cut stays as it is in the ref.
+/// Decodes a name. A shortened name stays as it is in the ref.
 fn decoded(name: &str) -> String {
     if name == "%" {
         return String::new();

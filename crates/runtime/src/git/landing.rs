@@ -1,11 +1,11 @@
-//! Landing: the user's branch, and the checkout that is on it, move forward to a commit that descends from it.
+//! Landing: moves the user's branch, and the checkout that is on it, forward to a descendant commit.
 //!
-//! Accepts what `git merge --ff-only` accepts, with hooks off. Files are on disk before the branch moves, so a landing that was cut
-//! off can be done again: files that are already what they are to become are not in the way. Nothing that is in no commit is
+//! Accepts what `git merge --ff-only` accepts, with hooks off. Files are on disk before the branch moves, so an interrupted
+//! landing can be repeated: files that already have their target content are no obstacle. Uncommitted content is never
 //! overwritten or deleted, ignored files included.
 //!
-//! A mark in the git folder says where a landing goes until it is there. Where one is found, the next landing continues it: a power
-//! cut can leave files that are missing, or have only their beginning.
+//! Until a landing is complete, a mark in the git folder records its target. The next landing that finds a mark continues that
+//! landing, because a power cut can leave missing or truncated files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -28,7 +28,7 @@ use crate::base::atomic::replace_for_good;
 use crate::base::fault::{self, Point};
 use crate::base::plain_file::read_regular;
 
-/// More files are synced together with everything else of their file system.
+/// Above this number of files, the whole file system is synced instead.
 const MOST_SYNCED: usize = 256;
 const LARGEST_NAME: u64 = 64 * 1024;
 const ABSENT: &str = "000000";
@@ -36,7 +36,7 @@ const MARK: &str = "verdone-landing";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Landing {
-    /// The branch has the commit now, or had it before.
+    /// The branch has the commit now, or already had it.
     Landed { from: Option<Oid> },
     /// Nothing was changed.
     Refused(LandingRefusal),
@@ -46,15 +46,15 @@ pub enum Landing {
 pub enum LandingRefusal {
     /// HEAD is detached, so there is no branch to move.
     Detached,
-    /// Git is in the middle of a merge, rebase, ...
+    /// Git is in the middle of a merge, rebase or similar.
     Operation(&'static str),
-    /// Another work tree is on the branch.
+    /// The branch is checked out in another work tree.
     OtherWorkTree(PathBuf),
-    /// The branch has commits that the new one does not have.
+    /// The branch has commits that the new one lacks.
     Diverged { tip: Oid },
-    /// Changes that are in no commit and that landing would overwrite.
+    /// Uncommitted changes that landing would overwrite.
     InTheWay { changed: Vec<RepoPath>, untracked: Vec<RepoPath> },
-    /// Git's own words.
+    /// Git's own message.
     Git(String),
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for LandingRefusal {
     }
 }
 
-/// What the mark of a landing says.
+/// The content of a landing's mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptedLanding {
     pub branch: String,
@@ -108,7 +108,7 @@ pub struct InterruptedLanding {
     pub since: SystemTime,
 }
 
-/// A path that landing changes: mode and id before and after.
+/// A path that landing changes, with mode and id before and after.
 #[derive(Debug)]
 struct Step {
     path: RepoPath,
@@ -127,15 +127,15 @@ impl Step {
 }
 
 impl Git {
-    /// Moves `branch` (None: HEAD is detached) forward to `new`, with the files of this checkout if it is on that branch. On disk
-    /// when this returns.
+    /// Moves `branch` forward to `new`, and the files of this checkout if it is on that branch. `None` means that HEAD is
+    /// detached. Everything is on disk when this returns.
     pub fn land_files(&self, branch: Option<&str>, new: &Oid) -> Result<Landing, GitError> {
         if !is_object_id(new) {
             return Err(GitError::Unexpected { what: "read-tree", detail: format!("{new} is not an object id") });
         }
         let refused = |refusal| Ok(Landing::Refused(refusal));
         let Some(branch) = branch else {
-            // A rebase detaches HEAD, and is what the user has to end.
+            // A rebase detaches HEAD. Then the user has to end the rebase.
             return refused(self.operation_in_progress().map_or(LandingRefusal::Detached, LandingRefusal::Operation));
         };
         let is_here = self.current_branch()?.as_deref() == Some(branch);
@@ -147,7 +147,7 @@ impl Git {
         }
         let marked = self.interrupted_landing();
         if let Some(to) = marked.as_ref().filter(|mark| mark.branch == branch && mark.to != *new).map(|mark| mark.to.clone()) {
-            // Its files may be half there, and look like the user's changes to a landing that goes elsewhere.
+            // Its files may be partly written, and would look like the user's changes to a landing with another target.
             self.land_files(Some(branch), &to)?;
         }
         let resumes = marked.is_some_and(|mark| mark.branch == branch && mark.to == *new);
@@ -168,7 +168,7 @@ impl Git {
             return refused(refusal);
         }
         let moved = self.move_branch(branch, new, tip.as_ref());
-        // A process that was killed may have done its work.
+        // A killed process may still have done its work.
         let has_moved = moved.is_ok() || self.branch_tip(branch)?.as_ref() == Some(new);
         match moved {
             Err(_) if has_moved => {
@@ -180,10 +180,10 @@ impl Git {
                 self.unmark_landing()?;
                 Ok(Landing::Landed { from: tip })
             }
-            // Its lock is in the way of whatever comes next; the mark stays, so the next command finishes the landing.
+            // Its leftover lock would block any further step. The mark stays, so the next command finishes the landing.
             Err(error @ GitError::Failed { code: None, .. }) => Err(error),
             Err(error) if is_here => {
-                // The user was faster: the files go back to what the branch had.
+                // The user moved the branch first: restore the branch's files.
                 let before = tip.as_ref().map_or(empty_tree(new), Oid::as_str);
                 self.durable("read-tree").args(["-m", "-u", "--no-recurse-submodules", new.as_str(), before]).run()?;
                 self.unmark_landing()?;
@@ -196,7 +196,7 @@ impl Git {
         }
     }
 
-    /// A landing in this work tree that began and did not end.
+    /// A landing in this work tree that did not finish.
     pub fn interrupted_landing(&self) -> Option<InterruptedLanding> {
         let path = self.git_dir.join(MARK);
         let since = fs::symlink_metadata(&path).and_then(|meta| meta.modified()).ok()?;
@@ -230,14 +230,14 @@ impl Git {
         self.sync_ref_folders(&name)
     }
 
-    /// Moves files and index from `tip` to `new`, or says why not; then nothing was changed. `resumes`: another try may have left files
-    /// half-written.
+    /// Moves files and index from `tip` to `new`. If refused, returns why and changes nothing. `resumes` means that an earlier
+    /// try may have left partly written files.
     fn move_files(&self, tip: Option<&Oid>, new: &Oid, resumes: bool) -> Result<Option<LandingRefusal>, GitError> {
         let before = tip.map_or(empty_tree(new), Oid::as_str);
         fault::point(Point::LandFiles).map_err(GitError::io(&self.top))?;
         let steps = self.steps(before, new)?;
         let occupied = self.occupied(&steps)?;
-        // Without it git takes a file with another time for a changed one.
+        // Without the refresh, git takes a file with another time for a changed one.
         self.plumbing("update-index").args(["-q", "--refresh"]).answer()?;
         let mut said = String::new();
         if occupied.is_empty() {
@@ -263,13 +263,13 @@ impl Git {
         }
         fault::pass(Point::LandFilesMoved);
         self.sync_files(&steps)?;
-        // The index has a new name there.
+        // The index was renamed into this folder.
         sync_folder(&self.git_dir).map_err(GitError::io(&self.git_dir))?;
         Ok(None)
     }
 
-    /// What git said if it refused, which it decides before it changes anything. Where it failed later, say on a full disk, the files
-    /// are half there: an error, which leaves the mark for the next landing.
+    /// Returns git's message if it refused, which it decides before it changes anything. If it failed later, for example on a
+    /// full disk, files are partly written. That is an error, and the mark stays for the next landing.
     fn checkout_step(&self, before: &str, new: &Oid, steps: &[Step]) -> Result<String, GitError> {
         let untouched = self.changed_at(steps)?;
         let call = self.durable("read-tree").args(["-m", "-u", "--no-recurse-submodules", before, new.as_str()]);
@@ -283,7 +283,7 @@ impl Git {
         if self.changed_at(steps)? == untouched { Ok(said) } else { Err(GitError::LandedHalf { said }) }
     }
 
-    /// When each file was last changed in any way.
+    /// The ctime of each file.
     fn changed_at(&self, steps: &[Step]) -> Result<Vec<Option<(i64, i64)>>, GitError> {
         let changed_at = |step: &Step| {
             let meta = files::stat(&self.top, &step.path).map_err(GitError::io(step.path.as_path()))?;
@@ -292,7 +292,7 @@ impl Git {
         steps.iter().map(changed_at).collect()
     }
 
-    /// Writes files that a landing left missing or with only their beginning. The index has them as they are to become.
+    /// Writes files again that a landing left missing or truncated. The index already has their target content.
     fn write_again(&self, torn: &[RepoPath]) -> Result<(), GitError> {
         if torn.is_empty() {
             return Ok(());
@@ -303,7 +303,7 @@ impl Git {
         Ok(())
     }
 
-    /// Whether nothing would be lost: there is no file, or what it has is the beginning of what it is to become.
+    /// Whether rewriting loses nothing: the file is missing, or its content is the beginning of the target content.
     fn is_torn(&self, step: &Step) -> Result<bool, GitError> {
         let meta = files::stat(&self.top, &step.path).map_err(GitError::io(step.path.as_path()))?;
         let Some(meta) = meta else { return Ok(true) };
@@ -332,7 +332,7 @@ impl Git {
         Ok(steps)
     }
 
-    /// Something that stands where a new file has to be. Git itself would overwrite ignored files there.
+    /// Finds whatever blocks a new file. Git itself would overwrite ignored files there.
     fn occupied(&self, steps: &[Step]) -> Result<Vec<RepoPath>, GitError> {
         let removed: BTreeSet<&RepoPath> = steps.iter().filter(|step| step.is_removed()).map(|step| &step.path).collect();
         let goes = |path: &RepoPath| removed.contains(path);
@@ -346,7 +346,7 @@ impl Git {
         Ok(found)
     }
 
-    /// Which paths are already as they are to become, and which are neither that nor as the branch has them.
+    /// Sorts paths into those that already have their target content and those that have neither that nor the branch's content.
     fn judge(&self, steps: &[Step], resumes: bool) -> Result<Judged, GitError> {
         let status = self.status_of_tracked()?;
         let as_target = self.equal_to_target(steps)?;
@@ -360,7 +360,7 @@ impl Git {
             let is_there = meta.as_ref().is_some_and(|meta| !meta.is_dir());
             let is_done = if step.is_removed() { !is_there } else { as_target.contains(&step.path) };
             let staged = entry.and_then(|entry| entry.index.clone());
-            // What is staged and in neither commit would be lost.
+            // Staged content that is in neither commit would be lost.
             let index_is_known = entry.is_none_or(|entry| {
                 !entry.is_staged || staged.as_ref().is_none_or(|blob| *blob == step.new) || staged.as_ref() == Some(&step.old)
             });
@@ -395,7 +395,7 @@ impl Git {
         Ok(judged)
     }
 
-    /// Tracked paths that are not as HEAD has them.
+    /// Tracked paths that differ from HEAD.
     fn status_of_tracked(&self) -> Result<BTreeMap<RepoPath, Uncommitted>, GitError> {
         let index = self.copy_index()?;
         let mut found = BTreeMap::new();
@@ -414,7 +414,7 @@ impl Git {
         Ok(found)
     }
 
-    /// Files with the content and mode that they are to get, as git sees them through the user's filters.
+    /// Files that already have their target content and mode, as git sees them through the user's filters.
     fn equal_to_target(&self, steps: &[Step]) -> Result<BTreeSet<RepoPath>, GitError> {
         let index = self.copy_index()?;
         let present: BTreeSet<RepoPath> = steps.iter().filter(|step| !step.is_removed()).map(|step| step.path.clone()).collect();
@@ -426,10 +426,10 @@ impl Git {
         Ok(present.into_iter().filter(|path| !differ.contains(path)).collect())
     }
 
-    /// Sets the entries of these paths to their target, in the user's index or in another.
+    /// Sets the index entries of these paths to their target, in the user's index or in `index`.
     fn enter(&self, steps: &[Step], paths: &BTreeSet<RepoPath>, index: Option<&Path>) -> Result<(), GitError> {
         let mut entries = Vec::new();
-        // Removals first: a file may take the place of a folder.
+        // Removals come first, because a file may replace a folder.
         for is_removal in [true, false] {
             for step in steps.iter().filter(|step| step.is_removed() == is_removal && paths.contains(&step.path)) {
                 let mode = if is_removal { "0" } else { &step.new.0 };
@@ -446,7 +446,7 @@ impl Git {
         Ok(())
     }
 
-    /// Before the branch moves: a power cut must not leave a branch whose files are empty.
+    /// Syncs before the branch moves: a power cut must not leave a branch with empty files.
     fn sync_files(&self, steps: &[Step]) -> Result<(), GitError> {
         if steps.len() > MOST_SYNCED {
             let top = File::open(&self.top).map_err(GitError::io(&self.top))?;
@@ -455,7 +455,7 @@ impl Git {
         let mut folders = BTreeSet::new();
         for step in steps {
             let place = self.top.join(step.path.as_path());
-            // A link's text is in its folder's file system journal.
+            // A symlink's target is in the file system's journal along with its folder.
             if fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_file())
                 && let Ok(file) = File::open(&place)
             {
@@ -472,9 +472,9 @@ impl Git {
 
 #[derive(Debug, Default)]
 struct Judged {
-    /// Already as they are to become, though the index does not know.
+    /// Paths that already have their target content, although the index does not know it.
     done: BTreeSet<RepoPath>,
-    /// Of those, the ones whose files have to be written again.
+    /// Those of them whose files have to be written again.
     torn: Vec<RepoPath>,
     changed: Vec<RepoPath>,
     untracked: Vec<RepoPath>,
@@ -488,7 +488,7 @@ struct Uncommitted {
     is_odd: bool,
 }
 
-/// Whether a rebase or bisection that began on this branch is not finished; HEAD is detached meanwhile.
+/// Whether an unfinished rebase or bisection began on this branch. HEAD is detached in the meantime.
 pub(super) fn is_busy_with(git_dir: &Path, branch: &str) -> bool {
     ["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"].iter().any(|name| {
         let text = read_regular(&git_dir.join(name), LARGEST_NAME).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Files that Git LFS keeps beside the objects: what a filter wrote for a workspace's tree is brought to the real repository.
+//! Imports files that Git LFS stores outside of the objects: what a filter wrote for a workspace's tree goes to the real
+//! repository.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -11,12 +12,12 @@ use super::Git;
 use super::error::GitError;
 use crate::base::plain_file::open_regular;
 
-/// Where Git LFS keeps content, by its digest, below a git folder.
+/// Where Git LFS stores content by digest, below a git folder.
 const STORE: &str = "lfs/objects";
 
 impl Git {
-    /// Copies what the real repository does not have. A file whose content is not what its name says is left out: the filter that
-    /// wrote it may have run code of the agent's.
+    /// Copies files that the real repository lacks. Skips files whose content does not match their name, because the filter that
+    /// wrote them may have run the agent's code.
     pub(crate) fn import_large_files(&self, git_dir: &Path) -> Result<(), GitError> {
         let (from, to) = (git_dir.join(STORE), self.common_dir.join(STORE));
         let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
@@ -26,7 +27,7 @@ impl Git {
         copy_missing(&from, &to).map_err(GitError::io(&from))
     }
 
-    /// The folder in which Git LFS keeps what it needs, where there is one.
+    /// The folder of Git LFS, if it exists.
     pub(crate) fn large_file_store(&self) -> Option<PathBuf> {
         let folder = self.common_dir.join("lfs");
         fs::symlink_metadata(&folder).is_ok_and(|meta| meta.is_dir()).then_some(folder)
@@ -54,7 +55,7 @@ fn copy_missing(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies a file if its name is the digest of its content, in the folders that Git LFS has for it.
+/// Copies a file if its name is the digest of its content and it is in the folders that Git LFS would use.
 fn copy_verified(from: &Path, to: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (to.parent(), to.file_name().and_then(|name| name.to_str())) else { return Ok(()) };
     if name.len() != 64

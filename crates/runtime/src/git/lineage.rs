@@ -1,4 +1,4 @@
-//! What an audit asks git: commits with their trailers, every evidence note.
+//! Git queries for an audit: commits with their trailers, and all evidence notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use verdone_core::evidence::note_digest;
 use super::error::GitError;
 use super::{Git, is_object_id};
 
-/// A note of ours has some thousand bytes.
+/// Our notes have a few thousand bytes.
 const LARGEST_NOTE: u64 = 1024 * 1024;
 
-/// How far back the last evidence of a branch is looked for: a start must not read a whole long history.
+/// How far back to look for a branch's last evidence. A start must not read a whole long history.
 const NEAREST: &str = "-n5000";
 
 const NOTES: &str = "refs/notes/verdone";
 
 impl Git {
-    /// The commit that a user's text stands for. The text is never an option.
+    /// The commit that a user's text refers to. The text is never taken for an option.
     pub fn commit_named(&self, text: &str) -> Result<Option<Oid>, GitError> {
         if text.is_empty() || text.contains('\0') {
             return Ok(None);
@@ -26,7 +26,7 @@ impl Git {
         Ok(self.resolve(&format!("{text}^{{commit}}"))?.filter(is_object_id))
     }
 
-    /// Everything that a commit is made of, children before their parents.
+    /// All commits in the history of `tip`, children before their parents.
     pub fn commits_of(&self, tip: &Oid) -> Result<Vec<CommitFacts>, GitError> {
         // No field can contain the NUL that ends it.
         let format = "--format=%H%x00%T%x00%P%x00%(trailers:only,unfold)%x00%s";
@@ -48,13 +48,13 @@ impl Git {
         Ok(commits)
     }
 
-    /// The commits of `tip` that are not part of `base`.
+    /// The commits of `tip` that are not in `base`.
     pub fn commits_between(&self, base: &Oid, tip: &Oid) -> Result<BTreeSet<Oid>, GitError> {
         let output = self.plumbing("rev-list").args([tip.as_str(), &format!("^{base}"), "--"]).line()?;
         Ok(output.lines().map(Oid::from).collect())
     }
 
-    /// Every note of ours, whatever it is attached to.
+    /// All of our notes, whatever they are attached to.
     pub fn notes(&self) -> Result<BTreeMap<Oid, Note>, GitError> {
         if self.resolve(NOTES)?.is_none() {
             return Ok(BTreeMap::new());
@@ -78,14 +78,15 @@ impl Git {
         self.head_commit()?.map_or(Ok(None), |(head, _)| self.last_evidence(&head))
     }
 
-    /// The digest of the nearest evidence in the history of a commit: of its note, or where that is not here, as its commit names it.
+    /// The digest of the nearest evidence in the history of a commit. It comes from the note, or if the note is missing, from the
+    /// commit's trailer.
     pub fn last_evidence(&self, tip: &Oid) -> Result<Option<String>, GitError> {
         let format = "--format=%H%x00%(trailers:key=Verdone-Evidence,valueonly,separator=%x2C)";
         let answer = self
             .plumbing("log")
             .args(["-z", NEAREST, "--no-show-signature", "--no-notes", format, tip.as_str(), "--"])
             .answer()?;
-        // Before the first commit there is none.
+        // There is none before the first commit.
         if !answer.status.success() {
             return Ok(None);
         }
@@ -96,7 +97,7 @@ impl Git {
         Ok(Some(if note.status.success() { note_digest(&note.stdout) } else { named.to_string() }))
     }
 
-    /// The commit of HEAD, if its message names this evidence.
+    /// HEAD's commit, if its message names this evidence.
     pub(crate) fn head_that_names(&self, evidence: &str) -> Result<Option<Oid>, GitError> {
         let format = "--format=%H%x00%(trailers:key=Verdone-Evidence,valueonly,separator=%x2C)";
         let answer = self.plumbing("log").args(["-n1", "--no-show-signature", "--no-notes", format, "HEAD", "--"]).answer()?;
@@ -105,7 +106,7 @@ impl Git {
         Ok(found.map(|(commit, _)| Oid::from(commit)))
     }
 
-    /// Whether the history is cut off somewhere.
+    /// Whether the history is truncated.
     pub fn is_shallow(&self) -> Result<bool, GitError> {
         Ok(self.plumbing("rev-parse").args(["--is-shallow-repository"]).line()? == "true")
     }
@@ -127,7 +128,7 @@ impl Git {
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let head = String::from_utf8_lossy(&rest[..end]);
             rest = &rest[end + 1..];
-            // One that went missing meanwhile has no content.
+            // An object that has since disappeared has no content.
             let mut words = head.split(' ');
             let (Some(blob), Some(size)) = (words.next(), words.nth(1).and_then(|size| size.parse::<usize>().ok())) else {
                 continue;
@@ -139,7 +140,7 @@ impl Git {
     }
 }
 
-/// Anybody can write a trailer; only a digest goes on into journals and notes.
+/// Anybody can write a trailer; only digests may reach journals and notes.
 fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }

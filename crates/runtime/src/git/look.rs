@@ -1,7 +1,7 @@
-//! All that a check which runs in place can see of a work tree, as far as git does not ignore it: the bytes of every file as they lie
-//! there, whatever git's filters make of them; HEAD, branch and index; and folders without a file. Reads alone, nothing is written.
+//! Everything that a check running in place can see of a work tree, except ignored files: the raw bytes of every file, before
+//! git's filters; HEAD, branch and index; and folders without files. Only reads.
 //!
-//! A tree of git is less: files that differ in their line ends alone can be the same in it.
+//! A git tree contains less: files that differ only in line endings can be equal in it.
 
 mod folders;
 mod seen;
@@ -15,19 +15,19 @@ use super::status::{Kind, Status};
 use crate::base::digest_cache::KnownFiles;
 use seen::Seen;
 
-/// A work tree at one moment.
+/// The state of a work tree at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Looked {
-    /// Digest of all files, tracked or not: the same before and after a commit.
+    /// Digest of all files, tracked or not. A commit does not change it.
     pub(crate) content: String,
-    /// Digest of the rest: HEAD, branch, index, empty folders, other repositories inside.
+    /// Digest of the rest: HEAD, branch, index, empty folders, nested repositories.
     pub(crate) around: String,
     /// Whether everything could be read.
     pub(crate) whole: bool,
 }
 
 impl Git {
-    /// One `git status`, and meanwhile a look at every file that git tracks. `but` and untracked files that are not `wanted` are left out.
+    /// Runs one `git status` and meanwhile reads every tracked file. Leaves out `but` and untracked files that are not `wanted`.
     pub(crate) fn look(
         &self,
         known: &mut KnownFiles,
@@ -85,7 +85,7 @@ impl Git {
     }
 }
 
-/// What the index lists.
+/// The contents of the index.
 #[derive(Default)]
 struct Tracked {
     paths: Vec<RepoPath>,

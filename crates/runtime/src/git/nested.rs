@@ -1,5 +1,5 @@
-//! Repositories inside this one that are no submodules. They are opaque: never staged, copied or deleted. What can be seen from
-//! outside is whether something in them changed.
+//! Repositories inside this one that are not submodules. They are opaque: never staged, copied or deleted. Only whether something
+//! in them changed can be seen from outside.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use super::path::RepoPath;
 use super::status::{Kind, Status};
 
 impl Git {
-    /// Where each of them stands and what is changed in it, as one digest. One process each, and mostly there is none.
+    /// The HEAD and uncommitted changes of each nested repository, as a digest. Needs one process each, but usually there are
+    /// none.
     pub(super) fn states_of_nested(&self, status: &Status) -> Result<BTreeMap<RepoPath, String>, GitError> {
         nested(status).map(|path| Ok((path.clone(), self.state_of_nested(path)?))).collect()
     }
@@ -21,10 +22,10 @@ impl Git {
         Ok(digest(&self.look_inside(path)?))
     }
 
-    /// Empty for one that is gone or that git cannot read.
+    /// Empty if the repository is gone or git cannot read it.
     fn look_inside(&self, path: &RepoPath) -> Result<Vec<u8>, GitError> {
         let place = self.top.join(path.as_path());
-        // Without a git directory of its own, git would go up and describe the outer repository.
+        // Without its own git directory, git would search upwards and describe the outer repository.
         if !place.join(".git").exists() {
             return Ok(Vec::new());
         }

@@ -17,8 +17,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const TRIES: u32 = 5;
 
 impl Git {
-    /// Attaches evidence to a commit, in place of an earlier note. Runs in linked work trees share the ref and take turns. On disk
-    /// when this returns.
+    /// Attaches evidence to a commit and replaces an earlier note. Runs in linked work trees share the ref and take turns. The
+    /// note is on disk when this returns.
     pub fn note(&self, commit: &Oid, text: &str) -> Result<(), GitError> {
         if !is_object_id(commit) {
             return Err(GitError::Unexpected { what: "notes", detail: format!("{commit} is not an object id") });
@@ -35,7 +35,7 @@ impl Git {
                 Err(TryLockError::Error(source)) => return Err(GitError::Io { path, source }),
             }
         }
-        // Our lock keeps out our own kind; somebody else's git may still hold the ref for a moment.
+        // Our lock only excludes other Verdone processes. Another git process may still hold the ref's lock for a moment.
         for _ in 1..TRIES {
             match self.write_note(commit, text) {
                 Err(GitError::Failed { message, .. }) if message.contains("lock") => thread::sleep(Duration::from_millis(20)),

@@ -1,5 +1,5 @@
-//! Objects that were made in a private folder become part of the real repository. They travel as a pack, so that each is hashed
-//! again; where trees and commits are among them, their links are followed: what a folder elsewhere says about an object is not believed.
+//! Imports objects from a private folder into the real repository. They travel as a pack, so that each is hashed again. The
+//! references of trees and commits are checked as well. Nothing that a foreign folder says about an object is trusted.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -11,7 +11,7 @@ use super::error::GitError;
 use super::path::RepoPath;
 use super::{Git, is_object_id};
 
-/// Fewer objects become files of their own; more stay a pack.
+/// Fewer objects become loose objects; more stay in a pack.
 const FEW: u32 = 100;
 /// A pack begins with `PACK`, a version and the number of objects.
 const COUNT_AT: usize = 8;
@@ -19,12 +19,12 @@ const COUNT_AT: usize = 8;
 /// A file that replaces one in a tree: its mode (six octal digits) and its bytes.
 pub type NewContent = (&'static str, Vec<u8>);
 
-/// A path with its mode (`0`: no such file) and the id of its content.
+/// A path with its mode (`0` means no such file) and the id of its content.
 type NewEntry<'a> = (&'a RepoPath, &'static str, String);
 
 impl Git {
-    /// Brings what `tip` (a commit or tree) needs from a private object folder. `known` is one that this repository has already;
-    /// with it the search is short. Everything is on disk when this returns.
+    /// Imports what `tip` (a commit or tree) needs from a private object folder. `known` is a commit or tree that this repository
+    /// already has, which shortens the search. Everything is on disk when this returns.
     pub fn import_objects(&self, objects: &Path, tip: &Oid, known: Option<&Oid>) -> Result<(), GitError> {
         if let Some(id) = [Some(tip), known].into_iter().flatten().find(|id| !is_object_id(id)) {
             return Err(GitError::Unexpected { what: "pack-objects", detail: format!("{id} is not an object id") });
@@ -36,7 +36,8 @@ impl Git {
         self.sync_object_folders(since)
     }
 
-    /// Packs objects of a private folder. What is only in the alternates, the real repository's own objects, is left out.
+    /// Packs the objects of a private folder. Leaves out objects that are only in the alternates, which belong to the real
+    /// repository.
     pub(super) fn pack_private(&self, objects: &Path) -> Call {
         self.plumbing("pack-objects")
             .args(["--local", "--stdout", "-q", "--window=0"])
@@ -44,7 +45,7 @@ impl Git {
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.alternates_variable())
     }
 
-    /// Writes the objects of a pack; [`Git::sync_object_folders`] has to follow.
+    /// Writes the objects of a pack. Call [`Git::sync_object_folders`] afterwards.
     pub(super) fn unpack(&self, pack: Vec<u8>, options: &[&str]) -> Result<(), GitError> {
         let count = pack.get(COUNT_AT..COUNT_AT + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
         match count {
@@ -56,7 +57,7 @@ impl Git {
         Ok(())
     }
 
-    /// A tree with some files replaced, added or (without content) removed. On disk when this returns.
+    /// Replaces, adds or (without content) removes files of a tree. The new tree is on disk when this returns.
     pub fn replace_in_tree(&self, tree: &Oid, changes: &[(RepoPath, Option<NewContent>)]) -> Result<Oid, GitError> {
         if !is_object_id(tree) {
             return Err(GitError::Unexpected { what: "read-tree", detail: format!("{tree} is not an object id") });
@@ -82,7 +83,7 @@ impl Git {
         Ok(made)
     }
 
-    /// Plans lie at the top of most projects: then nothing below it has to be read.
+    /// Replaces files at the top of a tree, where most projects have their plan. Nothing below it has to be read.
     fn replace_at_top(&self, tree: &Oid, entries: &[NewEntry<'_>]) -> Result<Oid, GitError> {
         let listed = self.plumbing("ls-tree").args(["-z", tree.as_str()]).run()?;
         let is_replaced = |line: &[u8]| {

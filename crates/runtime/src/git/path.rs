@@ -9,17 +9,17 @@ use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A path relative to the top level. Any bytes but NUL.
+/// A path relative to the top level. May contain any byte except NUL.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoPath(Vec<u8>);
 
 impl RepoPath {
-    /// Keeps the bytes; a trailing `/` (git's mark of a directory) is dropped.
+    /// Keeps the bytes, but drops a trailing `/` (git's mark of a directory).
     pub fn new(bytes: &[u8]) -> Self {
         Self(bytes.strip_suffix(b"/").unwrap_or(bytes).to_vec())
     }
 
-    /// The path that this is the shown form of.
+    /// Parses the displayed form of a path.
     pub fn from_shown(text: &str) -> Option<Self> {
         decode(text).map(Self)
     }
@@ -32,7 +32,7 @@ impl RepoPath {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// False for what could lead out of the work tree or into the git directory.
+    /// False for a path that could leave the work tree or enter the git directory.
     pub fn is_safe(&self) -> bool {
         !self.0.is_empty()
             && self.0.split(|byte| *byte == b'/').all(|part| {
@@ -40,14 +40,14 @@ impl RepoPath {
             })
     }
 
-    /// The directories above it, outermost first, without the top level.
+    /// The parent directories, outermost first, without the top level.
     pub(super) fn parents(&self) -> impl DoubleEndedIterator<Item = Self> + '_ {
         let slashes: Vec<usize> = self.0.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at).collect();
         slashes.into_iter().map(|at| Self(self.0[..at].to_vec()))
     }
 }
 
-/// Paths are ordered as their bytes are.
+/// Valid because paths are ordered by their bytes.
 impl Borrow<[u8]> for RepoPath {
     fn borrow(&self) -> &[u8] {
         &self.0
@@ -94,7 +94,7 @@ impl PathSet {
         self.covers(path.as_bytes())
     }
 
-    /// The same for the bytes of a path: this is asked for every file of a tree.
+    /// Like [`Self::contains`], but without allocating: this runs for every file of a tree.
     pub(super) fn covers(&self, path: &[u8]) -> bool {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         !self.0.is_empty() && slashes.chain([path.len()]).any(|end| self.0.contains(&path[..end]))
@@ -123,7 +123,7 @@ impl<'a> FromIterator<&'a str> for PathSet {
     }
 }
 
-/// `%`, control characters and what is not UTF-8 become `%XX`: readable, one line, and nothing is lost.
+/// Encodes `%`, control characters and invalid UTF-8 as `%XX`: readable, on one line and reversible.
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -1,8 +1,8 @@
-//! A private copy of the git folder without its objects: what an agent, a check or Verdone itself uses as `.git` in a workspace.
+//! A private copy of the git folder without its objects. An agent, a check or Verdone itself uses it as `.git` in a workspace.
 //!
-//! Whatever happens to it, the real repository does not notice. The real objects are an alternate. Settings, ignore rules, hooks,
-//! branches, tags and remote branches are copied; Verdone's own refs, stashes, logs, other work trees, locks and secrets in the
-//! settings are not. Repositories of submodules are copied in the same way.
+//! Changes to it never reach the real repository, whose objects are an alternate. Settings, ignore rules, hooks, branches, tags
+//! and remote branches are copied. Verdone's own refs, stashes, logs, other work trees, locks and secrets in the settings are
+//! not. Repositories of submodules are copied in the same way.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -26,14 +26,14 @@ pub const BOUND_OBJECTS: &str = "base-objects";
 
 /// The refs that are copied.
 const COPIED: [&str; 4] = ["refs/heads", "refs/tags", "refs/remotes", "refs/replace"];
-/// The refs that a copy of all tables has to lose.
+/// The refs to delete from a copy of the reftables.
 const DROPPED: [&str; 3] = ["refs/verdone", "refs/notes/verdone", "refs/stash"];
-/// As git itself writes them where refs are in tables.
+/// What git itself writes into a repository with reftables.
 const TABLE_HEAD: &str = "ref: refs/heads/.invalid\n";
 const TABLE_REFS: &str = "this repository uses the reftable format\n";
-/// A table may be merged into another while it is copied.
+/// Git may merge a table into another while it is being copied.
 const TRIES: u32 = 5;
-/// Git follows alternates of alternates five times.
+/// Git follows alternates of alternates to this depth.
 const DEEPEST: usize = 5;
 const LARGEST_REF: u64 = 64 * 1024;
 const LARGEST_LIST: u64 = 512 * 1024 * 1024;
@@ -42,9 +42,9 @@ const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 /// How a private repository reaches the real objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alternates {
-    /// At [`BOUND_OBJECTS`], where a view shows them read-only.
+    /// At [`BOUND_OBJECTS`], which a view mounts read-only.
     Bound,
-    /// At their own path, where there is no view.
+    /// At their own path, if there is no view.
     Direct,
 }
 
@@ -53,30 +53,30 @@ pub enum Alternates {
 pub struct PrivateRepository<'a> {
     /// The new git folder.
     pub at: &'a Path,
-    /// The branch that HEAD is on, and its commit.
+    /// HEAD's branch and commit.
     pub branch: &'a str,
     pub head: Option<&'a Oid>,
     pub objects: Alternates,
-    /// The index of the files that were laid out, so that `git status` finds them clean at once.
+    /// The index of the checked out files, so that `git status` finds them clean at once.
     pub index: Option<&'a Path>,
 }
 
-/// What HEAD is in a private repository.
+/// HEAD of a private repository.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Head<'a> {
-    /// This branch, at this commit.
+    /// On this branch, at this commit.
     Branch(&'a str, Option<&'a Oid>),
     AsItIs,
 }
 
 impl Git {
-    /// Makes a private repository. Starts no process for most repositories.
+    /// Makes a private repository. For most repositories, this starts no process.
     pub fn make_private_repository(&self, new: &PrivateRepository<'_>) -> Result<(), GitError> {
         if let Some(id) = new.head.filter(|id| !is_object_id(id)) {
             return Err(GitError::Unexpected { what: "rev-parse", detail: format!("{id} is not an object id") });
         }
         self.make_private(new.at, Head::Branch(new.branch, new.head), new.objects, new.index)?;
-        // Without an index there are no files, and no submodules among them.
+        // Without an index there are no files, and so no submodules.
         if new.index.is_some() {
             self.copy_modules(new.at, new.objects);
         }
@@ -115,7 +115,7 @@ impl Git {
         index.map_or(Ok(()), |index| copy_index_file(index, &at.join("index")))
     }
 
-    /// Every folder with objects of this repository: its own first, then those that it borrows from.
+    /// All object folders of this repository: its own first, then the alternates.
     pub fn object_folders(&self) -> Result<Vec<PathBuf>, GitError> {
         let own = self.common_dir.join("objects");
         let mut found = vec![fs::canonicalize(&own).unwrap_or(own)];
@@ -151,14 +151,14 @@ impl Git {
         Ok(text)
     }
 
-    /// All refs become one file; HEAD's branch one of its own.
+    /// Writes all refs into one file, and HEAD's branch into its own.
     fn copy_refs(&self, at: &Path, head: Head<'_>) -> Result<(), GitError> {
         let mut refs: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         let packed = read_if_there(&self.common_dir.join("packed-refs"), LARGEST_LIST)?.unwrap_or_default();
         let mut last: Option<Vec<u8>> = None;
         for line in packed.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#")) {
             if line.starts_with(b"^") {
-                // What the tag before it stands for.
+                // The object that the preceding tag points to.
                 if let Some(value) = last.as_ref().and_then(|name| refs.get_mut(name)) {
                     value.push(b'\n');
                     value.extend_from_slice(line);
@@ -199,7 +199,7 @@ impl Git {
         Ok(())
     }
 
-    /// Refs that are files of their own. Those that stand for another ref stay such files.
+    /// Copies loose refs. Symbolic refs stay separate files.
     fn copy_loose(&self, root: &[u8], at: &Path, refs: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Result<(), GitError> {
         let mut open = vec![root.to_vec()];
         while let Some(below) = open.pop() {
@@ -215,7 +215,7 @@ impl Git {
                 if !kind.is_file() || name.ends_with(b".lock") {
                     continue;
                 }
-                // Git may replace or pack it at this moment.
+                // Git may be replacing or packing it right now.
                 let text = read_regular(&entry.path(), LARGEST_REF).unwrap_or_default();
                 if text.starts_with(b"ref: ") {
                     let path = at.join(OsStr::from_bytes(&name));
@@ -232,7 +232,7 @@ impl Git {
         Ok(())
     }
 
-    /// Tables are copied whole, HEAD among them; then git takes Verdone's refs out of the copy and sets HEAD.
+    /// Copies all tables, which include HEAD. Git then deletes Verdone's refs from the copy and sets HEAD.
     fn copy_tables(&self, at: &Path, head: Head<'_>) -> Result<(), GitError> {
         write(&at.join("HEAD"), TABLE_HEAD.as_bytes())?;
         write(&at.join("refs/heads"), TABLE_REFS.as_bytes())?;
@@ -262,13 +262,13 @@ impl Git {
         Ok(())
     }
 
-    /// The real objects for git processes with another object folder.
+    /// The real objects, for git processes with another object folder.
     pub(super) fn alternates_variable(&self) -> OsString {
         joined(&[self.common_dir.join("objects")])
     }
 }
 
-/// Folders as `GIT_ALTERNATE_OBJECT_DIRECTORIES` lists them.
+/// Joins folders for `GIT_ALTERNATE_OBJECT_DIRECTORIES`.
 pub(super) fn joined(folders: &[PathBuf]) -> OsString {
     let quoted: Vec<Vec<u8>> = folders.iter().map(|folder| quote(folder.as_os_str().as_bytes(), b":")).collect();
     OsString::from_vec(quoted.join(&b':'))
@@ -278,7 +278,7 @@ fn is_copied(name: &[u8]) -> bool {
     COPIED.iter().any(|root| name.strip_prefix(root.as_bytes()).is_some_and(|rest| rest.starts_with(b"/")))
 }
 
-/// As git quotes it in C's way where it has to: it begins like a quote or a comment, or has the separator in it.
+/// Quotes a path in C style, as git does, if it begins like a quote or a comment or contains the separator.
 fn quote(path: &[u8], separator: &[u8]) -> Vec<u8> {
     if !path.starts_with(b"\"") && !path.starts_with(b"#") && !path.iter().any(|byte| separator.contains(byte)) {
         return path.to_vec();
@@ -295,7 +295,7 @@ fn quote(path: &[u8], separator: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The reverse, for what git writes: octal and single letters.
+/// The reverse of `quote`. Understands all that git writes: octal and single-letter escapes.
 fn unquote(line: &[u8]) -> PathBuf {
     let Some(inner) = line.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) else {
         return PathBuf::from(OsStr::from_bytes(line));
@@ -326,7 +326,7 @@ fn unquote(line: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(out))
 }
 
-/// Without `.` and `..`, for a folder that is not there.
+/// Removes `.` and `..`, for a folder that does not exist.
 fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -341,7 +341,7 @@ fn normal(path: &Path) -> PathBuf {
     out
 }
 
-/// Copies the files and links of a folder, and of folders in it.
+/// Copies the files and links of a folder recursively.
 pub(super) fn copy_files(from: &Path, to: &Path, is_wanted: fn(&OsStr) -> bool) -> Result<(), GitError> {
     let Some(entries) = list(from)? else { return Ok(()) };
     fs::create_dir_all(to).map_err(GitError::io(to))?;
@@ -377,7 +377,7 @@ fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, GitError> {
     }
 }
 
-/// Prompts and other files that a run gives the agent to read are not listed as untracked.
+/// Hides prompts and other files that a run writes for the agent from the list of untracked files.
 fn hide_runs(exclude: &Path) -> Result<(), GitError> {
     let mut rules = read_if_there(exclude, LARGEST_FILE)?.unwrap_or_default();
     rules.extend(b"\n**/.verdone/runs/\n");

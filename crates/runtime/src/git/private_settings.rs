@@ -1,4 +1,5 @@
-//! The settings of a private repository: the user's local ones, less what would point it elsewhere and less secrets.
+//! The settings of a private repository: the user's local ones, without secrets and without settings that would point it
+//! elsewhere.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,15 +10,15 @@ use crate::base::plain_file::read_linked;
 
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// Set again at the end, so that they count: a view has no file system monitor of the user's.
+/// Appended last, so that they win: the user's file system monitor does not work in a view.
 const FIXED: &str = "\n[core]\n\tfsmonitor = false\n\tbare = false\n";
 
-/// Settings that belong to the real repository's place or hold secrets.
+/// Settings that are tied to the real repository's location or contain secrets.
 const LEFT_OUT: [&str; 6] =
     ["core.worktree", "core.bare", "extensions.worktreeconfig", "include.path", "credential.helper", "http.extraheader"];
 
-/// The whole file. A process is started only where the file says more than it seems to: files that it includes, settings of a
-/// linked work tree, secrets.
+/// The whole config file. Starts a process only if reading the text is not enough: it includes other files, has settings of a
+/// linked work tree, or contains secrets.
 pub(super) fn private_settings(git: &Git) -> Result<Vec<u8>, GitError> {
     let path = git.common_dir.join("config");
     let text = read_linked(&path, LARGEST).map_err(GitError::io(&path))?;
@@ -27,7 +28,7 @@ pub(super) fn private_settings(git: &Git) -> Result<Vec<u8>, GitError> {
     Ok(out)
 }
 
-/// Without the one line that each submodule's repository has about its place, as git writes it.
+/// Removes the line with the work tree's location, which git writes into each submodule's repository.
 fn without_place(text: Vec<u8>) -> Vec<u8> {
     if text.windows(2).any(|pair| pair == b"\\\n") {
         return text;
@@ -46,7 +47,7 @@ fn is_plain(text: &[u8]) -> bool {
     !has_login && !["include", "worktree", "extraheader", "credential"].iter().any(|word| has(word))
 }
 
-/// Everything that the local files set, as git reads them.
+/// All settings of the local files, as git reads them.
 fn effective_settings(git: &Git) -> Result<Vec<u8>, GitError> {
     let listed = git.plumbing("config").args(["--list", "-z", "--show-scope", "--includes"]).run()?;
     let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
@@ -99,13 +100,13 @@ fn write_setting(out: &mut Vec<u8>, name: &[u8], value: Option<&[u8]>) {
     out.push(b'\n');
 }
 
-/// An address without the name and password in it: `https://name:secret@host/` becomes `https://host/`.
+/// A URL without name and password: `https://name:secret@host/` becomes `https://host/`.
 fn without_login(value: &[u8]) -> Vec<u8> {
     let Some(start) = value.windows(3).position(|window| window == b"://").map(|at| at + 3) else { return value.to_vec() };
     let rest = &value[start..];
     let host_end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
     let Some(at) = rest[..host_end].iter().rposition(|byte| *byte == b'@') else { return value.to_vec() };
-    // Ssh names its user here; that is no secret.
+    // For ssh this is only the user name, not a secret.
     let is_secret = rest[..at].contains(&b':') || OsStr::from_bytes(value).as_encoded_bytes().starts_with(b"http");
     if is_secret { [&value[..start], &rest[at + 1..]].concat() } else { value.to_vec() }
 }

@@ -1,7 +1,7 @@
-//! A commit's change on top of another commit, and its opposite, without a work tree.
+//! Applies or reverts a commit's change on top of another commit, without a work tree.
 //!
-//! `git merge-tree --merge-base` needs git 2.40. Here the base is the common parent of commits made for the purpose, which every git
-//! since 2.38 understands. Those commits are the same each time, and git collects them later.
+//! `git merge-tree --merge-base` needs git 2.40. Instead, we create commits whose common parent is the base, which works since
+//! git 2.38. These commits are the same each time, and git collects them later.
 
 use std::time::SystemTime;
 
@@ -12,7 +12,7 @@ use super::error::GitError;
 use super::path::RepoPath;
 use super::{Git, is_object_id};
 
-/// The tree without files; git knows it without an object.
+/// The tree without files. Git knows it even without an object.
 const EMPTY_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
@@ -23,10 +23,10 @@ pub enum Merged {
 }
 
 impl Git {
-    /// The tree of `onto` with the change of `commit` on top: what `git cherry-pick` would make.
+    /// The tree of `onto` with the change of `commit`, as `git cherry-pick` would make it.
     pub fn merge_onto(&self, commit: &Oid, onto: &Oid) -> Result<Merged, GitError> {
         let Some(base) = self.parent_of(commit, onto)? else {
-            // A first commit changes the empty tree.
+            // A first commit is a change of the empty tree.
             let base = self.stand_in(empty_tree(commit), None)?;
             let theirs = self.stand_in(&format!("{commit}^{{tree}}"), Some(&base))?;
             let ours = self.stand_in(&format!("{onto}^{{tree}}"), Some(&base))?;
@@ -36,8 +36,8 @@ impl Git {
         self.merge(&ours, commit)
     }
 
-    /// The tree of `onto` without the change of `commit`: what `git revert` would make. But these paths stay as `onto` has them: a log
-    /// goes on, whatever becomes of the work.
+    /// The tree of `onto` without the change of `commit`, as `git revert` would make it. `paths` keep the content of `onto`: a
+    /// log stays, even if the work is reverted.
     pub fn revert_except(&self, paths: &[RepoPath], commit: &Oid, onto: &Oid) -> Result<Merged, GitError> {
         let mut before = match self.parent_of(commit, onto)? {
             Some(parent) => format!("{parent}^{{tree}}"),

@@ -1,8 +1,8 @@
-//! Brings a folder that an agent has written in to another commit, without laying every file out again.
+//! Resets a folder that an agent has written to, without checking out every file again.
 //!
-//! First everything that the agent could have touched is moved away, by looking at names, types and times alone: no git runs, no
-//! link is followed and no file is opened. What is left are files that Verdone laid out itself and that nobody has written since.
-//! Then git writes what is missing there or differs between the commits, as it would in any folder of Verdone's.
+//! First, everything that the agent could have touched is moved away. This looks only at names, types and times: it runs no git,
+//! follows no link and opens no file. What remains are files that Verdone itself checked out and that have not been written
+//! since. Then git writes what is missing or differs between the commits, as in any of Verdone's own folders.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
@@ -28,33 +28,33 @@ use super::touched::is_untouched;
 use super::workspace_files::PLAIN_INDEX;
 use crate::workspace::open_folder;
 
-/// The kernel dates changes by a clock that ticks a hundred times a second or more.
+/// The clock for file times ticks at least a hundred times a second.
 const TICK: Duration = Duration::from_millis(10);
-/// Entries between two looks at the clock.
+/// How many entries to process between two looks at the clock.
 const STRIDE: usize = 512;
 const GITLINK_MODE: &[u8] = b"160000";
 const NO_MODE: &[u8] = b"000000";
 
-/// A folder that is to hold a commit's files and nothing else.
+/// A folder to be reset to exactly the files of a commit.
 #[derive(Debug, Clone, Copy)]
 pub struct ResetFiles<'a> {
     pub folder: &'a Path,
-    /// The index from which the folder was laid out, as it was then: no process of the agent's could write it since.
+    /// The index from when the folder was checked out. The agent's processes could not write to it since.
     pub index: &'a Path,
-    /// A new folder on the same file system: what does not belong is moved there.
+    /// A new folder on the same file system, for what is moved away.
     pub trash: &'a Path,
-    /// The moment from which the agent could write, by the clock of file systems.
+    /// When the agent became able to write, by the clock for file times.
     pub opened: SystemTime,
-    /// The commit that was laid out, and the one that is wanted.
+    /// The commit that was checked out, and the wanted one.
     pub from: &'a Oid,
     pub to: &'a Oid,
-    /// Looking through the folder may take this long.
+    /// How long scanning the folder may take.
     pub patience: Duration,
     pub filters: &'a Filters,
 }
 
 impl Git {
-    /// On an error the folder is of no use any more. No process that could write into the folder may be left.
+    /// After an error the folder is unusable. No process that could write into the folder may still be running.
     pub fn reset_files(&self, job: &ResetFiles<'_>) -> Result<(), GitError> {
         let differing = self.differing(job)?;
         let mut missing = move_away(job)?;
@@ -74,7 +74,7 @@ impl Git {
             let call = self.on_files(job, "checkout-index").args(["-f", "-u", "-z", "--stdin"]).stdin(list);
             job.filters.apply(call)?.run()?;
         }
-        // Best effort: a build may take longer without it.
+        // Best effort: without it, only a build takes longer.
         let _ = self.copy_times_since(job.folder, job.index, since.checked_sub(TICK).unwrap_or(UNIX_EPOCH));
         Ok(())
     }
@@ -87,8 +87,8 @@ impl Git {
             .env("GIT_INDEX_FILE", job.index)
     }
 
-    /// What differs between the commits. An error where only laying everything out does it right: attributes decide how other files
-    /// are written, and submodules are folders.
+    /// The differences between the commits. An error if only a full checkout is correct: attributes decide how other files are
+    /// written, and submodules are folders.
     fn differing(&self, job: &ResetFiles<'_>) -> Result<Vec<Differing>, GitError> {
         if job.from == job.to {
             return Ok(Vec::new());
@@ -120,11 +120,11 @@ impl Git {
 /// A path that differs between the commits.
 struct Differing {
     path: Vec<u8>,
-    /// Mode and id as the wanted commit has them; nothing where it has no such file.
+    /// Mode and id in the wanted commit; `None` if it does not have the file.
     entry: Option<Vec<u8>>,
 }
 
-/// Removals first: a folder may become a file.
+/// Removals come first, because a folder may become a file.
 fn index_info(differing: &[Differing], id_length: usize) -> Vec<u8> {
     let (gone, there): (Vec<&Differing>, Vec<&Differing>) = differing.iter().partition(|change| change.entry.is_none());
     let line = |change: &Differing| {
@@ -134,7 +134,7 @@ fn index_info(differing: &[Differing], id_length: usize) -> Vec<u8> {
     gone.into_iter().chain(there).flat_map(line).collect()
 }
 
-/// Removes the files that the wanted commit does not have, and folders that become empty by it.
+/// Removes files that the wanted commit does not have, and folders that become empty.
 fn remove_files(job: &ResetFiles<'_>, differing: &[Differing]) -> io::Result<()> {
     let folder = openat(CWD, job.folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     for Differing { path, .. } in differing.iter().filter(|change| change.entry.is_none()) {
@@ -155,7 +155,7 @@ fn remove_files(job: &ResetFiles<'_>, differing: &[Differing]) -> io::Result<()>
     Ok(())
 }
 
-/// Leaves nothing but untouched files, and gives the paths of those that the index has beyond them.
+/// Moves away everything but untouched files. Returns the paths of index entries that have no such file.
 fn move_away(job: &ResetFiles<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     let unexpected = |detail: &str| GitError::Unexpected { what: "read-tree", detail: detail.to_owned() };
     let index = IndexFile::read(job.index)?.ok_or_else(|| unexpected("the index is gone"))?;
@@ -196,12 +196,12 @@ fn reopen(folder: &Path) -> io::Result<OwnedFd> {
     Ok(open_folder(parent.as_fd(), &CString::new(name.as_encoded_bytes())?)?)
 }
 
-/// How a folder looks that was just made: anything else is somebody's doing.
+/// The properties of a freshly created folder. A folder that differs was changed.
 #[derive(Debug, PartialEq, Eq)]
 struct FolderLook {
     mode: u32,
     device: u64,
-    /// Names of its attributes, default access lists among them.
+    /// Names of the extended attributes, including default ACLs.
     attributes: Vec<u8>,
 }
 
@@ -219,9 +219,9 @@ impl FolderLook {
     }
 }
 
-/// What the index has under a name.
+/// What the index has at a name.
 enum Known {
-    /// By its number.
+    /// Position in the entries.
     File(usize),
     Folder(Range<usize>),
 }
@@ -229,11 +229,11 @@ enum Known {
 struct Sweep<'e> {
     bytes: &'e [u8],
     entries: &'e [IndexEntry<'e>],
-    /// Which of them have untouched files.
+    /// Which entries have untouched files.
     kept: Vec<bool>,
     trash: OwnedFd,
     like: FolderLook,
-    /// Changes before this moment, counted from 1970, were not the agent's.
+    /// The agent made no changes before this moment, counted from 1970.
     opened: Duration,
     until: Instant,
     moved: u64,
@@ -241,10 +241,10 @@ struct Sweep<'e> {
 }
 
 impl<'e> Sweep<'e> {
-    /// `range` are the entries of the index below this folder, and `skip` is how long its path is with the slash.
+    /// `range` are the index entries below this folder, and `skip` is the length of its path with the slash.
     fn folder(&mut self, folder: BorrowedFd<'_>, range: Range<usize>, skip: usize) -> io::Result<()> {
         let known = self.known(range, skip);
-        // A reader of its own, which the moves do not disturb: names are collected first.
+        // Collect the names first, so that moving entries does not disturb the iteration.
         let mut names = Vec::new();
         for entry in Dir::read_from(folder)? {
             let name = entry?.file_name().to_owned();
@@ -266,7 +266,7 @@ impl<'e> Sweep<'e> {
         Ok(())
     }
 
-    /// Entries are sorted by their whole paths, so those of a folder are neighbours.
+    /// Entries are sorted by their whole paths, so those of a folder are adjacent.
     fn known(&self, range: Range<usize>, skip: usize) -> HashMap<&'e [u8], Known> {
         let entries = self.entries;
         let mut known = HashMap::new();
@@ -287,7 +287,7 @@ impl<'e> Sweep<'e> {
         known
     }
 
-    /// Submodules are left to git, which makes an empty folder.
+    /// Submodules never count as untouched: git creates their empty folders.
     fn is_untouched(&mut self, folder: BorrowedFd<'_>, name: &CStr, number: usize) -> io::Result<bool> {
         self.check_time()?;
         let entry = &self.entries[number];
@@ -300,7 +300,7 @@ impl<'e> Sweep<'e> {
         }
     }
 
-    /// A folder that looks as when it was made; nothing for whatever else is there.
+    /// Opens a folder that looks freshly created; `None` for anything else.
     fn enter(&self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(parent, name, flags, Mode::empty()) {
@@ -316,7 +316,7 @@ impl<'e> Sweep<'e> {
         let place = self.moved.to_string();
         match renameat(folder, name, &self.trash, place.as_str()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            // To move a folder elsewhere is to write into it.
+            // Moving a folder to another parent requires write access to it.
             Err(Errno::ACCESS | Errno::PERM) => {
                 drop(open_folder(folder, name)?);
                 Ok(renameat(folder, name, &self.trash, place.as_str())?)

@@ -1,4 +1,4 @@
-//! What a run asks about its own branch and the user's.
+//! A run's queries about its own branch and the user's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -26,17 +26,17 @@ impl Git {
         Ok(tree)
     }
 
-    /// A commit never gets another tree.
+    /// Cached for good, because a commit's tree never changes.
     pub(super) fn known_trees(&self) -> MutexGuard<'_, HashMap<Oid, Oid>> {
         self.trees.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The commit before this one; nothing before the first.
+    /// The first parent of a commit; `None` for a root commit.
     pub fn commit_before_it(&self, commit: &Oid) -> Result<Option<Oid>, GitError> {
         if is_object_id(commit) { self.resolve(&format!("{commit}^")) } else { Ok(None) }
     }
 
-    /// The work tree that a branch is checked out in or being rebased or bisected in, this one included.
+    /// The work tree in which a branch is checked out, being rebased or being bisected. May be this one.
     pub fn checked_out_at(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
         let is_on = |tree: &super::WorkTreeEntry| {
             let git_dir = tree.own_dir.as_deref().unwrap_or(&self.common_dir);
@@ -45,15 +45,15 @@ impl Git {
         Ok(self.work_trees()?.into_iter().find(is_on).map(|tree| tree.path))
     }
 
-    /// Deletes a branch that no work tree is on, if it is still where it is expected.
+    /// Deletes a branch if its tip is still `expected`. The branch must not be checked out anywhere.
     pub fn delete_branch(&self, name: &str, expected: &Oid) -> Result<(), GitError> {
         let full = format!("refs/heads/{name}");
         self.durable("update-ref").args(["-d", &full, expected.as_str()]).run()?;
-        // As `git branch -d` does: nothing is left of its own settings.
+        // Also remove its settings, as `git branch -d` does.
         self.plumbing("config").args(["--local", "--remove-section", &format!("branch.{name}")]).answer().map(drop)
     }
 
-    /// Branches with commits that this one does not have, with their tips.
+    /// Branches with commits that `head` lacks, and their tips.
     pub fn unmerged_branches(&self, head: &Oid) -> Result<BTreeMap<String, Oid>, GitError> {
         let options = ["--format=%(refname:lstrip=2) %(objectname)", &format!("--no-merged={head}"), "refs/heads/"];
         let listed = self.plumbing("for-each-ref").args(options).line()?;
@@ -67,14 +67,14 @@ impl Git {
         Ok(files.into_iter().filter(|file| file.submodule).map(|file| file.path.as_path().to_owned()).collect())
     }
 
-    /// The commits of a branch that another one does not have, oldest first.
+    /// The commits of a branch that another one lacks, oldest first.
     pub fn commits_to_land(&self, tip: &Oid, onto: &Oid) -> Result<Vec<Oid>, GitError> {
         let listed =
             self.plumbing("rev-list").args(["--reverse", "--topo-order", tip.as_str(), &format!("^{onto}"), "--"]).line()?;
         Ok(listed.lines().map(Oid::from).collect())
     }
 
-    /// The same commit with another tree on another parent: message and author stay.
+    /// The same commit with another tree and parent. Keeps message and author.
     pub fn commit_again(&self, commit: &Oid, tree: &Oid, parent: &Oid) -> Result<Oid, CommitError> {
         let format = "--format=%an%x00%ae%x00@%ad";
         let author =
@@ -90,16 +90,16 @@ impl Git {
         Ok(String::from_utf8_lossy(&message).trim_end().to_owned() + "\n")
     }
 
-    /// Makes an index that belongs to a workspace say what a commit has. The files are not looked at.
+    /// Reads a commit into a workspace's index without looking at the files.
     pub(crate) fn read_into_index(&self, commit: &Oid, index: &Path) -> Result<(), GitError> {
         if !is_object_id(commit) {
             return Err(GitError::Unexpected { what: "read-tree", detail: format!("{commit} is not an object id") });
         }
-        // Filters could write beside it.
+        // A filter could have replaced it.
         if !std::fs::symlink_metadata(index).is_ok_and(|meta| meta.is_file()) {
             return Err(GitError::Unexpected { what: "read-tree", detail: "the index is not a file any more".to_owned() });
         }
-        // Or git would look for files that a sparse checkout leaves out, in the user's checkout.
+        // Otherwise git would check the user's checkout for files that a sparse checkout leaves out.
         let settings = ["-c", "core.sparseCheckout=false"];
         let call = Call::plumbing_with(&self.top, &settings, "read-tree", self.deadline).envs(&self.environment);
         let call = call.env("GIT_INDEX_FILE", index);

@@ -1,4 +1,4 @@
-//! What a checkpoint's commit records, and reading it back. Its tree has one file, `manifest.json`.
+//! The content of a checkpoint's commit, and how to read it. Its tree has one file, `manifest.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -13,7 +13,7 @@ use super::files::Stat;
 use super::path::{PathSet, RepoPath};
 use super::{Git, is_object_id};
 
-/// Version 1 had copies of the files too.
+/// Version 1 also had copies of the files.
 pub(super) const VERSION: u32 = 2;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,16 +25,16 @@ pub(super) struct Manifest {
     pub(super) taken_ns: i64,
     /// Every path that was not clean.
     pub(super) entries: Vec<Kept>,
-    /// What the index had and HEAD had not.
+    /// Paths that are in the index but not in HEAD.
     pub(super) staged: Vec<RepoPath>,
     /// Repositories inside this one.
     pub(super) nested: Vec<RepoPath>,
-    /// What git ignored; a directory stands for everything in it.
+    /// Ignored paths. A directory stands for everything in it.
     pub(super) ignored: Vec<RepoPath>,
-    /// Tracked files that git was told not to look at.
+    /// Tracked files that are hidden from git.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) hidden: Vec<RepoPath>,
-    /// What could be seen of the repositories inside this one.
+    /// A digest of each repository inside this one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) nested_states: BTreeMap<RepoPath, String>,
 }
@@ -52,18 +52,18 @@ pub(super) struct Kept {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum State {
     File {
-        /// Of the content; none for a file that was too large to read.
+        /// Digest of the content; `None` if the file was too large to read.
         digest: Option<String>,
         stat: Stat,
     },
     Symlink {
-        /// Of where it leads.
+        /// Digest of the target.
         digest: String,
     },
     Absent,
 }
 
-/// A checkpoint that has been read.
+/// A checkpoint, read from its commit.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) checkpoint: Checkpoint,
@@ -86,12 +86,13 @@ impl Snapshot {
         }
     }
 
-    /// The user's, not the attempt's: untracked, ignored or a nested repository when the checkpoint was taken.
+    /// Whether a path belongs to the user and not to the attempt: it was untracked, ignored or a nested repository at the
+    /// checkpoint.
     pub(super) fn protects(&self, path: &RepoPath) -> bool {
         self.entries.get(path).is_some_and(|kept| kept.untracked) || self.ignored.contains(path) || self.nested.contains(path)
     }
 
-    /// Whether a file is the one that was kept. A file that was young at the checkpoint is not trusted by its times.
+    /// Whether a file is unchanged since it was recorded. If it was very young at the checkpoint, its times are not trusted.
     pub(super) fn untouched(&self, kept: &Stat, now: &Stat) -> bool {
         const CLOCK_TICK_NS: i64 = 100_000_000;
         kept == now && kept.ctime_ns.saturating_add(CLOCK_TICK_NS) < self.manifest.taken_ns

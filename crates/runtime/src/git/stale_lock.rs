@@ -1,6 +1,6 @@
-//! Lock files that a git process left behind because it was killed: every later git would refuse to work until somebody removes
-//! them. Only those are removed that appeared in our time and that a run takes itself, when no git process works there any more. The
-//! user's index, HEAD and branch are locked by a landing alone, so without the mark of one such a lock is somebody else's.
+//! Removes lock files left behind by killed git processes, which would block every later git command. Only locks that appeared
+//! during the run and that a run takes itself are removed, once no git process works there any more. Only a landing locks the
+//! user's index, HEAD and branch, so without the mark of a landing such a lock belongs to somebody else.
 
 use std::fs;
 use std::io;
@@ -16,24 +16,24 @@ use super::error::GitError;
 use super::kept_attempt::ATTEMPTS;
 use crate::base::plain_file::read_regular;
 
-/// Other programs than git lock for moments only.
+/// Other programs than git lock only briefly.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// File times come from a coarser clock than ours.
+/// File times come from a coarser clock than `SystemTime::now`.
 const TICK: Duration = Duration::from_millis(10);
 const LARGEST_HEAD: u64 = 64 * 1024;
 
-/// Who else may hold a lock.
+/// Where another process that holds the lock may be working.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
-    /// Whoever works in this work tree.
+    /// In this work tree.
     Here,
-    /// Whoever works in any work tree of the repository.
+    /// In any work tree of the repository.
     Everywhere,
 }
 
 impl Git {
-    /// Removes locks that appeared since then and that nobody holds; says which. Our own processes and the agent's must have
-    /// been ended before.
+    /// Removes locks that appeared since then and have no owner. Returns their paths. Our own processes and the agent's must have
+    /// ended before.
     pub fn remove_stale_locks(&self, since: SystemTime, run: &RunId, branch: Option<&str>) -> Result<Vec<PathBuf>, GitError> {
         let made_since = |path: &Path, since: SystemTime| {
             let since = since.checked_sub(TICK).unwrap_or(since);
@@ -63,7 +63,7 @@ impl Git {
         Ok(removed)
     }
 
-    /// Those that a run takes itself: of its own branch and refs.
+    /// The locks that a run takes itself: those of its own branch and refs.
     fn locks_of_run(&self, run: &RunId, branch: Option<&str>) -> Vec<(PathBuf, Reach)> {
         let mut found: Vec<(PathBuf, Reach)> =
             branch.and_then(|branch| self.lock_of_branch(branch)).map(|lock| (lock, Reach::Here)).into_iter().collect();
@@ -76,7 +76,7 @@ impl Git {
         found
     }
 
-    /// Those that a landing takes: of its branch, and of index and HEAD where this work tree is on that branch.
+    /// The locks that a landing takes: of its branch, and of index and HEAD if this work tree is on that branch.
     fn locks_of_landing(&self, branch: &str) -> Vec<PathBuf> {
         let head = read_regular(&self.git_dir.join("HEAD"), LARGEST_HEAD).unwrap_or_default();
         let is_here = String::from_utf8_lossy(&head).trim_end().strip_prefix("ref: refs/heads/") == Some(branch);
@@ -89,11 +89,11 @@ impl Git {
         is_plain.then(|| self.common_dir.join(format!("refs/heads/{branch}.lock")))
     }
 
-    /// Whether some git process has its working directory there. Where that cannot be known, it is taken for granted.
+    /// Whether a git process has its working directory there. If unknown, assumes that one does.
     fn is_worked_in(&self, reach: Reach) -> bool {
         let mut places = vec![self.top.clone(), self.git_dir.clone(), self.common_dir.clone()];
         if reach == Reach::Everywhere {
-            // The main work tree is around its git directory.
+            // The main work tree contains its git directory.
             places.extend(self.common_dir.parent().map(Path::to_owned));
             places.extend(self.folders_of_linked().into_iter().map(|(folder, _)| folder));
         }
@@ -101,7 +101,7 @@ impl Git {
         let is_git = |dir: &Path| fs::read_to_string(dir.join("comm")).is_ok_and(|name| name.starts_with("git"));
         let is_there = |dir: &Path| match fs::read_link(dir.join("cwd")) {
             Ok(cwd) => places.iter().any(|place| cwd.starts_with(place)),
-            // Gone in the meantime, or somebody else's.
+            // Either gone in the meantime, or another user's process.
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         };
         processes.flatten().map(|entry| entry.path()).any(|dir| is_git(&dir) && is_there(&dir))

@@ -1,4 +1,4 @@
-//! One `git status` answers where HEAD is, which branch it is on and every change.
+//! Parses `git status`: HEAD, its branch and every change, from one process.
 
 use verdone_core::base::id::Oid;
 
@@ -9,9 +9,9 @@ use super::path::RepoPath;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The commit of HEAD; absent before the first commit.
+    /// The commit of HEAD; `None` before the first commit.
     pub head: Option<Oid>,
-    /// Without `refs/heads/`; absent when detached.
+    /// Without `refs/heads/`; `None` if HEAD is detached.
     pub branch: Option<String>,
     pub entries: Vec<Entry>,
 }
@@ -22,7 +22,7 @@ pub struct Entry {
     pub kind: Kind,
 }
 
-/// A path may have two entries: removed from the index and still there as an untracked file.
+/// A path may have two entries: removed from the index, but still an untracked file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// Differs between HEAD, index and work tree. A rename is a deletion and an addition.
@@ -38,14 +38,14 @@ pub enum Kind {
         staged: Change,
         head: Option<Blob>,
     },
-    /// A conflict, with what its stages hold.
+    /// A conflict, with the ids of its stages.
     Unmerged {
         stages: Vec<Oid>,
     },
     Untracked,
-    /// An untracked directory that is a repository of its own.
+    /// An untracked directory that is itself a repository.
     Nested,
-    /// Ignored; a directory stands for everything in it. Only where asked for.
+    /// Ignored; a directory stands for everything in it. Only listed on request.
     Ignored,
 }
 
@@ -67,7 +67,7 @@ pub struct Blob {
 }
 
 impl Entry {
-    /// A file or repository that git does not know.
+    /// A file or repository that git does not track.
     pub fn is_untracked(&self) -> bool {
         matches!(self.kind, Kind::Untracked | Kind::Nested)
     }
@@ -78,12 +78,12 @@ impl Git {
         self.status_with(&[])
     }
 
-    /// As [`Self::status`], with what git ignores.
+    /// Like [`Self::status`], with ignored paths.
     pub(super) fn status_and_ignored(&self) -> Result<Status, GitError> {
         self.status_with(&["--ignored=matching"])
     }
 
-    /// As [`Self::status`], as if this were the index; untracked files are not looked for.
+    /// Like [`Self::status`], but with another index and without untracked files.
     pub(super) fn status_by(&self, index: &TempIndex) -> Result<Status, GitError> {
         let fixed = ["--porcelain=v2", "-z", "--branch", "--untracked-files=no", "--no-renames", "--ignore-submodules=none"];
         parse(&self.plumbing("status").args(fixed).env("GIT_INDEX_FILE", index.path()).run()?)
@@ -134,7 +134,7 @@ fn read_record(record: &[u8], status: &mut Status) -> Option<()> {
     Some(())
 }
 
-/// Headers that are not known are skipped, as git's documentation asks.
+/// Skips unknown headers, as git's documentation asks.
 fn read_header(header: &[u8], status: &mut Status) {
     let text = String::from_utf8_lossy(header);
     if let Some(id) = text.strip_prefix("branch.oid ") {

@@ -1,4 +1,4 @@
-//! The commit of a story: made outside of any work tree, by the user, signed with the user's key where the user signs commits.
+//! The commit of a story: made outside of any work tree, with the user as author, and signed if the user signs commits.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -12,20 +12,20 @@ use super::landing::Landing;
 use super::{Git, is_object_id};
 use crate::base::fault::{self, Point};
 
-/// As much of what gpg said as a message may hold.
+/// The most output of gpg to quote in a message.
 const MOST_OUTPUT: u64 = 8 * 1024;
 
-/// How long making a commit may take that no setting gives a limit for: signing asks an agent.
+/// How long making a commit may take if no setting limits it. Signing may have to wait for gpg-agent.
 pub(crate) const COMMIT_TIME: Duration = Duration::from_mins(2);
 
 impl Git {
-    /// Makes a commit; no branch moves. On disk when this returns. A signing program that does not answer within the deadline
-    /// counts as a refusal.
+    /// Makes a commit without moving a branch. It is on disk when this returns. If a signing program does not answer before the
+    /// deadline, that counts as a refusal.
     pub fn commit_tree(&self, tree: &Oid, parent: Option<&Oid>, message: &str, deadline: Duration) -> Result<Oid, CommitError> {
         self.commit_tree_by(&[], tree, parent, message, deadline)
     }
 
-    /// The same with variables that say who the author is and when it was written.
+    /// Like [`Self::commit_tree`], with variables for author and date.
     pub(super) fn commit_tree_by(
         &self,
         author: &[(&str, String)],
@@ -45,7 +45,7 @@ impl Git {
         let mut args: Vec<&str> = if signs { vec!["-S"] } else { Vec::new() };
         args.extend(parent.iter().flat_map(|parent| ["-p", parent.as_str()]));
         let settings = [&DURABLE[..], &["-c", "i18n.commitEncoding=UTF-8"]].concat();
-        // Through a file: a signing program may leave an agent behind that holds a pipe open.
+        // Through a file, because a signing program may leave an agent behind that keeps a pipe open.
         let mut output = tempfile::tempfile().map_err(io)?;
         let call = Call::of_the_user_with(&self.top, &settings, "commit-tree", deadline).envs(&self.environment);
         let outcome = author
@@ -65,7 +65,7 @@ impl Git {
                 self.known_trees().insert(id.clone(), tree.clone());
                 Ok(id)
             }
-            // Nobody refused: it was killed.
+            // Not a refusal: the process was killed.
             Outcome::Ended(status) if status.code().is_none() => {
                 Err(GitError::Unexpected { what: "commit-tree", detail: status.to_string() }.into())
             }
@@ -80,8 +80,8 @@ impl Git {
         }
     }
 
-    /// Moves or makes a branch, if it is where it is expected (None: it does not exist) and no work tree is on it. On disk when this
-    /// returns.
+    /// Moves or creates a branch, if it points to `expected` (`None` means that it does not exist) and is not checked out. It is
+    /// on disk when this returns.
     pub fn set_branch(&self, name: &str, new: &Oid, expected: Option<&Oid>) -> Result<(), GitError> {
         if let Some(at) = self.checked_out_at(name)? {
             return Err(GitError::CheckedOut { name: name.to_owned(), at, why: None });
@@ -89,7 +89,7 @@ impl Git {
         self.set_ref(&format!("refs/heads/{name}"), new, expected)
     }
 
-    /// Moves a branch forward. Where this checkout is on it, its files move too, as in a landing.
+    /// Moves a branch forward. If this checkout is on it, its files move too, as in a landing.
     pub fn advance_branch(&self, name: &str, new: &Oid, expected: &Oid) -> Result<(), GitError> {
         let Some(at) = self.checked_out_at(name)? else {
             return self.set_ref(&format!("refs/heads/{name}"), new, Some(expected));
@@ -115,7 +115,7 @@ impl Git {
         let Err(error) = update else { return self.sync_ref_folders(name) };
         let found = self.resolve(name)?;
         if found.as_ref() == Some(new) {
-            // It was killed after its work.
+            // The process was killed after its work was done.
             return self.sync_ref_folders(name);
         }
         if found.as_ref() == expected {

@@ -1,5 +1,5 @@
-//! Repositories of submodules. Git keeps them in `modules/` of the git folder, below the submodule's name, and those of submodules in a
-//! submodule in `modules/` of that one.
+//! Repositories of submodules. Git stores them in `modules/NAME` of the git folder, and nested ones in `modules/` of the
+//! submodule's git folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ impl Git {
                     left.push(below.join("modules"));
                     found.push(Module { below, git_dir });
                 } else {
-                    // A name may have slashes.
+                    // Names may contain slashes.
                     left.push(below);
                 }
             }
@@ -46,7 +46,7 @@ impl Git {
         found
     }
 
-    /// Gives a private repository private ones for its submodules. One that cannot be copied is left out.
+    /// Copies the repositories of submodules into a private repository. Leaves out those that cannot be copied.
     pub(super) fn copy_modules(&self, at: &Path, objects: Alternates) {
         for module in self.modules() {
             let place = at.join(&module.below);
@@ -58,7 +58,7 @@ impl Git {
         }
     }
 
-    /// Git in the repository of a submodule, wherever its files are.
+    /// Git for the repository of a submodule, wherever its files are.
     fn of_module(&self, git_dir: &Path) -> Self {
         let dirs = GitDirs { own: git_dir.to_owned(), common: git_dir.to_owned() };
         let mut git = Self::found(git_dir, dirs, self.deadline);

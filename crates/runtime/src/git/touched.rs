@@ -1,7 +1,7 @@
-//! Which files of a workspace may have been written since an agent could, told by their times alone.
+//! Finds files of a workspace that may have been written since the agent was able to, by their times alone.
 //!
-//! No process can set the change time of a file, and rights, extra names and attributes do not change without it. A file that is
-//! exactly as the index knows it, and that was last changed before the agent could write, is untouched.
+//! No process can set the ctime of a file, and permissions, hard links and attributes do not change without it. A file is
+//! untouched if it matches the index exactly and its ctime is before the agent could write.
 
 use std::io;
 use std::path::Path;
@@ -14,14 +14,14 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, openat, statat};
 use super::index_entries::IndexEntry;
 use super::index_stat::IndexStat;
 
-/// A clock that does not tick for this long was set back.
+/// If the clock does not tick for this long, it was set back.
 const STANDSTILL: Duration = Duration::from_millis(30);
-/// More threads than this do not make it faster.
+/// More threads than this bring no speedup.
 const MOST_THREADS: usize = 4;
-/// Fewer files are looked at by one thread.
+/// Fewer files are checked by one thread.
 const FEW: usize = 2_000;
 
-/// What a file system would date a change with now.
+/// The time that a file system would give to a change now.
 pub fn file_clock() -> SystemTime {
     #[cfg(target_os = "linux")]
     {
@@ -33,7 +33,7 @@ pub fn file_clock() -> SystemTime {
     SystemTime::now()
 }
 
-/// Waits until that clock has ticked, so that later changes can be told from those before: a few milliseconds at most.
+/// Waits until that clock ticks, so that later changes have a later time. Takes a few milliseconds at most.
 pub fn file_clock_after(moment: SystemTime) -> SystemTime {
     let begin = Instant::now();
     loop {
@@ -45,12 +45,12 @@ pub fn file_clock_after(moment: SystemTime) -> SystemTime {
     }
 }
 
-/// Whether an entry's file is as it was before `opened`, which counts from 1970.
+/// Whether an entry's file is unchanged since before `opened`, which counts from 1970.
 pub(super) fn is_untouched(stat: &Stat, known: &IndexStat, opened: Duration) -> bool {
     index_stat(stat) == *known && changed(stat) < opened
 }
 
-/// The entries whose files may have been touched, are gone or are something else, each with what is there now.
+/// The entries whose files may have been touched, are missing or have another type, each with its current state.
 pub(super) fn touched<'e>(
     folder: &Path,
     bytes: &[u8],

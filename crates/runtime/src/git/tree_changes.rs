@@ -1,4 +1,4 @@
-//! What differs between two trees, file by file, with modes, contents' ids and renames.
+//! Differences between two trees, file by file, with modes, ids and renames.
 
 use verdone_core::base::id::Oid;
 
@@ -16,7 +16,7 @@ pub(crate) struct Side {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeChange {
     pub(crate) path: RepoPath,
-    /// Where git thinks that the file was before, if not at `path`.
+    /// The former path according to git's rename detection, if it was another.
     pub(crate) renamed_from: Option<RepoPath>,
     pub(crate) old: Option<Side>,
     pub(crate) new: Option<Side>,
@@ -32,7 +32,7 @@ impl Git {
     }
 }
 
-/// `:100644 100755 <id> <id> M`, NUL, the path, NUL; for a rename the old path comes before the new one.
+/// Parses `:100644 100755 <id> <id> M`, NUL, the path, NUL. For a rename, the old path comes before the new one.
 fn read(output: &[u8]) -> Vec<TreeChange> {
     let mut fields = output.split(|byte| *byte == 0);
     let mut changes = Vec::new();
@@ -50,7 +50,7 @@ fn read(output: &[u8]) -> Vec<TreeChange> {
     changes
 }
 
-/// Nothing where the file is not there: git writes mode 0.
+/// Returns `None` for a missing file, for which git writes mode 0.
 fn side(mode: &str, id: &str) -> Option<Side> {
     let mode = u32::from_str_radix(mode, 8).ok().filter(|mode| *mode != 0)?;
     Some(Side { mode, id: Oid::from(id) })

@@ -1,4 +1,4 @@
-//! The files of trees: listing them, and making a tree of others.
+//! Lists the files of trees and makes new trees from them.
 
 use verdone_core::base::id::Oid;
 
@@ -7,7 +7,7 @@ use super::path::RepoPath;
 use super::{Git, is_object_id};
 
 const FOLDER: &str = "040000";
-/// Paths that one command line is given.
+/// The most paths to put on one command line.
 const MOST_PATHS: usize = 500;
 
 /// A file of a tree.
@@ -16,12 +16,12 @@ pub(crate) struct TreeFile {
     pub(crate) path: RepoPath,
     pub(crate) mode: String,
     pub(crate) id: Oid,
-    /// Another repository's commit instead of content.
+    /// A commit of another repository instead of content.
     pub(crate) submodule: bool,
 }
 
 impl TreeFile {
-    /// Takes a path out of a tree that it is laid over.
+    /// Removes a path from the tree that this is laid over.
     pub(crate) fn gone(path: RepoPath, tree: &Oid) -> Self {
         Self { path, mode: "0".to_owned(), id: Oid("0".repeat(tree.as_str().len())), submodule: false }
     }
@@ -34,7 +34,7 @@ impl TreeFile {
         self.mode == "0"
     }
 
-    /// A file with content, and no link.
+    /// A regular file, not a link.
     pub(crate) fn is_plain(&self) -> bool {
         self.mode == "100644" || self.mode == "100755"
     }
@@ -52,7 +52,7 @@ impl Git {
         Ok(listed.split(|byte| *byte == 0).filter_map(read_record).collect())
     }
 
-    /// The files at these paths of a tree; folders and paths that are not there are left out.
+    /// The files at these paths of a tree. Skips folders and missing paths.
     pub(crate) fn entries_at(&self, tree: &Oid, paths: &[String]) -> Result<Vec<TreeFile>, GitError> {
         known(tree)?;
         let paths: Vec<&str> = paths.iter().map(String::as_str).filter(|path| !path.is_empty() && !path.contains('\0')).collect();
@@ -65,12 +65,12 @@ impl Git {
         Ok(found)
     }
 
-    /// Keeps some bytes as an object, so that a tree can have them.
+    /// Stores bytes as an object, for use in a tree.
     pub(crate) fn keep_bytes(&self, bytes: &[u8]) -> Result<Oid, GitError> {
         self.plumbing("hash-object").args(["-w", "--stdin"]).stdin(bytes.to_vec()).line().map(Oid)
     }
 
-    /// A tree with these files on top of it; on top of nothing where there is none.
+    /// A tree with these files on top of `base`, or with these files only.
     pub(crate) fn overlaid(&self, base: Option<&Oid>, files: &[TreeFile]) -> Result<Oid, GitError> {
         let index = self.temp_index(None)?;
         let call = |subcommand: &str| self.plumbing(subcommand).env("GIT_INDEX_FILE", index.path());
@@ -97,7 +97,7 @@ fn known(tree: &Oid) -> Result<(), GitError> {
     if is_object_id(tree) { Ok(()) } else { Err(GitError::Unexpected { what: "ls-tree", detail: detail() }) }
 }
 
-/// `<mode> <type> <id>\t<path>`.
+/// Parses `<mode> <type> <id>\t<path>`.
 fn read_record(record: &[u8]) -> Option<TreeFile> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let mut words = std::str::from_utf8(&record[..tab]).ok()?.split(' ');

@@ -1,5 +1,5 @@
-//! The tree that the work tree is right now: what git tracks, as it lies there, and what it neither tracks nor ignores. Nothing of
-//! the user's is written, neither index nor refs.
+//! The tree of the work tree's current files: tracked files in their current state, and files that are neither tracked nor
+//! ignored. Leaves the user's index and refs alone.
 
 use verdone_core::base::id::Oid;
 
@@ -14,13 +14,13 @@ use crate::base::digest_cache::KnownFiles;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeNow {
     pub tree: Oid,
-    /// Whether the tree is all that there is to see: not where files are hidden from git or too large, or where another repository
-    /// lies inside.
+    /// Whether the tree contains everything that is visible. False if files are hidden from git or too large, or if there is a
+    /// nested repository.
     pub whole: bool,
 }
 
 impl Git {
-    /// The tree of everything that is there. Files above `largest` bytes are left out.
+    /// The tree of all current files. Leaves out files larger than `largest` bytes.
     pub(crate) fn tree_now(&self, largest: u64, known: &mut KnownFiles) -> Result<TreeNow, GitError> {
         let (status, looked) = self.look(known, &PathSet::default(), &|_| true)?;
         let mut plan = Plan::like(&id_of(&status));
@@ -28,7 +28,7 @@ impl Git {
         for Entry { path, kind } in &status.entries {
             match kind {
                 Kind::Tracked { staged: Change::Deleted, .. } | Kind::Tracked { work: Change::None, .. } | Kind::Ignored => {}
-                // Told apart from a change, because git would refuse a path below what is now a symbolic link.
+                // Handled separately, because git refuses to update a path below what is now a symbolic link.
                 Kind::Tracked { work: Change::Deleted, .. } => plan.set(path, None),
                 Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } | Kind::Unmerged { .. } => {
                     match self.is_file(path)? {
@@ -50,7 +50,7 @@ impl Git {
     }
 }
 
-/// Any id of this repository: all of them are equally long.
+/// Any id of this repository, since all have the same length.
 fn id_of(status: &Status) -> Oid {
     let of_entry = |entry: &Entry| match &entry.kind {
         Kind::Tracked { head, index, .. } => head.as_ref().or(index.as_ref()).map(|blob| blob.id.clone()),

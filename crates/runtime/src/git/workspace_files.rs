@@ -1,7 +1,7 @@
-//! The files of a workspace: one tree, written into a folder elsewhere, with an index of its own.
+//! The files of a workspace: one tree, written into a separate folder with its own index.
 //!
-//! The real repository's settings, attributes and sparse checkout apply, and its filters where the caller says. Git may run here only
-//! while nobody but Verdone has written into the folder.
+//! The real repository's settings, attributes and sparse checkout apply, and its filters if the caller allows them. Git may run
+//! here only as long as only Verdone has written into the folder.
 
 use std::path::Path;
 
@@ -14,16 +14,17 @@ use super::index::IndexFile;
 use super::index_entries;
 use super::{Git, is_object_id};
 
-/// An index that [`super::index_entries`] can read, whatever the user prefers.
+/// Settings for an index that [`super::index_entries`] can read, whatever the user prefers.
 pub(super) const PLAIN_INDEX: [&str; 6] = ["-c", "index.version=2", "-c", "feature.manyFiles=false", "-c", "index.sparse=false"];
 
 impl Git {
-    /// Writes exactly this tree into an empty folder. `index` is a new file outside of the folder; its entries know the files.
+    /// Checks out exactly this tree into an empty folder. `index` is a new file outside of the folder; its entries match the
+    /// files.
     pub fn lay_out_files(&self, tree: &Oid, folder: &Path, index: &Path, filters: &Filters) -> Result<(), GitError> {
         self.read_into(tree, folder, index, filters, "-m")
     }
 
-    /// Turns a folder that was laid out before, and that nobody else has written into since, into another tree.
+    /// Updates a folder to another tree. It must have been checked out before, and only Verdone may have written to it since.
     pub fn update_files(&self, tree: &Oid, folder: &Path, index: &Path, filters: &Filters) -> Result<(), GitError> {
         self.read_into(tree, folder, index, filters, "--reset")
     }
@@ -32,7 +33,7 @@ impl Git {
         if !is_object_id(tree) {
             return Err(GitError::Unexpected { what: "read-tree", detail: format!("{tree} is not an object id") });
         }
-        // Measured: as fast as `read-tree` with `checkout-index`, in one process.
+        // Measured: as fast as `read-tree` plus `checkout-index`, but needs only one process.
         let call = Call::plumbing_with(folder, &PLAIN_INDEX, "read-tree", self.deadline)
             .envs(&self.environment)
             .env("GIT_DIR", self.git_dir.clone())
@@ -41,7 +42,7 @@ impl Git {
             .args([how, "-u", "--no-recurse-submodules", tree.as_str()]);
         match filters.apply(call)?.run() {
             Ok(_) => Ok(()),
-            // Git names the files, and not the reason.
+            // Git names the files but not the reason.
             Err(GitError::Failed { .. }) if is_full(folder) => {
                 Err(GitError::Io { path: folder.to_owned(), source: rustix::io::Errno::NOSPC.into() })
             }
@@ -50,7 +51,7 @@ impl Git {
     }
 }
 
-/// The files in an index that say how others are written: paths and ids, one after another.
+/// The attribute files in an index, which determine how other files are written: paths and ids, alternating.
 pub(crate) fn attribute_files(index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
     let Some(index) = IndexFile::read(index)? else { return Ok(Vec::new()) };
     let entries = index_entries::entries(&index.bytes).unwrap_or_default();

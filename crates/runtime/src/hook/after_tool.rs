@@ -1,4 +1,4 @@
-//! Runs the commands of `[[after_tool]]`, one after another, each with its own deadline and all of them with one.
+//! Runs the `[[after_tool]]` commands one after another. Each has a deadline, and there is one for all of them together.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,20 +12,20 @@ use super::home::Home;
 use crate::process::signal::Signals;
 use crate::process::{self, Ended, EnvPlan, Exit, RUN_VARIABLE, SHELL, Spawn, SpawnError, Stdin};
 
-/// The file that the tool was about.
+/// The file that the tool worked on.
 const FILE_VARIABLE: &str = "VERDONE_FILE";
 const TOOL_VARIABLE: &str = "VERDONE_TOOL";
-/// Between asking a command to end and killing it.
+/// The time between TERM and KILL.
 const GRACE: Duration = Duration::from_millis(500);
-/// What the agent gets to read is far less.
+/// The agent is shown far less than this.
 const OUTPUT_BYTES: u64 = 64 * 1024;
 
-/// Commands that were started beside others: it tells their marks apart.
+/// Counts commands that run next to others, to give each a unique mark.
 static STARTED: AtomicU64 = AtomicU64::new(0);
-/// Set for a command that runs beside others, by which what it leaves behind is found.
+/// Marks a command that runs next to others, so that its leftover processes can be found.
 const MARK: &str = "VERDONE_AFTER_TOOL";
 
-/// Who else starts processes in this one.
+/// Whether other threads of this process start child processes as well.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Company {
     Alone,
@@ -91,7 +91,7 @@ fn told(ended: Result<Ended, SpawnError>, wall: Duration) -> CommandEnd {
     }
 }
 
-/// The path is a word of its own or a variable: no shell reads it.
+/// The path is passed as an argument or a variable, so that no shell interprets it.
 fn argv(command: &AfterCommand) -> Vec<OsString> {
     match (&command.run, command.words()) {
         (_, Some(words)) => words.into_iter().map(Into::into).collect(),
@@ -109,7 +109,7 @@ fn environment(command: &AfterCommand, home: &Home) -> EnvPlan {
         Some(file) => env.with(FILE_VARIABLE, file),
         None => env.without(FILE_VARIABLE),
     };
-    // By it the run finds what outlives a hook that was killed.
+    // With this variable, the run finds processes that outlive a killed hook.
     match home.run() {
         Some(run) => env.with(RUN_VARIABLE, run),
         None => env,

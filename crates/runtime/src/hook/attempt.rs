@@ -1,8 +1,8 @@
-//! What the hooks of an attempt leave for its driver, in the run's `sessions/`: how many test runs failed in a row (the length of a
-//! file, so that counting takes the same time however many there were), and what they showed.
+//! What the hooks of an attempt leave for its driver in the run's `sessions/`: how many test runs failed in a row (as the length of a file,
+//! so that counting takes constant time) and their output.
 //!
-//! An agent can write here, too. What it can reach by that is that its own attempt is given up, or that a prompt says something
-//! else: never that something passes.
+//! An agent can write here, too. It could only cause its own attempt to be given up, or
+//! change text in a prompt. It can never make a check pass.
 
 use std::cmp::Reverse;
 use std::fs::{self, DirEntry, OpenOptions};
@@ -20,18 +20,18 @@ use verdone_core::journal::event::TurnTests;
 use super::home::SESSIONS;
 use crate::base::plain_file::open_regular;
 
-/// The file of a session that holds its [`Entry`]s.
+/// The file of a session that contains its [`Entry`]s.
 pub(super) const FAILURES: &str = "failures.jsonl";
-/// Sessions of a run that are looked at; a run has a few for each attempt.
+/// How many sessions of a run are read. A run has a few per attempt.
 const MOST_SESSIONS: usize = 10_000;
-/// More than hooks keep in one file.
+/// More than hooks write into one file.
 const LONGEST_FILE: u64 = 512 * 1024;
-/// Test runs that a prompt tells about.
+/// How many test runs a prompt mentions.
 const MOST_TOLD: usize = 3;
 const LONGEST_SUMMARY: usize = 2_000;
 const LONGEST_REASON: usize = 300;
 
-/// A turn of the run that a hook works for. The number of the iteration tells attempts apart, also repeated ones.
+/// The turn of the run that a hook belongs to. The iteration number identifies the attempt, even if attempts are repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnOf {
     pub iteration: u32,
@@ -47,12 +47,12 @@ pub(super) struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) turn: Option<u32>,
     pub(super) summary: String,
-    /// Why the turn was ended because of it.
+    /// If the turn was ended because of it, why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ends_turn: Option<String>,
 }
 
-/// How many test runs of the attempt failed in a row.
+/// How many test runs in a row failed in this attempt.
 pub(super) fn failing(sessions: &Path, iteration: u32) -> u32 {
     let meta = fs::symlink_metadata(streak_file(sessions, iteration));
     meta.ok().filter(fs::Metadata::is_file).map_or(0, |meta| u32::try_from(meta.len()).unwrap_or(u32::MAX))
@@ -70,13 +70,12 @@ pub(super) fn keep_streak(sessions: &Path, iteration: u32, streak: Streak) -> io
     }
 }
 
-/// No session's folder begins with a dot.
+/// Cannot clash with a session: their folder names never start with a dot.
 fn streak_file(sessions: &Path, iteration: u32) -> PathBuf {
     sessions.join(format!(".failing-{iteration}"))
 }
 
-/// What the hooks saw of the agent's own test runs, after a turn of an attempt that began at `since`. What cannot be read was not
-/// seen.
+/// What hooks recorded about the agent's own test runs, after a turn of an attempt that started at `since`. Skips unreadable files.
 pub fn turn_tests(run_dir: &Path, turn: TurnOf, since: SystemTime, redactor: &Redactor) -> TurnTests {
     let sessions = run_dir.join(SESSIONS);
     let is_dir = fs::symlink_metadata(&sessions).is_ok_and(|meta| meta.is_dir());

@@ -1,5 +1,5 @@
-//! One event judged, the same behind a process that the client starts and behind a callback of a run: facts from the disk, the answer
-//! of the core, and what the session keeps of it.
+//! Judges one event. Hook processes and callbacks of a run share this code: it gets facts from the disk, asks the core for the answer, and
+//! records the result in the session.
 
 use std::path::Path;
 
@@ -17,27 +17,27 @@ use super::{Fault, look, transcript};
 use crate::process::signal::Signals;
 use crate::session::Gate;
 
-/// What events are judged by.
+/// The context in which events are judged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Court<'a> {
     pub(super) home: &'a Home,
     pub(super) mode: Mode,
     pub(super) config: &'a Config,
-    /// Why the settings cannot be read, where that is no reason to be silent.
+    /// Why the settings cannot be read, if the event is judged anyway.
     pub(super) unreadable: Option<&'a str>,
     pub(super) rules: &'a [Rule],
     pub(super) story: &'a StoryFile,
 }
 
-/// What comes of an event.
+/// The result of an event.
 #[derive(Debug)]
 pub(super) enum Answered {
     Now(Box<Response>),
-    /// When commands of the user's have run, which have deadlines of their own.
+    /// The answer comes after the user's commands have run, which have their own deadlines.
     After(Box<Errand>),
 }
 
-/// Commands that are due after a tool, with everything that they and the answer need: the event itself may be gone by then.
+/// Commands to run after a tool, with everything that they and the answer need: the event itself may be gone by then.
 #[derive(Debug)]
 pub(super) struct Errand {
     home: Home,
@@ -48,7 +48,7 @@ pub(super) struct Errand {
 }
 
 impl Errand {
-    /// What would be said without the commands.
+    /// The answer without the commands.
     pub(super) fn answer(&self) -> &Answer {
         &self.response.answer
     }
@@ -61,7 +61,7 @@ impl Errand {
         &self.home
     }
 
-    /// Runs the commands; the answer tells what came of them.
+    /// Runs the commands. The answer includes their results.
     pub(super) fn run(&self, signals: &Signals, company: Company) -> Result<Response, Fault> {
         let commands = &self.response.commands;
         let ends = after_tool::run(commands, &self.home, &redactor(), signals, company);
@@ -76,17 +76,17 @@ fn lost(source: std::io::Error) -> Fault {
 }
 
 impl Court<'_> {
-    /// `judging` is called where the answer has to wait for a verification: from then on the hook's own deadline is off.
+    /// `judging` is called if the answer must wait for a verification. From then on the hook's own deadline is off.
     pub(super) fn answer(&self, input: &HookInput<'_>, judging: &mut dyn FnMut() -> Signals) -> Result<Answered, Fault> {
         let Self { home, mode, config, unreadable, rules, story } = *self;
         let policy = &config.policy;
         let call = input.call().map(|call| call.for_policy(&input.common.event_name)).transpose();
-        // What has run already can be looked at in part; what is to run cannot.
+        // A call that has already run may be understood only in part; one that is about to run must be understood fully.
         let call = if is_guard(&input.event) { call? } else { call.unwrap_or_default() };
         let deciding = is_guard(&input.event);
         let asked = Asked { mode, cwd: &input.common.cwd, call: call.as_ref(), deciding, story };
         let mut context = facts(home, config, &asked);
-        // A run needs no such gate: its driver is one.
+        // Runs need no Stop gate: the driver verifies their work.
         let gate =
             (mode == Mode::Interactive).then(|| Gate::of(&home.root, &home.top, config, unreadable, &input.common.session));
         if let (Some(gate), HookEvent::PreToolUse(_), Some(call)) = (&gate, &input.event, &call)
@@ -125,7 +125,7 @@ impl Court<'_> {
                 response.answer = said.answer;
             }
             response.records.retain(|record| *record != Record::Seen);
-            // What was refused did not happen.
+            // A refused event did not happen.
             if let Answer::Refuse { .. } = response.answer {
                 response.records.retain(|record| !matches!(record, Record::TaskClosed { .. }));
             }
@@ -154,7 +154,7 @@ fn joined(first: Option<String>, second: Option<String>) -> Option<String> {
     }
 }
 
-/// A tool has run.
+/// Whether a tool has run.
 pub(super) fn is_after(event: &HookEvent<'_>) -> bool {
     matches!(event, HookEvent::PostToolUse { .. } | HookEvent::PostToolUseFailure { .. })
 }
@@ -163,10 +163,10 @@ fn is_guard(event: &HookEvent<'_>) -> bool {
     matches!(event, HookEvent::PreToolUse(_) | HookEvent::PermissionRequest(_))
 }
 
-/// What the session knows of the file that a call would change.
+/// What the session knows about the file that a call would change.
 fn look_at(home: &Home, call: &ToolCall, context: &PolicyContext, session: &Session) -> Result<Option<Target>, Fault> {
     let Some(path) = target(call, context) else { return Ok(None) };
-    // A folder or a device is no file to read first; the tool refuses it by itself.
+    // Folders and devices cannot be read first; the tool itself refuses them.
     let exists = std::fs::metadata(home.outside(Path::new(&path))).is_ok_and(|meta| meta.is_file());
     let known = exists && session.knows(&path).map_err(|source| Fault::Files { what: "the session's memory", source })?;
     Ok(Some(Target { path, exists, known }))

@@ -1,4 +1,4 @@
-//! What policy asks about the disk, for one call: real paths, files that hold secrets, the plan where it would be changed.
+//! Facts from the disk that policy needs for one call: real paths, files with secrets, and the plan if the call would change it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,21 +15,21 @@ use crate::project::plan_file::{self, PlanLocation, PlanRequest};
 use super::home::Home;
 use super::story::StoryFile;
 
-/// Longer chains of links are loops.
+/// Longer chains of links must be loops.
 const MOST_LINKS: usize = 40;
 
-/// What is asked about.
+/// The call and its circumstances.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     pub mode: Mode,
     pub cwd: &'a str,
     pub call: Option<&'a ToolCall>,
-    /// Whether the call is still to be judged: the plan and the story's scope matter then only.
+    /// Whether the call still needs a verdict. Only then do the plan and the story's scope matter.
     pub deciding: bool,
     pub story: &'a StoryFile,
 }
 
-/// The facts that the rules need for this call.
+/// Collects the facts that the rules need for this call.
 pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
     let mut context = PolicyContext {
         mode: asked.mode,
@@ -59,20 +59,21 @@ pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
             let enforced = config.policy.on_scope() == OnScope::Enforced;
             context.scope = story.filter(|_| enforced).and_then(|story| story.scope(true));
         }
-        // In a session of their own, users change their plans with the agent.
+        // In their own sessions, users edit plans with the agent.
         Mode::Run | Mode::Interactive => {}
     }
     context
 }
 
-/// The plan, if one of the places is it or holds it. It can be large, and few calls touch it: a command is judged by the path alone.
+/// Opens the plan if one of the paths is the plan or contains it. Plans can be large and
+/// few calls touch them. Commands are judged by the path alone.
 fn plan(home: &Home, config: &Config, call: &ToolCall, places: &BTreeSet<String>, story: Option<&Briefing>) -> Option<PlanFile> {
     let touches = |path: &str| {
         let holds = |place: &String| path.starts_with(&format!("{}/", place.trim_end_matches('/'))) || pattern_takes(place, path);
         places.iter().any(|place| path == place || holds(place))
     };
     let shell = kind_of(&call.tool) == ToolKind::Shell;
-    // A run says which plan it works on; only without its word is the plan looked for.
+    // A run names its plan; search for one only if it does not.
     if let Some(story) = story {
         return if touches(&story.plan) {
             opened(PlanLocation::of(PathBuf::from(&story.plan)), story.plan.clone(), shell)
@@ -113,11 +114,12 @@ fn real_cwd(top: &Path, cwd: &Path) -> PathBuf {
 fn temp_dirs(own: Option<&Path>) -> Vec<String> {
     let named = std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let dirs = own.map(Path::to_owned).into_iter().chain(named).chain([PathBuf::from("/tmp"), PathBuf::from("/var/tmp")]);
-    // The root as a temporary directory would let everything through.
+    // With the root as a temporary directory, everything would be allowed.
     dirs.map(|dir| text(&real(&dir))).filter(|dir| dir.len() > 1).collect()
 }
 
-/// Where a path below a real folder leads, without a look at what is above it. Nothing where it is not plainly below, or not there.
+/// Resolves a path below a real folder, without checking the parents of that folder.
+/// `None` if the path is not clearly below it or does not exist.
 fn real_in(folder: &Path, path: &Path) -> Option<PathBuf> {
     let below = path.strip_prefix(folder).ok()?;
     let mut at = folder.to_owned();
@@ -131,7 +133,7 @@ fn real_in(folder: &Path, path: &Path) -> Option<PathBuf> {
     Some(at)
 }
 
-/// Where a path leads, also where its end does not exist: a link that points to nothing is followed, because a write would be.
+/// Resolves a path even if its last part does not exist. Follows dangling links, because a write would follow them.
 fn real(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -149,7 +151,7 @@ fn real(path: &Path) -> PathBuf {
     path
 }
 
-/// The deepest directory that exists, without links, and the rest as it is written.
+/// The deepest existing directory, with links resolved, plus the rest as written.
 fn real_parent(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let Ok(real) = fs::canonicalize(ancestor) {

@@ -1,6 +1,7 @@
-//! The guard of a run, in the run's own process: the client asks over its pipe, and gets the answer that `verdone hook` would give.
+//! The guard of a run, inside the run's process: the client asks over its pipe and gets the same answer as from `verdone hook`.
 //!
-//! The settings are those of the run's start. A panic or anything that cannot be judged denies, and is kept where the run shows it.
+//! It uses the settings from the start of the run. A panic, or anything else that cannot
+//! be judged, denies the call and is recorded where the run shows it.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,36 +22,35 @@ use crate::process::signal::Signals;
 use crate::project::config_file::SettingsError;
 use crate::workspace::Place;
 
-/// Judges for a run.
 #[derive(Debug)]
 pub struct Guard {
     home: Home,
     settings: FileSettings,
     rules: Vec<Rule>,
-    /// How much of which session's records has been looked at for judged calls.
+    /// The session and offset up to which its records were searched for judged calls.
     read: Option<(String, u64)>,
-    /// Sessions whose start was seen. The agent can delete their files later.
+    /// Sessions whose start was seen. Kept here because the agent could delete their files.
     started: Mutex<BTreeSet<String>>,
 }
 
-/// What was said about one event.
+/// The judgement of one event.
 #[derive(Debug)]
 pub struct Judgement {
     pub answer: Answer,
-    /// The id of the call, where it was judged.
+    /// The id of the judged call.
     pub call: Option<String>,
-    /// The turn has to end, for this reason.
+    /// If set, the turn must end, for this reason.
     pub ends_turn: Option<String>,
-    /// The answer has to wait for this.
+    /// If set, the answer must wait for this.
     pub pending: Option<Pending>,
 }
 
-/// Commands of the user's that are due after a tool. To be run beside everything else: they may take most of a minute.
+/// User commands to run after a tool. Run them in the background: they may take most of a minute.
 #[derive(Debug)]
 pub struct Pending(Box<Errand>);
 
 impl Pending {
-    /// Runs them. The answer is one whatever happens: the tool has run already, so that nothing is denied by it.
+    /// Runs them. Always returns an answer: the tool has already run, so nothing can be denied any more.
     pub fn run(self, signals: &Signals) -> Answer {
         let errand = &self.0;
         let run = catch_unwind(AssertUnwindSafe(|| errand.run(signals, Company::Others)));
@@ -60,7 +60,7 @@ impl Pending {
             Err(_) => "it panicked".to_owned(),
         };
         let records = [Record::Failed(Failed { cause, denied: false })];
-        // There is nobody else to tell.
+        // If recording fails, there is no other place to report it.
         let _ = append_fault(errand.home().sessions(), Some(errand.event()), &records);
         errand.answer().clone()
     }
@@ -74,30 +74,30 @@ impl Guard {
         Ok(Self { home, settings, rules, read: None, started: Mutex::default() })
     }
 
-    /// The same for somebody who may only look.
+    /// A guard that allows only reading.
     pub fn of_looking(looking: Looking, root: &Path, top: &Path, run_dir: &Path) -> Result<Self, SettingsError> {
         let mut guard = Self::of_run(root, top, run_dir)?;
         guard.rules.insert(0, look_only(looking));
         Ok(guard)
     }
 
-    /// The agent works in this workspace: commands that are due after a tool run there, and files are looked up there.
+    /// Sets the agent's workspace: commands after a tool run there, and files are looked up there.
     pub(crate) fn works_in(&mut self, place: &Place) {
         self.home.inside.clone_from(&place.inside);
         self.home.tree = Some(place.tree.clone());
         self.home.temp = place.env.set.iter().rfind(|(name, _)| name == "TMPDIR").map(|(_, folder)| folder.into());
-        // Without a view the agent knows its workspace by another path.
+        // Without a view, the agent sees its workspace at a different path.
         if place.cwd != self.home.root {
             (self.home.root, self.home.top) = (place.cwd.clone(), place.tree.clone());
         }
     }
 
-    /// Which turn the next events belong to.
+    /// Sets the turn that the next events belong to.
     pub fn begin_turn(&mut self, turn: TurnOf) {
         self.home.turn = Some(turn);
     }
 
-    /// Whether a session's start reached a hook of ours.
+    /// Whether one of our hooks saw the session start.
     pub fn saw_the_start_of(&self, session: &str) -> bool {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         if !started.contains(session) && Session::of(&self.home, session).has_started() {
@@ -106,23 +106,23 @@ impl Guard {
         started.contains(session)
     }
 
-    /// The calls of a session that hooks of ours judged as processes of their own, since this was last asked.
+    /// The calls of a session that our hook processes judged since the last call of this function.
     pub fn judged_in(&mut self, session: &str) -> Vec<String> {
         let from = self.read.take().filter(|(of, _)| of == session).map_or(0, |(_, at)| at);
-        // What cannot be read was judged by nobody.
+        // If the records cannot be read, no call counts as judged.
         let (calls, at) = Session::of(&self.home, session).judged(from).unwrap_or_default();
         self.read = Some((session.to_owned(), at));
         calls
     }
 
-    /// A hook that was started as a process said nothing: what it was asked about was denied by the client, and somebody has to know.
+    /// Records that a hook process gave no answer: the client denied the call, and the user should know.
     pub fn process_failed(&self, cause: &str) {
         let records = [Record::Failed(Failed { cause: cause.to_owned(), denied: true })];
-        // The denial stands without it.
+        // The denial stands even if it cannot be recorded.
         let _ = append_fault(self.home.sessions(), Some("PreToolUse"), &records);
     }
 
-    /// Judges the input of one hook.
+    /// Judges one hook input.
     pub fn judge(&self, bytes: &[u8], run_dir: &Path) -> Judgement {
         let judged = catch_unwind(AssertUnwindSafe(|| self.respond(bytes, run_dir)));
         let (answered, call) = match judged {
@@ -153,7 +153,7 @@ impl Guard {
         let config = &self.settings.config;
         let court = Court { home: &self.home, mode: Mode::Run, config, unreadable: None, rules: &self.rules, story: &story };
         let answered = court.answer(&input, &mut Signals::none)?;
-        // Only what was asked about before it ran is judged.
+        // Only calls that have not run yet are judged.
         let call = match &input.event {
             HookEvent::PreToolUse(call) => call.id.as_deref().map(str::to_owned),
             _ => None,
@@ -165,7 +165,7 @@ impl Guard {
         let event = event_in(bytes);
         let faults = self.home.sessions().join(FAULTS).display().to_string();
         let response = fail(event.as_deref(), Mode::Run, OnFailure::Deny, &Cause { text: cause, kept: &faults });
-        // A fault that cannot be kept is a denial all the same.
+        // The call is denied even if the fault cannot be recorded.
         let _ = append_fault(self.home.sessions(), event.as_deref(), &response.records);
         response
     }

@@ -1,4 +1,5 @@
-//! The project of a hook: found by the client's variable, never by where the agent stands; its settings and its guardrails.
+//! The project of a hook with its settings and guardrails. It is found through the
+//! client's variable, never through the agent's current directory.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,39 +23,39 @@ use crate::workspace::Inside;
 
 use super::story::StoryFile;
 
-/// The folder of the sessions' files, in `.verdone/` and in a run's folder.
+/// The folder for session files, in `.verdone/` and in each run's folder.
 pub const SESSIONS: &str = "sessions";
-/// The client's name for the project.
+/// The client sets this to the project's folder.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
-/// More is no list of lessons, and the client would not show it.
+/// Longer text is not a list of lessons, and the client would not show it.
 const LONGEST_GUARDRAILS: u64 = 64 * 1024;
 
-/// Where a hook finds its project.
+/// The project that a hook belongs to.
 #[derive(Debug, Clone)]
 pub struct Home {
-    /// The folder of `.verdone/`.
+    /// The folder that contains `.verdone/`.
     pub root: PathBuf,
-    /// The top of the work tree; the root where there is no repository.
+    /// The top of the work tree, or the root if there is no repository.
     pub top: PathBuf,
-    /// Where the sessions keep their files: in the run's folder, where there is one.
+    /// Where sessions keep their files; in a run, in the run's folder.
     sessions: PathBuf,
-    /// The run, where this is its own process; a hook that is started is told by a variable.
+    /// The run, if this is the run's own process. Hook processes get it from a variable.
     run: Option<OsString>,
-    /// The turn of the run that the hook works for, where that matters.
+    /// The turn of the run that the hook belongs to, if it matters.
     pub(super) turn: Option<TurnOf>,
-    /// The workspace of the run's agent, where there is one: commands of the user's run there.
+    /// The workspace of the run's agent, if any. User commands run there.
     pub(super) inside: Option<Inside>,
-    /// Where that workspace's files are from the outside.
+    /// Where the workspace's files are, seen from outside.
     pub(super) tree: Option<PathBuf>,
-    /// The temporary folder there, as the agent knows it.
+    /// The temporary folder of the workspace, as the agent sees it.
     pub(super) temp: Option<PathBuf>,
 }
 
-/// The settings of the file alone: variables and flags say nothing about policy.
+/// Settings from the file alone: variables and flags cannot change policy.
 #[derive(Debug, Default)]
 pub(super) struct FileSettings {
     pub(super) config: Config,
-    /// The file as denials and records name it.
+    /// The file name used in denials and records.
     pub(super) name: String,
     pub(super) rule_lines: Vec<usize>,
 }
@@ -66,13 +67,13 @@ impl FileSettings {
 }
 
 impl Home {
-    /// Nothing where the project is not Verdone's. A run is, wherever it works.
+    /// `None` if the project does not use Verdone. A run always counts as one that does.
     pub(super) fn find(mode: Mode) -> Option<Self> {
         let named = std::env::var_os(PROJECT).filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let start = named.or_else(|| std::env::current_dir().ok())?;
         let project = Project::around(&start).ok()?;
         match mode {
-            // A session that a loop holds is held although somebody deleted our folder.
+            // A session held by a loop stays held, even if somebody deleted our folder.
             Mode::Interactive => match armed_root(&project) {
                 Some(root) => Some(Self::at(root, project.git_top)),
                 None => project.root.join(HOME).is_dir().then(|| Self::at(project.root, project.git_top)),
@@ -88,7 +89,7 @@ impl Home {
         }
     }
 
-    /// For the process of the run itself.
+    /// For the run's own process.
     pub(super) fn of_run(root: &Path, top: &Path, run_dir: &Path) -> Self {
         let (sessions, run) = (run_dir.join(SESSIONS), run_dir.file_name().map(OsString::from));
         Self { root: root.to_owned(), top: top.to_owned(), sessions, run, turn: None, inside: None, tree: None, temp: None }
@@ -99,7 +100,7 @@ impl Home {
         Self { root, top, sessions, run: None, turn: None, inside: None, tree: None, temp: None }
     }
 
-    /// Where a path that an agent names is found by this process.
+    /// Translates a path named by an agent to where this process finds it.
     pub(super) fn outside(&self, path: &Path) -> PathBuf {
         let below = |tree: &PathBuf| Some(tree.join(path.strip_prefix(&self.top).ok()?));
         self.tree.as_ref().and_then(below).unwrap_or_else(|| path.to_owned())
@@ -109,7 +110,7 @@ impl Home {
         Self { turn, ..self.clone() }
     }
 
-    /// The run that this belongs to.
+    /// The run that this hook belongs to.
     pub(super) fn run(&self) -> Option<OsString> {
         self.run.clone().or_else(|| std::env::var_os(RUN_VARIABLE))
     }
@@ -130,17 +131,17 @@ impl Home {
         Ok(FileSettings { config, name, rule_lines })
     }
 
-    /// The agent's test runs so far; nothing where no driver waits for the end of the turn.
+    /// The agent's test runs so far. `None` if there is no driver that could end the turn.
     pub(super) fn test_runs(&self, policy: &PolicyConfig) -> Option<TestRuns> {
         let turn = self.turn?;
         Some(TestRuns { failing: failing(&self.sessions, turn.iteration), patience: policy.tests.patience() })
     }
 
-    /// What an agent should know from the start.
+    /// The context that an agent gets at the start.
     pub(super) fn briefing(&self, mode: Mode, story: &StoryFile) -> Option<String> {
         let guardrails = lessons(&self.root).filter(|text| !text.trim().is_empty());
         let lessons = guardrails.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
-        // Lessons and stories are words of those who are judged.
+        // A judge must not see these: lessons and stories may have been written by the agent being judged.
         let judges = std::env::var_os(LOOKING).is_some_and(|name| Looking::of(&name.to_string_lossy()) == Looking::Judging);
         match mode {
             Mode::Interactive => lessons,
@@ -156,7 +157,7 @@ impl Home {
     }
 }
 
-/// The policy that `verdone policy` shows.
+/// The effective policy, for `verdone policy`.
 #[derive(Debug)]
 pub struct PolicyInForce {
     pub home: Home,
@@ -172,20 +173,20 @@ pub fn policy_of(root: &Path, top: &Path) -> Result<PolicyInForce, SettingsError
     Ok(PolicyInForce { home, config: settings.config, rules })
 }
 
-/// The folder of the run that the hook belongs to. The variable is the agent's to change: it names a folder that is there, or none.
+/// The folder of the run that the hook belongs to. The agent can change the variable, so the folder must exist.
 fn run_dir(root: &Path) -> Option<PathBuf> {
     let run = std::env::var(RUN_VARIABLE).ok().filter(|run| !run.is_empty())?;
     let dir = Store::of(root).path().join(encode_component(&run));
     fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir()).then_some(dir)
 }
 
-/// The beginning of the project's lessons, as a session is given it.
+/// The beginning of the project's lessons, as passed to a session.
 pub(crate) fn lessons(root: &Path) -> Option<String> {
     read_start(&root.join(HOME).join("guardrails.md"))
 }
 
 fn read_start(path: &Path) -> Option<String> {
-    // A pipe would make us wait for somebody to write into it.
+    // Opening a pipe would block until somebody writes to it.
     if !path.is_file() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What is seen after a command: git's state, from its files alone, and which files differ from HEAD, by one `git status`.
+//! Observations after a command: git's state (read from its files) and which files differ from HEAD (one `git status`).
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -19,13 +19,13 @@ use super::session::Session;
 use super::story::StoryFile;
 
 const LARGEST_HEAD: u64 = 4 * 1024;
-/// Some hundred thousand refs; beyond that the dates of commits have to tell.
+/// Enough for some hundred thousand refs. Beyond that, commit dates are used instead.
 const LARGEST_PACKED: u64 = 32 * 1024 * 1024;
 const LARGEST_TODO: u64 = 64 * 1024;
-/// Below the deadline of the hook itself.
+/// Less than the deadline of the hook itself.
 const GIT_DEADLINE: Duration = Duration::from_secs(4);
 
-/// What is to be watched after this event; nothing where nothing is.
+/// What to watch after this event, or `None`.
 pub(super) fn look(home: &Home, config: &Config, input: &HookInput<'_>, session: &Session, story: &StoryFile) -> Option<Watch> {
     let looks = looks_after(&input.event);
     let wrote = wrote_a_file(&input.event);
@@ -36,7 +36,8 @@ pub(super) fn look(home: &Home, config: &Config, input: &HookInput<'_>, session:
     let on_scope = policy.on_scope();
     let story = if on_scope == OnScope::Off && policy.git_state == OnGitState::Off { None } else { story.get() };
     let scope = story.filter(|_| on_scope != OnScope::Off).and_then(|story| story.scope(on_scope == OnScope::Enforced));
-    // An agent's own repository in a workspace goes with it, and its files are not here: only the files it names count.
+    // In a workspace, the agent's repository is discarded later and its files are not at
+    // this path, so only files named by the tool call count.
     let dirs = if looks && home.tree.is_none() { GitDirs::of(&home.top) } else { None };
     let git = dirs.as_ref().filter(|_| policy.git_state != OnGitState::Off).map(|dirs| git_state(&dirs.own));
     let changed = dirs.filter(|_| scope.is_some()).and_then(|dirs| changed(&home.top, dirs));
@@ -51,7 +52,7 @@ fn wrote_a_file(event: &HookEvent<'_>) -> bool {
     matches!(event, HookEvent::PostToolUse { call, .. } if kind_of(&call.tool) == ToolKind::Write)
 }
 
-/// Where HEAD is and what git is in the middle of; no process is started.
+/// Reads HEAD and any operation in progress, without starting a process.
 fn git_state(dir: &Path) -> GitState {
     const SIGNS: [(&str, Operation); 8] = [
         ("rebase-merge", Operation::Rebase),
@@ -66,7 +67,7 @@ fn git_state(dir: &Path) -> GitState {
     let head = read_linked(&dir.join("HEAD"), LARGEST_HEAD);
     let head = head.map_or(Head::Unknown, |bytes| GitState::head_of(&String::from_utf8_lossy(&bytes)));
     let found = SIGNS.iter().find(|(sign, _)| fs::symlink_metadata(dir.join(sign)).is_ok());
-    // Between two of its commits, only the list of what is left to do tells a revert.
+    // Between two commits of a revert, only the todo list shows that it is one.
     let todo = || read_regular(&dir.join("sequencer/todo"), LARGEST_TODO).unwrap_or_default();
     let operation = found.map(
         |(sign, operation)| {
@@ -76,7 +77,7 @@ fn git_state(dir: &Path) -> GitState {
     GitState { head, operation }
 }
 
-/// The commit of HEAD, from git's files alone: nothing where there is none, or where they are in another format.
+/// The commit of HEAD, read from git's files. `None` if there is no commit or the files have another format.
 pub(super) fn head_commit(top: &Path) -> Option<Oid> {
     let dirs = GitDirs::of(top)?;
     let text = |path: &Path, most| read_linked(path, most).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -87,7 +88,7 @@ pub(super) fn head_commit(top: &Path) -> Option<Oid> {
         let list = text(&dirs.common.join("packed-refs"), LARGEST_PACKED)?;
         list.lines().find_map(|line| line.split_once(' ').filter(|(_, of)| *of == name).and_then(|(id, _)| oid(id)))
     };
-    // The name is git's own, and still no reason to look elsewhere.
+    // The name comes from git, but it must not lead outside its directory.
     if name.split('/').any(|part| part == "..") { None } else { loose().or_else(packed) }
 }
 
@@ -97,7 +98,7 @@ fn oid(text: &str) -> Option<Oid> {
     is_id.then(|| Oid::from(text))
 }
 
-/// Nothing where git does not answer: an observer says nothing then.
+/// `None` if git does not answer: an observer then reports nothing.
 fn changed(top: &Path, dirs: GitDirs) -> Option<Looked> {
     let status = Git::found(top, dirs, GIT_DEADLINE).status().ok()?;
     let stamp = |path: &Path| match fs::symlink_metadata(path) {

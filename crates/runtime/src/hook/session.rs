@@ -1,9 +1,9 @@
-//! The files of one agent session, under `.verdone/sessions/` or the run's own `sessions/`: `events.jsonl` (what happened),
-//! `failures.jsonl` (what tests showed, the newest part), `known/` (which files the session has read or written), `seen.json` (git's
-//! state and the files outside the story's scope when the turn began, and what the agent was told of them).
+//! The files of one agent session, under `.verdone/sessions/` or the run's `sessions/`: `events.jsonl` (what happened), `failures.jsonl`
+//! (recent test failures), `known/` (files that the session has read or written), `seen.json` (git's state and files outside the story's
+//! scope when the turn started, and what the agent was told about them).
 //!
-//! Several hooks may run at once, so files are only appended to, a line a write. The memory is one empty file a path: as quick with a
-//! million of them as with ten.
+//! Several hooks may run at once, so files are only appended to, one line per write. Known files are stored as one empty file per path, so
+//! a lookup takes the same time for ten paths and for a million.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -25,16 +25,16 @@ use crate::base::plain_file::{open_regular, read_regular};
 use super::attempt::{Entry, FAILURES, TurnOf, keep_streak};
 use super::home::Home;
 
-/// Faults of ours, beside the sessions.
+/// Failures of our hooks, stored next to the sessions.
 pub(super) const FAULTS: &str = "faults.jsonl";
-/// A file that reaches it is set aside as `….1`, and the one before that is gone.
+/// A file of this size is renamed to `….1`, replacing the previous one.
 const ROTATED_AT: u64 = 256 * 1024;
-/// Where the record of a session's start is looked for, and how it is spelled.
+/// The range in which to look for the record of a session's start, and its spelling.
 const BEGINNING: u64 = 64 * 1024;
 const STARTED: &str = "\"record\":\"started\"";
 const SEEN: &str = "seen.json";
 const LARGEST_SEEN: u64 = 4 * 1024 * 1024;
-/// What is marked as being read: a change that is judged right after counts on it, a later one does not.
+/// Suffix for files that are being read right now. A change judged shortly afterwards relies on it; a later one does not.
 const READING: &str = ".reading";
 const READING_COUNTS: Duration = Duration::from_secs(10);
 
@@ -49,17 +49,17 @@ impl Session {
         Self { dir: home.sessions().join(encode_component(id)), turn: home.turn }
     }
 
-    /// Whether a hook of ours saw the session begin: among the first things that happen in one.
+    /// Whether one of our hooks saw the session start. The record is near the beginning of the file.
     pub(super) fn has_started(&self) -> bool {
         let mut beginning = Vec::new();
         let file = open_regular(&self.dir.join("events.jsonl"), OpenOptions::new().read(true));
         let read = file.and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
-        // The end may be in the middle of a letter.
+        // The cut may be inside a character.
         read.is_ok_and(|_| String::from_utf8_lossy(&beginning).contains(STARTED))
     }
 
-    /// The calls that were decided about, from this place of the file on, and where it ends now. A line that is being written is left
-    /// for the next time; a file that became shorter is read anew.
+    /// The calls judged since this offset, and the current end of the file. An incomplete last line is left for the next call. A file that
+    /// became shorter is read from the start.
     pub(super) fn judged(&self, from: u64) -> io::Result<(Vec<String>, u64)> {
         #[derive(serde::Deserialize)]
         struct Line {
@@ -89,13 +89,13 @@ impl Session {
         }
     }
 
-    /// What the session has seen of git and of the scope; nothing where that cannot be read: it is a memory of what was told, no guard.
+    /// What the session has seen of git and the scope. Empty if unreadable: it only remembers what the agent was told and guards nothing.
     pub(super) fn seen(&self) -> Seen {
         let bytes = read_regular(&self.dir.join(SEEN), LARGEST_SEEN);
         bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
-    /// Keeps what came of an event.
+    /// Stores the results of an event.
     pub(super) fn keep(&self, input: &HookInput<'_>, response: &Response) -> io::Result<()> {
         self.dir.parent().map_or(Ok(()), no_link)?;
         no_link(&self.dir)?;
@@ -118,9 +118,9 @@ impl Session {
         }
     }
 
-    /// Records of an event, and of the subagent that it is about.
+    /// Appends the records of an event and of the subagent it is about.
     pub(super) fn append_records(&self, (event, agent): (&str, Option<&str>), records: &[Record]) -> io::Result<()> {
-        // Most records hold no text of anybody's, and to look for secrets costs more than all the rest.
+        // Most records contain no free text, and searching for secrets costs more than everything else.
         let redactor = if records.iter().all(has_no_text) { Redactor::default() } else { redactor() };
         let ends_turn =
             records.iter().find_map(|record| if let Record::EndsTurn { reason } = record { Some(reason) } else { None });
@@ -162,7 +162,7 @@ impl Session {
 
     fn end_reading(&self, path: &str) {
         let (shard, name) = self.memory(path);
-        // One that stays does not count for long.
+        // A mark that stays expires quickly.
         let _ = fs::remove_file(shard.join(name + READING));
     }
 
@@ -188,7 +188,7 @@ impl Session {
         (self.dir.join("known").join(shard), name)
     }
 
-    /// Several hooks may do it at once: the last one stays, and none is half of another.
+    /// Several hooks may do this at once: the last one wins, and no reader sees a partial file.
     fn replace(&self, name: &str, text: &str) -> io::Result<()> {
         self.make_dir()?;
         replace_for_readers(&self.dir.join(name), text.as_bytes())
@@ -216,14 +216,14 @@ fn is_being_read(mark: &Path) -> bool {
     made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age < READING_COUNTS))
 }
 
-/// A fault of ours, which may have no session.
+/// Records a failure of ours, which may not belong to a session.
 pub(super) fn append_fault(sessions: &Path, event: Option<&str>, records: &[Record]) -> io::Result<()> {
     make_sessions(sessions)?;
     let path = sessions.join(FAULTS);
     records.iter().try_for_each(|record| append(&path, &line(event, None, record, &Redactor::default()), Some(ROTATED_AT)))
 }
 
-/// Appends a line to a file of a session's folder, or of the folder of all, which are made where they are not there.
+/// Appends a line to a file in a session's folder, or in the folder of all sessions. Creates missing folders.
 pub(crate) fn append_in(sessions: &Path, session: Option<&str>, name: &str, line: &str) -> io::Result<()> {
     make_sessions(sessions)?;
     let dir = session.map_or_else(|| sessions.to_owned(), |id| sessions.join(encode_component(id)));
@@ -232,7 +232,7 @@ pub(crate) fn append_in(sessions: &Path, session: Option<&str>, name: &str, line
     append(&dir.join(name), line, None)
 }
 
-/// The folder ignores itself, so that no commit takes it.
+/// Creates the folder with a `.gitignore` that excludes it from commits.
 pub(crate) fn make_sessions(sessions: &Path) -> io::Result<()> {
     no_link(sessions)?;
     let ignore = sessions.join(".gitignore");
@@ -242,13 +242,13 @@ pub(crate) fn make_sessions(sessions: &Path) -> io::Result<()> {
     fs::create_dir_all(sessions)?;
     match OpenOptions::new().write(true).create_new(true).open(ignore) {
         Ok(mut file) => file.write_all(b"*\n"),
-        // Another hook was quicker.
+        // Another hook was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// A folder of ours that is a link would take what we write to another place.
+/// Refuses a link in place of our folder: it would redirect our writes.
 fn no_link(folder: &Path) -> io::Result<()> {
     match fs::symlink_metadata(folder) {
         Ok(meta) if meta.is_symlink() => Err(io::Error::other(format!("{} is a link", folder.display()))),
@@ -269,7 +269,7 @@ fn append(path: &Path, line: &str, most: Option<u64>) -> io::Result<()> {
     file.write_all(line.as_bytes())
 }
 
-/// No link is followed and no pipe waited for.
+/// Open flags that do not follow links and do not block on pipes.
 fn careful() -> i32 {
     (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC).bits().cast_signed()
 }
@@ -284,7 +284,7 @@ fn line(event: Option<&str>, agent: Option<&str>, record: &Record, redactor: &Re
     }
     let mut value = Value::Object(object);
     let line = format!("{value}\n");
-    // No shape of a secret has a character that JSON writes otherwise.
+    // JSON escapes none of the characters that occur in secrets, so the serialised line can be searched.
     if redactor.finds_nothing(&line) {
         return line;
     }
@@ -296,7 +296,7 @@ pub(super) fn redactor() -> Redactor {
     Redactor::new(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))))
 }
 
-/// Whether nothing in it was written by an agent or a user, but for the names of tools.
+/// Whether the record contains no text written by an agent or user, except for tool names.
 fn has_no_text(record: &Record) -> bool {
     match record {
         Record::Decided { about, reason, .. } => about.is_none() && reason.is_empty(),

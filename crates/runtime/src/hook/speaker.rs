@@ -1,5 +1,5 @@
-//! Who answers the client: once, whatever happens. A panic and a deadline of our own give the answer of a guard that cannot judge,
-//! because a hook that dies or hangs opens the gate.
+//! Answers the client exactly once, whatever happens. On a panic, or past our own deadline, it answers like a guard that cannot judge,
+//! because a hook that dies or hangs would let the call through.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,9 +18,9 @@ use super::home::Home;
 use super::session::{FAULTS, append_fault};
 use crate::session::{self, Loops, SessionFiles};
 
-/// Far above what any call takes, far below the patience of the client.
+/// Far above what any call takes, and far below the client's timeout.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// The client takes this code for a denial, with standard error as its reason.
+/// The client treats this code as a denial, with standard error as the reason.
 const BLOCKS: u8 = 2;
 
 #[derive(Debug, Clone)]
@@ -34,12 +34,12 @@ struct Shared {
     event: Mutex<Option<String>>,
     on_failure: OnceLock<OnFailure>,
     sessions: OnceLock<PathBuf>,
-    /// The session that a loop holds, and whether the turn goes on because of that.
+    /// The session held by a loop, and whether the turn continues because of it.
     gate: OnceLock<(SessionFiles, bool)>,
 }
 
 impl Speaker {
-    /// Watches the clock and the panics from here on.
+    /// From now on, handles panics and the deadline.
     pub(super) fn start(mode: Mode, event: Option<&str>) -> Self {
         let shared = Shared {
             mode,
@@ -58,7 +58,7 @@ impl Speaker {
             std::process::exit(code.into());
         }));
         let late = speaker.clone();
-        // Without a second thread there is no deadline; the answer itself does not depend on it.
+        // Without a second thread there is no deadline, but the answer does not depend on it.
         let _ = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
             thread::sleep(DEADLINE);
             if late.0.judged.load(Ordering::SeqCst) {
@@ -70,7 +70,7 @@ impl Speaker {
         speaker
     }
 
-    /// The event that the input names. A guard stays one: what we were started for does not become less by what the input says.
+    /// Sets the event that the input names. A guard stays a guard: the input cannot downgrade the event that we were started for.
     pub(super) fn is_about(&self, event: Option<String>) {
         let mut known = self.0.event.lock().unwrap_or_else(PoisonError::into_inner);
         let guards = |event: &Option<String>| event.as_deref().is_some_and(|event| Role::of(event) == Role::Guard);
@@ -87,7 +87,7 @@ impl Speaker {
         let _ = self.0.sessions.set(home.sessions().to_owned());
     }
 
-    /// The event asks whether the turn of this session may end. Where a loop holds it, a fault of ours does not let it go at once.
+    /// The event asks whether the session's turn may end. If a loop holds the session, a failure of ours does not release it immediately.
     pub(super) fn gates(&self, home: &Home, session: &str, active: bool) {
         let files = Loops::of(&home.root).session(session);
         if files.is_held() {
@@ -95,12 +95,12 @@ impl Speaker {
         }
     }
 
-    /// What is left to do has a deadline of its own.
+    /// Turns off the deadline: the remaining work has its own.
     pub(super) fn has_judged(&self) {
         self.0.judged.store(true, Ordering::SeqCst);
     }
 
-    /// The answer, and the code to end with. Later ones are dropped.
+    /// Prints the answer and returns the exit code. Later answers are dropped.
     pub(super) fn say(&self, answer: &Answer) -> u8 {
         if self.0.spoken.swap(true, Ordering::SeqCst) {
             return 0;
@@ -112,11 +112,11 @@ impl Speaker {
         let Some(value) = answer.to_json() else { return 0 };
         let mut out = std::io::stdout().lock();
         let written = out.write_all(format!("{value}\n").as_bytes()).and_then(|()| out.flush());
-        // A turn that is held is held in every session; a tool call that is denied, where we alone decide.
+        // Blocking the end of a turn applies in every session; denying a tool call only in a run, where we alone decide.
         let counts = matches!(answer, Answer::Block { .. }) || (self.0.mode == Mode::Run && self.guards());
         match answer.refusal().filter(|_| counts) {
             Some(reason) if written.is_err() || is_nowhere(&out) => {
-                // Without standard error the code alone blocks.
+                // If standard error fails, the exit code alone blocks.
                 let _ = writeln!(std::io::stderr(), "{}", for_stderr(reason));
                 BLOCKS
             }
@@ -130,7 +130,7 @@ impl Speaker {
         Role::of(event.as_deref().unwrap_or("PreToolUse")) == Role::Guard
     }
 
-    /// The answer to what cannot be judged, and a record of it.
+    /// Answers an event that cannot be judged, and records the failure.
     pub(super) fn fail(&self, cause: &str) -> u8 {
         let event = self.0.event.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let on_failure = self.0.on_failure.get().copied().unwrap_or_default();
@@ -142,19 +142,19 @@ impl Speaker {
         }
         let code = self.say(&response.answer);
         if let Some(sessions) = sessions {
-            // There is nobody left to tell.
+            // If recording fails, there is no other place to report it.
             let _ = append_fault(sessions, event.as_deref(), &response.records);
         }
         code
     }
 }
 
-/// Some clients take these words on standard error for a hook that could not be started, and let the event through.
+/// Some clients take these phrases on standard error to mean that the hook could not be started, and let the event through.
 fn for_stderr(reason: &str) -> String {
     reason.replace("No such file", "No file").replace("no such file", "no file").replace("can't open", "cannot open")
 }
 
-/// Whether what is written here is thrown away: a closed standard output is opened as the null device before we start.
+/// Whether output is discarded: a closed standard output is replaced by the null device before we start.
 fn is_nowhere(out: &impl AsFd) -> bool {
     let null = std::fs::metadata("/dev/null").map(|meta| meta.rdev());
     let here = out.as_fd().try_clone_to_owned().and_then(|fd| File::from(fd).metadata());

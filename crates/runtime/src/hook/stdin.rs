@@ -1,10 +1,10 @@
-//! One JSON value from standard input. The client may keep the pipe open, so nobody waits for its end.
+//! Reads one JSON value from standard input. The client may keep the pipe open, so this does not wait for its end.
 
 use std::io::Read;
 
 use verdone_core::hook::{ValueEnd, event_in};
 
-/// Larger than any input of a client; a file of that size is not written by one call.
+/// Larger than any client's input: no single call writes a file of this size.
 const LARGEST: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub(super) enum StdinError {
 }
 
 impl StdinError {
-    /// The event, as far as it could be seen.
+    /// The event, if it could be determined.
     pub(super) fn event(&self) -> Option<String> {
         match self {
             Self::Empty | Self::Read(_) => None,
@@ -27,11 +27,11 @@ impl StdinError {
     }
 }
 
-/// The bytes of the first value; of an input that ends early, all there are.
+/// The bytes of the first value, or everything if the input ends early.
 pub(super) fn read_value(input: &mut impl Read) -> Result<Vec<u8>, StdinError> {
     let mut bytes = Vec::new();
     let mut end = ValueEnd::default();
-    // Nearly every input fits; memory that is not touched costs nothing.
+    // Nearly every input fits, and untouched memory costs nothing.
     let mut chunk = vec![0; 8 * 1024];
     loop {
         let read = match input.read(&mut chunk) {

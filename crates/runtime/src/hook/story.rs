@@ -1,4 +1,4 @@
-//! The story that a run tells its hooks. Read at most once a call, and only by calls that need it.
+//! The story that a run passes to its hooks. Read at most once per call, and only by calls that need it.
 
 use std::cell::OnceCell;
 use std::io;
@@ -14,12 +14,12 @@ use crate::base::plain_file::read_regular;
 use crate::process::RUN_VARIABLE;
 use crate::store::Store;
 
-/// In a folder of the run that agents see and cannot write.
+/// In a folder of the run that agents can read but not write.
 const NAME: &str = "turns/story.json";
-/// A briefing is capped far below that.
+/// Briefings are capped far below this.
 const LARGEST: u64 = 256 * 1024;
 
-/// What a hook knows of its story, without having read it yet.
+/// The hook's story, read on first use.
 #[derive(Debug, Default)]
 pub struct StoryFile {
     path: Option<PathBuf>,
@@ -27,36 +27,36 @@ pub struct StoryFile {
 }
 
 impl StoryFile {
-    /// That of the run which the hook belongs to. In a session of the user's own there is none.
+    /// The story of the run that the hook belongs to. A user's own session has none.
     pub fn of(root: &Path, mode: Mode) -> Self {
         let run = std::env::var(RUN_VARIABLE).ok().filter(|run| mode == Mode::Run && !run.is_empty());
         let path = run.map(|run| Store::of(root).path().join(encode_component(&run)).join(NAME));
         Self { path, read: OnceCell::new() }
     }
 
-    /// That of a run, by its folder.
+    /// The story of a run, by its folder.
     pub(super) fn at(run_dir: &Path) -> Self {
         Self { path: Some(run_dir.join(NAME)), read: OnceCell::new() }
     }
 
-    /// The story, where a run told one.
+    /// The story, if the run provided one.
     pub fn get(&self) -> Option<&Briefing> {
         let path = self.path.as_deref()?;
         self.read.get_or_init(|| read(path)).as_ref().ok()?.as_ref()
     }
 
-    /// The turn that it was told for.
+    /// The turn that it was written for.
     pub(super) fn turn(&self) -> Option<TurnOf> {
         self.get().filter(|story| story.iteration > 0).map(|story| TurnOf { iteration: story.iteration, turn: story.turn })
     }
 
-    /// Why it could not be read, if somebody asked for it.
+    /// Why it could not be read, if it was requested.
     pub(super) fn fault(&self) -> Option<&str> {
         self.read.get().and_then(|read| read.as_ref().err()).map(String::as_str)
     }
 }
 
-/// Tells the hooks of the next turn what it is about.
+/// Writes the story for the hooks of the next turn.
 pub(crate) fn tell(run_dir: &Path, briefing: &Briefing) -> io::Result<()> {
     let path = run_dir.join(NAME);
     if let Some(folder) = path.parent() {

@@ -1,4 +1,4 @@
-//! What a session cost, looked up when it ends: never while a tool waits for its verdict.
+//! The cost of a session, looked up when it ends: never while a tool waits for its verdict.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -8,10 +8,10 @@ use verdone_core::hook::{HookEvent, HookInput, Record, spent_in};
 
 use crate::base::plain_file::open_regular;
 
-/// How much of the end is read, however long the transcript is: the client closes its books last.
+/// How much of the transcript's end is read, however long it is: the client writes the totals last.
 const END: u64 = 256 * 1024;
 
-/// Nothing where the event is another one, or the transcript does not tell. That is no fault: it is the client's file.
+/// `None` for any other event, or if the transcript does not contain the cost. That is not an error: the file belongs to the client.
 pub(super) fn spent(input: &HookInput<'_>) -> Option<Record> {
     let HookEvent::SessionEnd { .. } = input.event else { return None };
     let transcript = input.common.transcript.as_deref().filter(|path| Path::new(path).is_absolute())?;

@@ -1,4 +1,4 @@
-//! A process that has the user's terminal: a shell in a workspace.
+//! A process that uses the user's terminal: a shell in a workspace.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,7 +9,7 @@ use super::environment::is_removed;
 use super::{EnvPlan, let_orphans_go};
 use crate::workspace::{Inside, LaunchReport};
 
-/// Starts a program on our own streams and waits for it.
+/// Starts a program on our own standard streams and waits for it.
 pub fn run_attached(argv: &[OsString], cwd: &Path, inside: Option<&Inside>, env: &EnvPlan) -> io::Result<ExitStatus> {
     let_orphans_go();
     let (line, place, report) = match inside {

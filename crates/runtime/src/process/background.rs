@@ -1,4 +1,5 @@
-//! A process that nobody waits for. It has a group of its own and a bounded output like any other, and ends with whoever started it.
+//! A background process that is not waited for. Like any other, it has its own process
+//! group and bounded output. It ends together with the process that started it.
 
 use std::fmt;
 use std::io::{self, PipeReader, Read as _};
@@ -18,19 +19,19 @@ use crate::workspace::LaunchReport;
 
 const CHUNK: usize = 32 * 1024;
 const POLL: Duration = Duration::from_millis(20);
-/// Its output is whole by then, unless somebody else holds the pipe.
+/// By then its output is complete, unless another process keeps the pipe open.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// A running process and the thread that keeps what it says.
+/// A running process and the thread that stores its output.
 pub struct Background {
     child: Child,
     reader: JoinHandle<()>,
-    /// The file must exist when the launcher of a workspace opens it.
+    /// Kept alive because the file must exist when the workspace's launcher opens it.
     _report: Option<LaunchReport>,
 }
 
 impl Background {
-    /// Starts it. Of the spawn's limits only the cap counts: it runs until it ends, or until [`Background::end`].
+    /// Starts it. Of the limits in `spawn`, only the cap applies: it runs until it exits or [`Background::end`] is called.
     pub fn start(spawn: &Spawn<'_>, redactor: Redactor) -> Result<Self, SpawnError> {
         let keep =
             |path: &std::path::PathBuf| create_fresh(path).map_err(|source| SpawnError::Keep { path: path.clone(), source });
@@ -44,7 +45,7 @@ impl Background {
         let Prepared { mut command, report } = prepare(spawn)?;
         command.stdin(std::process::Stdio::null()).stdout(writer.try_clone().map_err(failed)?).stderr(writer);
         let child = launch::spawn(&mut command)?;
-        // The command holds our end of the pipe for writing: it has to close, or its reader would never see the end.
+        // The command holds our write end of the pipe. Close it, or the reader would never see the end.
         drop(command);
         let cap = spawn.cap;
         let reader = thread::Builder::new().name("background".to_owned()).spawn(move || {
@@ -62,7 +63,7 @@ impl Background {
     }
 
     pub fn has_ended(&mut self) -> bool {
-        // An error says that somebody else has reaped it.
+        // An error means that someone else has reaped it.
         !matches!(self.child.try_wait(), Ok(None))
     }
 
@@ -94,7 +95,7 @@ impl fmt::Debug for Background {
     }
 }
 
-/// Only while the child is not reaped: until then its id is ours.
+/// Call this only before the child is reaped: until then its id cannot be reused.
 fn signal_group(child: &Child, signal: Signal) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, signal);

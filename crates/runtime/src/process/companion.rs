@@ -1,8 +1,8 @@
-//! A process that stays for many turns and is spoken to in lines. It has a group of its own like any other; limits are the
-//! caller's, because they are of a turn and not of the process.
+//! A process that serves many turns and communicates in lines. Like any other, it has its own process group. The caller applies the limits,
+//! because they belong to a turn and not to the process.
 //!
-//! Threads read and write the pipes, so that a companion that does not listen, or speaks without end, makes nobody wait: what it
-//! says stands in a bounded queue, and what it is told is written when it reads.
+//! Threads read and write the pipes, so a companion that does not read its input or floods its output blocks no one. Its output is held in
+//! a bounded queue, and its input is written when it reads.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,17 +24,16 @@ use crate::process::output::Stream;
 use crate::process::signal::{Signals, Stop, Subscription};
 use crate::workspace::{Inside, LaunchReport};
 
-/// A longer line is no message; what comes of it is cut, so that the rest can be understood again.
+/// A longer line is not a message. It is cut, so that the following lines can be parsed again.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
 const POLL: Duration = Duration::from_millis(20);
 const ALIVE: &str = "still there";
-/// A killed process that is still there after this is stuck in the kernel.
+/// A killed process that still exists after this is stuck in the kernel.
 const STUCK: Duration = Duration::from_secs(5);
 
-/// A process to talk to.
 pub struct Companion {
     child: Child,
-    /// Where the launcher of its workspace says why it was not started.
+    /// Where the workspace's launcher reports why the process was not started.
     launch: Option<LaunchReport>,
     group: Pid,
     in_view: bool,
@@ -44,25 +43,25 @@ pub struct Companion {
     heard: VecDeque<Heard>,
     exited: bool,
     killed: bool,
-    /// Processes of its own, which no turn started.
+    /// Its own helper processes, which no turn started.
     household: Vec<Process>,
-    /// Processes that are none of its.
+    /// Processes that do not belong to it.
     strangers: Vec<Process>,
     _subscription: Subscription,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Without its end.
+    /// A line without its line end.
     Line(Stream, Vec<u8>),
-    /// It is gone, and everything that it said was heard.
+    /// It has exited, and all of its output was read.
     Exited,
-    /// Nothing in this time, or a signal came.
+    /// No output in this time, or a signal arrived.
     Nothing,
 }
 
 impl Companion {
-    /// Starts it. Of the spawn's limits none counts.
+    /// Starts it. The limits in `spawn` do not apply.
     pub fn start(spawn: &Spawn<'_>, signals: &Signals) -> Result<Self, SpawnError> {
         tree::adopt_orphans();
         let strangers = tree::descendants();
@@ -75,7 +74,7 @@ impl Companion {
         let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (first, second, third) = (sender.clone(), sender.clone(), sender.clone());
         let threads: [Box<dyn FnOnce() + Send>; 4] = [
-            // The pipe is closed when nobody can say anything any more. One that does not listen is its own affair.
+            // Closes the pipe once all senders are gone. Write errors are ignored: the companion may stop reading.
             Box::new(move || {
                 let Some(mut stdin) = stdin else { return };
                 while let Ok(line) = from.recv() {
@@ -119,26 +118,26 @@ impl Companion {
         self.child.id()
     }
 
-    /// Says a line, which has its end. Whether it is read nobody knows.
+    /// Sends a line, including its line end. There is no confirmation that it was read.
     pub fn say(&self, line: Vec<u8>) {
         if let Some(to) = &self.to {
             let _ = to.send(line);
         }
     }
 
-    /// For a thread that has something to say later. The pipe stays open as long as one of them is there.
+    /// A sender for threads that write later. The pipe stays open as long as one exists.
     pub fn voice(&self) -> Option<Sender<Vec<u8>>> {
         self.to.clone()
     }
 
-    /// The next thing that it says.
+    /// Waits for its next output.
     pub fn hear(&mut self, patience: Duration) -> Heard {
         let until = Instant::now() + patience;
         loop {
             if let Some(heard) = self.heard.pop_front() {
                 return heard;
             }
-            // Output without an end of a line is no reason to forget the time.
+            // Output without line ends must not extend the wait.
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() && !patience.is_zero() {
                 return Heard::Nothing;
@@ -152,7 +151,7 @@ impl Companion {
                     self.exited = true;
                     self.hear_the_rest();
                 }
-                // One that wants the terminal is stopped, and silent: the caller's limits end it.
+                // A companion that wants the terminal is stopped and silent, so the caller's limits end it.
                 Ok(Report::Closed | Report::WantsTerminal) => {}
                 Ok(Report::Woken) | Err(RecvTimeoutError::Timeout) => return Heard::Nothing,
                 Err(RecvTimeoutError::Disconnected) => return Heard::Exited,
@@ -160,7 +159,7 @@ impl Companion {
         }
     }
 
-    /// What stands in the pipes when it is gone. Others may hold them open, so there is an end to that.
+    /// Reads what is left in the pipes after it exited. Other processes may hold them open, so this has a time limit.
     fn hear_the_rest(&mut self) {
         let begin = Stopwatch::start();
         while begin.elapsed() < Duration::from_millis(250) {
@@ -181,23 +180,23 @@ impl Companion {
         self.heard.push_back(Heard::Exited);
     }
 
-    /// What runs beside the companion now is not of it: to be called when a turn begins.
+    /// Records which processes running now do not belong to the companion. Call this when a turn starts.
     pub fn begin_turn(&mut self) {
         let all = tree::all();
         let own: Vec<Process> = all.iter().filter(|process| process.pid == self.pid()).copied().collect();
         self.strangers = tree::below(std::process::id(), &all, &Spared { alone: Vec::new(), families: own });
     }
 
-    /// Whoever lives below the companion now belongs to it: servers that it was told to start, say. To be called before it starts
-    /// anything for a turn.
+    /// Records everything that runs below the companion now as its own, such as servers
+    /// from its configuration. Call this before it starts anything for a turn.
     pub fn settle(&mut self) {
         let all = tree::all();
         let alone = self.own(&all);
         self.household = tree::below(self.pid(), &all, &Spared { alone, families: Vec::new() });
     }
 
-    /// The companion itself. In a view that is the launcher, which has one child, and the first process that this one has started:
-    /// orphans are its children too, but later ones.
+    /// The companion itself. In a view, that is the launcher, its only child, and the first process started by that child: orphans also
+    /// become its children, but later.
     fn own(&self, all: &[Process]) -> Vec<u32> {
         let first_child = |parent: &u32| {
             let children = all.iter().filter(|process| process.parent == *parent);
@@ -207,16 +206,17 @@ impl Companion {
         std::iter::successors(Some(self.pid()), first_child).take(generations).collect()
     }
 
-    /// Ends what a turn left running. Says how many there were.
+    /// Ends processes left by a turn. Returns how many there were.
     pub fn end_leftovers(&self, grace: Duration, signals: &Signals) -> u32 {
         let families = self.strangers.iter().chain(&self.household).copied().collect();
         tree::end_leftovers(&Spared { alone: self.own(&tree::all()), families }, grace, signals)
     }
 
-    /// Lets it end by itself, then asks, then kills. How it ended, and how many processes it left behind.
+    /// Lets it exit by itself, then sends TERM, then KILL. Returns its exit status and how many processes it left behind.
     pub fn end(mut self, grace: Duration, signals: &Signals) -> (Option<ExitStatus>, u32) {
         self.to = None;
-        // While it lives, what is not below it is not its. Afterwards its orphans are ours, and only those from before are known.
+        // While it is alive, whatever is not below it does not belong to it. Afterwards
+        // we adopt its orphans, and only processes from before can be told apart.
         if !self.killed && !self.exited && self.exit_words() == ALIVE {
             self.begin_turn();
         }
@@ -228,7 +228,7 @@ impl Companion {
             }
             let begin = Stopwatch::start();
             while !self.exited && begin.elapsed() < patience && (!insisted() || signal == Some(Signal::KILL)) {
-                // Somebody has to read, or it could not end.
+                // Keep reading, or it could not exit.
                 drop(self.hear(POLL));
                 self.heard.clear();
             }
@@ -241,8 +241,8 @@ impl Companion {
         (status, tree::end_leftovers(&spared, grace, signals))
     }
 
-    /// Stops its group; [`Companion::go_on`] lets it go on. Neither while everything stands: who is stopped now would be taken for
-    /// one that the standstill stopped, and who goes on now would run alone.
+    /// Stops its group; [`Companion::go_on`] continues it. Both wait during a standstill: a process stopped now would be taken for one that
+    /// the standstill stopped, and a process continued now would run alone.
     pub fn stop(&self) {
         let _gate = standstill::gate();
         let _ = kill_process_group(self.group, Signal::STOP);
@@ -253,7 +253,7 @@ impl Companion {
         let _ = kill_process_group(self.group, Signal::CONT);
     }
 
-    /// How it ended, where it has: looked at without reaping.
+    /// How it ended, if it has. Does not reap it.
     pub fn exit_words(&self) -> String {
         let events = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(self.group), events) {
@@ -270,7 +270,7 @@ impl Companion {
         }
     }
 
-    /// Kills it at once; [`Companion::end`] then finds it gone.
+    /// Kills it immediately. [`Companion::end`] then finds it gone.
     pub fn kill(&mut self) {
         self.killed = true;
         let _ = kill_process_group(self.group, Signal::KILL);
@@ -283,7 +283,7 @@ impl fmt::Debug for Companion {
     }
 }
 
-/// The beginning of a line that is not whole yet.
+/// An incomplete line.
 #[derive(Debug, Default)]
 struct PartLine {
     bytes: Vec<u8>,

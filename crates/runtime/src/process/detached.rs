@@ -1,4 +1,4 @@
-//! A process that outlives us: ourselves once more, in a session of its own, with nothing of ours to hold on to.
+//! A process that outlives us: this program again, in a new session and without any of our file descriptors.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use super::environment::is_removed;
 use super::program::own_program;
 
-/// Starts this program with other arguments. What it prints goes to the file, or nowhere. It has to call [`own_session`] first.
+/// Starts this program with other arguments. Its output goes to the file, or nowhere. It must call [`own_session`] first.
 pub(crate) fn start_detached(arguments: &[OsString], cwd: &Path, output: Option<std::fs::File>) -> io::Result<Child> {
     let mut command = Command::new(own_program()?);
     command.args(arguments).current_dir(cwd).stdin(Stdio::null());
@@ -22,7 +22,7 @@ pub(crate) fn start_detached(arguments: &[OsString], cwd: &Path, output: Option<
     command.spawn()
 }
 
-/// What is sent to the terminal or to the group of who started us is not for us.
+/// Detaches from the terminal and from the group of the process that started us, so that their signals do not reach us.
 pub(crate) fn own_session() {
     let _ = rustix::process::setsid();
 }

@@ -1,10 +1,10 @@
-//! What a child inherits: our environment without what belongs to an outer session, an outer run or another repository.
+//! The environment of a child process: ours, without variables of an outer session, an outer run or another repository.
 
 use std::ffi::{OsStr, OsString};
 
 use verdone_core::base::redact::Redactor;
 
-/// Changes on top of the cleaned environment.
+/// Changes to the cleaned environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EnvPlan {
     pub set: Vec<(OsString, OsString)>,
@@ -25,7 +25,7 @@ impl EnvPlan {
     }
 }
 
-/// What a child inherits of ours, sorted by name.
+/// The variables that a child inherits, sorted by name.
 pub(crate) fn inherited() -> Vec<(String, String)> {
     let lossy = |(name, value): (OsString, OsString)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned());
     let mut all: Vec<(String, String)> = std::env::vars_os().filter(|(name, _)| !is_removed(name)).map(lossy).collect();
@@ -33,13 +33,14 @@ pub(crate) fn inherited() -> Vec<(String, String)> {
     all
 }
 
-/// A redactor that knows the secrets of our own environment, and of what is added to it.
+/// A redactor that knows the secrets in our environment and in the added variables.
 pub fn redactor_from_environment(added: &[(String, String)]) -> Redactor {
     let lossy = |(name, value): (OsString, OsString)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned());
     Redactor::new(std::env::vars_os().map(lossy).chain(added.iter().cloned()))
 }
 
-/// Variables of an outer Claude Code session go; what says who pays, where the login is and that nobody else may be called stays.
+/// Variables of an outer Claude Code session are removed, except these: they say who
+/// pays, where the login is, and that nonessential traffic is disabled.
 const KEPT: [&str; 6] = [
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
@@ -49,7 +50,7 @@ const KEPT: [&str; 6] = [
     "CLAUDE_CODE_USE_VERTEX",
 ];
 
-/// They name a repository, an index or a run that the child has nothing to do with (a git hook or alias may have started us).
+/// These name a repository, an index or a run unrelated to the child. They can be set because a git hook or alias started us.
 const REMOVED: [&str; 22] = [
     "AI_AGENT",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",

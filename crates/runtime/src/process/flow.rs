@@ -1,23 +1,22 @@
-//! How much of a flood is passed on while it comes. Everything is digested and the beginning and the end are kept whatever this
-//! says; but nobody reads thousands of lines a second, and showing them would cost more than the run itself.
+//! Limits how much of a flood of output is shown live. Everything is still digested, and its beginning and end are kept. But no one reads
+//! thousands of lines a second, and showing them would cost more than the run itself.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::process::output::Stream;
 
-/// Lines that may come at once, and lines a second after that.
+/// How many lines may come at once, and how many per second after that.
 const BURST: i64 = 5000;
 const RATE: i64 = 2000;
-/// A longer one counts for several.
+/// A line longer than this counts as several.
 const LINE: usize = 200;
-/// The last lines say how it ended.
+/// The last lines are always shown, because they say how it ended.
 const LAST: usize = 20;
 
-/// Counts what is passed on.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// Below nothing after long lines: they are paid for before there is room again.
+    /// Negative after long lines: they use up future room.
     room: i64,
     filled: Duration,
     left_out: u64,
@@ -29,7 +28,7 @@ impl Flow {
         Self { room: BURST, filled: Duration::ZERO, left_out: 0, last: VecDeque::new() }
     }
 
-    /// Passes a line on where there is room.
+    /// Passes a line on if there is room.
     pub(crate) fn line(&mut self, stream: Stream, text: &str, on: &mut dyn FnMut(Stream, &str)) {
         if self.room > 0 {
             self.room -= cost(text);
@@ -43,8 +42,8 @@ impl Flow {
         self.last.push_back((stream, place));
     }
 
-    /// Time went by: there is room again, and what was left out is told. The last lines are shown here, too: nothing may come after
-    /// them.
+    /// Adds room for the time that has passed, and reports how many lines were left out.
+    /// Also shows the last lines here, because nothing may come after them.
     pub(crate) fn fill(&mut self, now: Duration, on: &mut dyn FnMut(Stream, &str)) {
         let millis = now.saturating_sub(self.filled).as_millis() as i64;
         self.filled = now;
@@ -55,7 +54,7 @@ impl Flow {
         }
     }
 
-    /// The end is shown, whatever room there is.
+    /// Shows the end, regardless of the room left.
     pub(crate) fn finish(&mut self, on: &mut dyn FnMut(Stream, &str)) {
         self.room = BURST;
         self.show_last(on);

@@ -1,4 +1,4 @@
-//! From a [`Spawn`] to a started process: directly, or through the launcher of a workspace.
+//! Turns a [`Spawn`] into a running process: directly, or through the launcher of a workspace.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,15 +12,15 @@ use super::{Spawn, SpawnError, environment, standstill, tree};
 use crate::workspace::LaunchReport;
 use crate::workspace::launcher::{Failure, Step};
 
-/// A command with its arguments, place, group and environment; its streams are the caller's.
+/// A command with arguments, directory, group and environment. The caller sets its streams.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) command: Command,
-    /// Where the launcher says why it failed, if there is one in between.
+    /// Where the launcher reports why it failed, if there is a launcher.
     pub(super) report: Option<LaunchReport>,
 }
 
-/// A process that was started, perhaps by the launcher.
+/// A process that was started, possibly by the launcher.
 #[derive(Debug)]
 pub(super) struct Launched {
     pub(super) child: Child,
@@ -30,11 +30,11 @@ pub(super) struct Launched {
 pub(super) fn prepare(spawn: &Spawn<'_>) -> Result<Prepared, SpawnError> {
     let program = spawn.argv.first().ok_or(SpawnError::Empty)?;
     let (argv, cwd, report) = match &spawn.inside {
-        // A missing directory would be reported as a missing program.
+        // Otherwise a missing directory would be reported as a missing program.
         None if !spawn.cwd.is_dir() => return Err(SpawnError::NoDirectory { path: spawn.cwd.clone() }),
         None => (spawn.argv.clone(), spawn.cwd.as_path(), None),
         Some(inside) => {
-            // If the launcher is killed, what it started becomes ours and can be waited for.
+            // If the launcher is killed, we adopt the process that it started and can wait for it.
             tree::adopt_orphans();
             let (report, line) = LaunchReport::begin(inside, &spawn.argv, &spawn.cwd)
                 .map_err(|source| SpawnError::Failed { program: program.to_string_lossy().into_owned(), source })?;
@@ -69,7 +69,7 @@ pub(super) fn spawn(command: &mut Command) -> Result<Child, SpawnError> {
         let started = command.spawn();
         drop(gate);
         match started {
-            // A script that was written a moment ago may still be open in a child that another thread is starting.
+            // A script written a moment ago may still be open in a child that another thread is starting.
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(Duration::from_millis(20)),
             started => return started.map_err(failed),
         }
@@ -77,7 +77,7 @@ pub(super) fn spawn(command: &mut Command) -> Result<Child, SpawnError> {
     command.spawn().map_err(failed)
 }
 
-/// The error of a launch whose program was never started.
+/// The error for a program that the launcher could not start.
 pub(super) fn error(report: &LaunchReport, status: ExitStatus, spawn: &Spawn<'_>) -> Option<SpawnError> {
     let failure = report.failure(status)?;
     let program = spawn.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();

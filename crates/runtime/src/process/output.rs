@@ -1,4 +1,5 @@
-//! What a child said: cut into lines, redacted, the beginning and the end kept, the whole digested. Memory stays bounded.
+//! Output of a child process: split into lines, redacted, trimmed to its beginning and
+//! end, with a digest of everything. Memory stays bounded.
 
 mod lines;
 
@@ -15,27 +16,27 @@ pub(crate) use lines::Lines;
 
 use crate::base::fault::{self, Point};
 
-/// What is left of an output when its process has ended.
+/// The output of a finished process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// Redacted; where something was cut, a line in the middle says how much.
+    /// Redacted. If something was cut, a line in the middle says how much.
     pub text: String,
-    /// Length of the whole output as it was.
+    /// Length of the whole raw output.
     pub total_bytes: u64,
-    /// SHA-256 of the whole output as it was, both streams in order of arrival.
+    /// SHA-256 of the whole raw output, both streams in order of arrival.
     pub digest: String,
-    /// Why the file could not be written to its end, if so.
+    /// Why the file could not be written completely, if so.
     pub keep_problem: Option<String>,
 }
 
 impl Captured {
-    /// The end of the text, at most about `bytes` long, from the beginning of a line where possible.
+    /// The end of the text, at most about `bytes` long, starting at a line start if possible.
     pub fn tail(&self, bytes: usize) -> &str {
         tail(&self.text, bytes)
     }
 }
 
-/// The end of a text, at most `bytes` long, from the beginning of a line where possible.
+/// The end of a text, at most `bytes` long, starting at a line start if possible.
 pub fn tail(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -47,7 +48,7 @@ pub fn tail(text: &str, bytes: usize) -> &str {
     }
 }
 
-/// Makes a new file, never following a link that lies in its place.
+/// Creates a new file and never follows an existing link.
 pub(crate) fn create_fresh(path: &Path) -> io::Result<File> {
     fault::point(Point::OutputCreate)?;
     if let Some(parent) = path.parent() {
@@ -74,7 +75,7 @@ impl<'a> Capture<'a> {
         Self { redactor, streams: Default::default(), kept: Kept::new(cap, file), hash: Sha256::new(), total: 0 }
     }
 
-    /// Takes bytes as they arrive and passes on every line that they complete.
+    /// Adds bytes as they arrive and passes on every completed line.
     pub(crate) fn push(&mut self, stream: Stream, bytes: &[u8], on: &mut dyn FnMut(Stream, &str)) {
         self.hash.update(bytes);
         self.total += bytes.len() as u64;
@@ -87,7 +88,7 @@ impl<'a> Capture<'a> {
         });
     }
 
-    /// Brings the file up to date.
+    /// Writes buffered output to the file.
     pub(crate) fn flush(&mut self) {
         self.kept.write(Write::flush);
     }
@@ -106,7 +107,7 @@ impl<'a> Capture<'a> {
     }
 }
 
-/// Head and tail within a cap. The head goes into the file as it comes, so that a crash of ours loses little.
+/// Head and tail within a cap. The head is written to the file immediately, so that little is lost if we crash.
 struct Kept {
     half: usize,
     head: String,
@@ -152,7 +153,7 @@ impl Kept {
         let mut tail: &[u8] = self.tail.make_contiguous();
         let mut rest = String::new();
         if self.cut > 0 {
-            // The first line of the tail is torn; without one, at least no character is.
+            // The first line of the tail is incomplete. If there is no other line, at least start at a whole character.
             let from = match tail.iter().position(|&b| b == b'\n') {
                 Some(end) if end + 1 < tail.len() => end + 1,
                 Some(_) | None => tail.iter().position(|&b| b & 0xc0 != 0x80).unwrap_or(0),
@@ -162,7 +163,7 @@ impl Kept {
         }
         rest.push_str(&String::from_utf8_lossy(tail));
         self.write(|file| file.write_all(rest.as_bytes()).and_then(|()| file.flush()));
-        // The journal names this file, so it has to be on disk before the journal's line.
+        // The journal names this file, so it must be on disk before the journal line.
         self.write(|file| file.get_ref().sync_all());
         (self.head + &rest, self.problem)
     }

@@ -1,4 +1,4 @@
-//! Which program a command needs, and whether it is there: asked before a run starts.
+//! Determines which program a command needs and whether it exists. Used before a run starts.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use verdone_core::check::CommandSpec;
 
-/// This program's own file, as it was when that was first asked: one that is replaced during a run, by an update say, is found at its
-/// place, where the system only knows that the old one is gone.
+/// The path of this program when first called. If an update replaces the file during a run, the system would only report the old one as
+/// deleted; this path finds the new one.
 pub fn own_program() -> io::Result<PathBuf> {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     if let Some(found) = FOUND.get() {
@@ -19,7 +19,7 @@ pub fn own_program() -> io::Result<PathBuf> {
     Ok(FOUND.get_or_init(|| found).clone())
 }
 
-/// The program that a simple command starts with. None where only a shell could tell.
+/// The program that a simple command starts with. `None` if only a shell could tell.
 pub fn check_program(command: &CommandSpec) -> Option<String> {
     match command {
         CommandSpec::Argv(words) => words.first().filter(|word| !word.is_empty()).cloned(),
@@ -31,7 +31,7 @@ pub fn check_program(command: &CommandSpec) -> Option<String> {
     }
 }
 
-/// Whether `name` can be executed: by `path` (the value of PATH), or from `cwd` if it has a slash.
+/// Whether `name` can be executed: through `path` (the value of PATH), or from `cwd` if it contains a slash.
 pub fn program_exists(name: &str, path: Option<&OsStr>, cwd: &Path) -> bool {
     if name.is_empty() {
         return false;
@@ -46,7 +46,7 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Keywords and built-ins of the shell: it needs no file for them.
+/// Shell keywords and built-ins, which need no file.
 const SHELL_WORDS: [&str; 42] = [
     ".", "alias", "bg", "break", "case", "cd", "command", "continue", "do", "done", "echo", "eval", "exec", "exit", "export",
     "false", "fg", "for", "function", "getopts", "hash", "if", "jobs", "kill", "local", "printf", "pwd", "read", "return", "set",

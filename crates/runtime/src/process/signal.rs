@@ -1,5 +1,5 @@
-//! Signals that end a run: the first asks, the second insists; whoever waits for a process is woken at once. And those of a
-//! terminal with job control, which stop it for a while, with everything that it started.
+//! Signals that stop a run: the first asks, the second insists, and both wake whoever waits for a process. Also handles job control signals
+//! from the terminal, which suspend the run together with everything it started.
 
 use std::fmt;
 use std::io;
@@ -12,15 +12,15 @@ use verdone_core::base::finish::StopSignal;
 use crate::base::clock;
 use crate::process::standstill::{self, Stopped};
 
-/// How long an orderly end may still take after the second signal.
+/// How long a graceful end may take after the second signal.
 const LAST_GRACE: Duration = Duration::from_secs(10);
 
-/// What the user wants, so far.
+/// The stop request so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// End in an orderly way: processes get their grace.
+    /// End gracefully: processes get their grace period.
     Asked(StopSignal),
-    /// A second signal: no grace. Carries the first, which gives the exit code.
+    /// A second signal: no grace. Contains the first signal, which determines the exit code.
     Insisted(StopSignal),
 }
 
@@ -45,7 +45,7 @@ struct State {
 }
 
 impl Signals {
-    /// Takes over SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT for the rest of the process, and keeps its clock.
+    /// Handles SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT for the rest of the process, and starts the clock's pulse.
     ///
     /// A SIGHUP that was ignored at the start stays ignored: that is how `nohup` works.
     pub fn install() -> io::Result<Self> {
@@ -87,7 +87,7 @@ impl Signals {
         self.state().stop
     }
 
-    /// Counts one signal, as if it had arrived.
+    /// Handles one signal as if it had arrived.
     pub fn raise(&self, signal: StopSignal) {
         let mut state = self.state();
         state.stop = Some(match state.stop {
@@ -99,12 +99,12 @@ impl Signals {
         }
     }
 
-    /// How often the process went on after it had been stopped.
+    /// How often the process was continued after a stop.
     pub fn times_continued(&self) -> u32 {
         self.state().continued
     }
 
-    /// Others first: they were stopped last.
+    /// Continues the others first: they were stopped last.
     fn go_on(&self, stopped: &Stopped) {
         standstill::go_on(stopped);
         clock::go_on();
@@ -125,7 +125,7 @@ impl Signals {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A listener that panicked leaves nothing half done.
+        // A listener that panicked leaves no inconsistent state.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -136,7 +136,7 @@ impl fmt::Debug for Signals {
     }
 }
 
-/// Ends the wake-ups when dropped.
+/// Unsubscribes when dropped.
 #[derive(Debug)]
 pub struct Subscription {
     signals: Signals,
@@ -149,19 +149,19 @@ impl Drop for Subscription {
     }
 }
 
-/// The clock first, so that nothing runs out of time meanwhile; us last. It goes on with SIGCONT.
+/// Stops the clock first, so that no limit expires in the meantime, and this process last. SIGCONT continues everything.
 fn stand_still(stopped: &mut Stopped) {
     if standstill::would_be_lost() {
         return;
     }
     clock::stand_still();
-    // What an earlier stop still holds goes first: a terminal can stop us again before we heard that we went on.
+    // First release processes held by an earlier stop: a terminal can stop us again before we noticed that we were continued.
     standstill::go_on(&std::mem::take(stopped));
     *stopped = standstill::descendants();
     standstill::stop_self();
 }
 
-/// Somebody who insists does not wait for whatever is stuck. A run that is left like this is put in order by the next one.
+/// A user who insists should not wait for something stuck. The next run cleans up after a run that was left like this.
 fn leave_soon(signal: StopSignal) {
     std::thread::spawn(move || {
         std::thread::sleep(LAST_GRACE);

@@ -1,4 +1,4 @@
-//! Small processes of our own that a sweep spares: they belong to no command, and their owners end them.
+//! Small helper processes of ours that a sweep spares: they belong to no command, and their owners end them.
 
 use std::io;
 use std::process::{Child, Command};
@@ -12,17 +12,17 @@ fn spared() -> MutexGuard<'static, Vec<u32>> {
     SPARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts one. Its owner waits for it and then calls [`forget_spared`].
+/// Starts one. Its owner must wait for it and then call [`forget_spared`].
 pub(crate) fn start_spared(command: &mut Command) -> io::Result<Child> {
     let _gate = standstill::gate();
-    // Held until the process is known, so that no sweep can see it before.
+    // Locked until the process is registered, so that no sweep sees it before.
     let mut known = spared();
     let child = command.spawn()?;
     known.push(child.id());
     Ok(child)
 }
 
-/// Its process id may belong to somebody else from now on.
+/// From now on, the process id may be reused.
 pub(crate) fn forget_spared(pid: u32) {
     spared().retain(|known| *known != pid);
 }

@@ -1,6 +1,6 @@
-//! Stops everything below us with us, and lets it go on: what Ctrl-Z and `fg` mean for processes in groups of their own.
+//! Stops all descendants together with this process, and continues them: Ctrl-Z and `fg` for processes in other process groups.
 //!
-//! Git is let be. It is done in a moment, and a stopped one would keep the repository locked against the user.
+//! Git processes are not stopped. They finish quickly, and a stopped one would keep the user's repository locked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,14 +11,14 @@ pub(crate) use linux::{descendants, go_on, stop_self, would_be_lost};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use other::{descendants, go_on, stop_self, would_be_lost};
 
-/// Held by whoever starts a process, and while everything stands: nobody is started in between and missed.
+/// Locked while a process is being started and during a standstill, so that no new process is missed.
 static GATE: Mutex<()> = Mutex::new(());
 
 pub(super) fn gate() -> MutexGuard<'static, ()> {
     GATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Processes that we stopped. No other is started while this lives.
+/// The processes that we stopped. While this exists, no other process is started.
 #[derive(Debug, Default)]
 pub(crate) struct Stopped {
     processes: Vec<Process>,
@@ -53,10 +53,10 @@ mod linux {
     use super::Stopped;
     use crate::process::tree::{self, Process, Spared};
 
-    /// A process may start another one before it is stopped itself: look again, but not for ever.
+    /// A process may start another one before it is stopped itself, so search again, but only this often.
     const ROUNDS: u32 = 20;
 
-    /// Whether nobody could make us go on: no shell with job control has our group. The kernel does not stop such a group either.
+    /// Whether no shell with job control owns our group, so that nothing could continue us. The kernel does not stop such a group either.
     pub(crate) fn would_be_lost() -> bool {
         let all = tree::all();
         let Some(me) = all.iter().find(|process| process.pid == std::process::id()) else { return true };
@@ -65,7 +65,7 @@ mod linux {
         !all.iter().filter(|process| process.group == me.group).filter_map(parent_of).any(held)
     }
 
-    /// Stops them all. Who was stopped before stays so later.
+    /// Stops them all. Processes that were already stopped stay stopped later.
     pub(crate) fn descendants() -> Stopped {
         let gate = super::gate();
         let mut stopped: Vec<Process> = Vec::new();
@@ -92,7 +92,7 @@ mod linux {
         tree::below(me, &all, &spared).into_iter().filter(|process| !process.zombie && !process.stopped).collect()
     }
 
-    /// Returns before we are stopped, or after we went on: nobody can tell.
+    /// May return before we are stopped or after we were continued; the two cannot be told apart.
     pub(crate) fn stop_self() {
         let _ = kill_process(getpid(), Signal::STOP);
     }

@@ -1,4 +1,4 @@
-//! The loop that watches one child from its start until nothing of it is left.
+//! The loop that supervises one child from its start until all of its processes are gone.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,18 +18,18 @@ use crate::process::signal::{Signals, Stop};
 use crate::workspace::Inside;
 
 const TICK: Duration = Duration::from_millis(125);
-/// How long the pipes may stay open after the exit before their holders are ended, and after that.
+/// How long the pipes may stay open after the exit before the processes holding them are ended, and how long after that.
 const DRAIN: Duration = Duration::from_millis(250);
 const DRAIN_AGAIN: Duration = Duration::from_secs(1);
-/// A killed process that is still there after this is stuck in the kernel: waiting on helps nobody.
+/// A killed process that still exists after this is stuck in the kernel, and waiting longer does not help.
 const STUCK: Duration = Duration::from_secs(5);
-/// Leftovers were not asked for: they get less grace than the process itself.
+/// Leftovers are unwanted, so they get less grace than the process itself.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
-/// Reports that wait to be read; a flood blocks the child instead of filling the memory.
+/// The length of the report queue. A flood blocks the child instead of filling memory.
 pub(super) const QUEUE: usize = 32;
 const CHUNK: usize = 32 * 1024;
 
-/// Starts a process and waits until it and everything that it started is gone.
+/// Starts a process and waits until it and everything it started is gone.
 pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
     if ends_by_itself(spawn) {
         return watch(spawn, signals, on, &After::Namespace);
@@ -38,15 +38,15 @@ pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>))
     watch(spawn, signals, on, &After::Sweep(&sweep))
 }
 
-/// As [`run`], while other processes of ours run: only its own group is asked to end. What escapes from the group is ended by the
-/// caller's [`Sweep`], when all of them are done.
+/// Like [`run`], but while other processes of ours are running: ends only its own group. Processes that escape from the group are ended by
+/// the caller's [`Sweep`] at the end.
 pub fn run_beside(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
     let after = if ends_by_itself(spawn) { After::Namespace } else { After::Group };
     watch(spawn, signals, on, &after)
 }
 
-/// As [`run_beside`]; of what it leaves behind, that is ended at once which has this variable of its environment still. Who has taken
-/// it off is found by the next sweep over everything.
+/// Like [`run_beside`], but immediately ends leftovers that still have this environment
+/// variable. Leftovers that removed it are found by the next full sweep.
 pub fn run_beside_others(spawn: &Spawn<'_>, mark: (&str, &str), signals: &Signals) -> Result<Ended, SpawnError> {
     tree::adopt_orphans();
     let after = if ends_by_itself(spawn) { After::Namespace } else { After::Marked(mark) };
@@ -57,7 +57,7 @@ fn ends_by_itself(spawn: &Spawn<'_>) -> bool {
     spawn.inside.as_ref().is_some_and(Inside::ends_all)
 }
 
-/// What is ended when the process has.
+/// What to end after the process has exited.
 enum After<'a> {
     Sweep(&'a Sweep),
     Group,
@@ -66,7 +66,7 @@ enum After<'a> {
     Namespace,
 }
 
-/// Who is there before something is started: everybody else is a leftover of it afterwards.
+/// The processes that exist before something is started. All others are its leftovers afterwards.
 #[derive(Debug)]
 pub struct Sweep(tree::Spared);
 
@@ -76,7 +76,7 @@ impl Sweep {
         Self(tree::Spared { alone: Vec::new(), families: tree::descendants() })
     }
 
-    /// Ends the leftovers. No other thread may be waiting for a child of its own at the same time.
+    /// Ends the leftovers. No other thread may be waiting for a child at the same time.
     pub fn end(&self, grace: Duration, signals: &Signals) -> u32 {
         tree::end_leftovers(&self.0, grace.min(LEFTOVER_GRACE), signals)
     }
@@ -127,18 +127,18 @@ fn start(spawn: &Spawn<'_>) -> Result<Launched, SpawnError> {
     Ok(Launched { child: launch::spawn(&mut command)?, report })
 }
 
-/// What the threads tell the loop.
+/// What the threads report to the loop.
 pub(super) enum Report {
     Output(Stream, Vec<u8>),
     Closed,
-    /// Stopped because a process in the background touched the terminal.
+    /// Stopped because a background process tried to use the terminal.
     WantsTerminal,
     Exited,
-    /// A signal arrived: look at [`Signals`].
+    /// A signal arrived: check [`Signals`].
     Woken,
 }
 
-/// How far the ending of a process has got, with the time at which it goes on.
+/// The phase of ending a process, with the time of the next step.
 enum Phase {
     Running,
     Asked { why: Exit, until: Duration },
@@ -175,7 +175,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         let mut threads: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
         if let (Stdin::Bytes(bytes), Some(mut pipe)) = (&spawn.stdin, child.stdin.take()) {
             let bytes = bytes.clone();
-            // A child may end or close its stdin without reading it all: that is its own affair.
+            // A child may exit or close its stdin without reading everything; that is not an error.
             threads.push(Box::new(move || drop(pipe.write_all(&bytes))));
         }
         let (out, err) = (child.stdout.take(), child.stderr.take());
@@ -192,7 +192,7 @@ impl<'w, 'a> Watch<'w, 'a> {
                 return Err(SpawnError::Failed { program: spawn.argv[0].to_string_lossy().into_owned(), source });
             }
         }
-        // A full queue keeps the loop awake anyway; it looks at the signals after every report.
+        // If the queue is full, the loop is awake anyway and checks the signals after every report.
         let wake = move || match sender.try_send(Report::Woken) {
             Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         };
@@ -214,7 +214,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         })
     }
 
-    /// Watches until the process is gone. Says why it was ended, if it was.
+    /// Waits until the process is gone. Returns why we ended it, if we did.
     fn until_exit(&mut self) -> Option<Exit> {
         while !self.exited {
             self.hear(TICK);
@@ -259,7 +259,7 @@ impl<'w, 'a> Watch<'w, 'a> {
 
     fn ask(&mut self, why: Exit) {
         let _ = kill_process_group(self.group, Signal::TERM);
-        // A stopped process (one that wanted to read the terminal) hears TERM only when it goes on.
+        // A stopped process (one that tried to read from the terminal) receives TERM only after it is continued.
         let _ = kill_process_group(self.group, Signal::CONT);
         self.phase = Phase::Asked { why, until: self.clock.elapsed() + self.spawn.grace };
     }
@@ -269,7 +269,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         self.phase = Phase::Killed { why, until: self.clock.elapsed() + STUCK };
     }
 
-    /// Waits for the pipes to close: at once in most cases, never longer than `patience`.
+    /// Waits for the pipes to close: usually immediate, and never longer than `patience`.
     fn drain(&mut self, patience: Duration) {
         let until = self.clock.elapsed() + patience;
         while self.open_pipes > 0 && self.clock.elapsed() < until && !self.insisted() {
@@ -277,7 +277,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// Takes one report, or a tick.
+    /// Processes one report or a tick.
     fn hear(&mut self, patience: Duration) {
         let patience = patience.min(self.until_next_limit());
         match self.reports.recv_timeout(patience) {
@@ -311,15 +311,15 @@ impl<'w, 'a> Watch<'w, 'a> {
         next.max(Duration::from_millis(1))
     }
 
-    /// Asks whoever is left of the group to end.
+    /// Sends TERM to the rest of the group.
     fn ask_group(&self) {
         if self.exited {
             let _ = kill_process_group(self.group, Signal::TERM);
         }
     }
 
-    /// A launcher that was killed does not wait for its namespace any more. Its first process, in the same group, is then our child by
-    /// adoption, and is gone only after everything else in the namespace.
+    /// A killed launcher no longer waits for its namespace. We then adopt the namespace's first process, which is in the same group and
+    /// exits only after everything else in the namespace.
     fn wait_for_namespace(&self) {
         let until = self.clock.elapsed() + STUCK;
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
@@ -332,12 +332,12 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    /// Ends what is left of the group and reaps the process. The group's id is safe until then.
+    /// Ends the rest of the group and reaps the process. Until then, the group id cannot be reused.
     fn end_group(&mut self, child: &mut Child) -> Option<ExitStatus> {
         if !self.exited {
             return None;
         }
-        // Without a process tree to walk, the group is all that can be swept.
+        // If the process tree cannot be walked, only the group can be ended.
         if !tree::CAN_WALK || self.insisted() {
             let _ = kill_process_group(self.group, Signal::KILL);
         }
@@ -377,7 +377,7 @@ pub(super) fn wait_without_reaping(pid: Pid, to: &SyncSender<Report>) {
         match waitid(WaitId::Pid(pid), events) {
             Err(rustix::io::Errno::INTR) => {}
             Ok(Some(status)) if status.stopped() => {
-                // Take this event away, or it would be reported again at once.
+                // Consume this event, or it would be reported again immediately.
                 let _ = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
                 let signal = status.stopping_signal();
                 if [Signal::TTIN, Signal::TTOU].iter().any(|wanted| signal == Some(wanted.as_raw())) {

@@ -1,5 +1,5 @@
-//! The processes below us. Whoever leaves its group or its parent is adopted by us (a subreaper) and found by walking
-//! `/proc`; signals go through pidfds, so that a recycled pid is never hit.
+//! The processes below us. We adopt any process that leaves its group or loses its parent (as a subreaper) and find it by walking `/proc`.
+//! Signals are sent through pidfds, so that a recycled pid is never hit.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(super) use other::{all, below, descendants, end_leftovers, end_marked};
 
 pub(super) const CAN_WALK: bool = cfg!(target_os = "linux");
 
-/// One process, told from a later one with the same pid by its start time.
+/// A process. The start time distinguishes it from a later one with the same pid.
 #[derive(Debug, Clone, Copy, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
@@ -25,42 +25,42 @@ pub(super) struct Process {
     pub(super) stopped: bool,
 }
 
-/// Only pid and start time tell processes apart; everything else changes.
+/// Only pid and start time identify a process; everything else can change.
 impl PartialEq for Process {
     fn eq(&self, other: &Self) -> bool {
         (self.pid, self.start) == (other.pid, other.start)
     }
 }
 
-/// Processes that a sweep leaves alone.
+/// Processes that a sweep must not end.
 #[derive(Debug, Default)]
 pub(super) struct Spared {
-    /// Only these themselves.
+    /// Only these processes themselves.
     pub(super) alone: Vec<u32>,
-    /// These and everything below them: they were there before.
+    /// These and all their descendants, which existed before.
     pub(super) families: Vec<Process>,
 }
 
-/// A child of ours whose children are to be nobody's.
+/// Child process whose orphans we must not adopt.
 #[cfg(target_os = "linux")]
 static LETS_LOOSE: std::sync::Mutex<Option<rustix::process::Pid>> = std::sync::Mutex::new(None);
 
-/// Makes orphans of our children our own children instead of init's. Costs nothing when done again.
+/// Makes us the parent of orphaned descendants, instead of init. Repeated calls cost nothing.
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
         let child = LETS_LOOSE.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         if let Some(child) = child {
-            // Its own waiter reaps it; one that is reaped already is an error, and nothing to wait for.
+            // Its own waiter reaps it. If it is already reaped, this fails and there is nothing to wait for.
             let _ = waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         }
-        // Only kernels before 3.4 refuse; the group is still ended there.
+        // Only kernels before 3.4 refuse this; there, the process group is still ended.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
 }
 
-/// Takes it back, for a process that is to be on its own.
+/// Reverts [`adopt_orphans`], for a process that should be independent.
 pub fn let_orphans_go() {
     #[cfg(target_os = "linux")]
     {
@@ -68,7 +68,7 @@ pub fn let_orphans_go() {
     }
 }
 
-/// Nobody adopts what this child of ours starts: whoever wants to adopt orphans waits until it is gone, which has to be soon.
+/// Prevents adopting the processes that this child starts: [`adopt_orphans`] waits until the child is gone, so it must exit soon.
 pub fn let_orphans_go_of(child: &std::process::Child) {
     #[cfg(target_os = "linux")]
     {
@@ -119,28 +119,28 @@ mod linux {
     use crate::process::signal::Stop;
     use crate::process::spared::is_spared;
 
-    /// A sweep gives up after this: something forks faster than we kill, or hangs in the kernel.
+    /// A sweep gives up after this time: something forks faster than we kill, or hangs in the kernel.
     const LONGEST: Duration = Duration::from_secs(5);
-    /// Handled at a time, to stay far below the limit of open files.
+    /// How many processes are handled at a time, to stay far below the limit of open files.
     const BATCH: usize = 128;
 
     pub(in super::super) fn descendants() -> Vec<Process> {
         if has_no_children() { Vec::new() } else { below(std::process::id(), &all(), &Spared::default()) }
     }
 
-    /// Ends all descendants but the spared ones; says how many there were.
+    /// Ends all descendants except the spared ones. Returns how many there were.
     pub(in super::super) fn end_leftovers(spared: &Spared, grace: Duration, signals: &Signals) -> u32 {
         let me = std::process::id();
         sweep(&|| if has_no_children() { Vec::new() } else { below(me, &all(), spared) }, grace, signals)
     }
 
-    /// Ends every process that has this variable in its environment, but not us and those that we descend from.
+    /// Ends every process with this variable in its environment, except this process and its ancestors.
     pub(in super::super) fn end_marked(name: &str, value: &str, grace: Duration, signals: &Signals) -> u32 {
         let mark = format!("{name}={value}").into_bytes();
         sweep(&|| marked(&mark, &all()), grace, signals)
     }
 
-    /// Whoever has the mark, and who belongs to them without it: what they started with another environment, and their groups.
+    /// Processes with the mark, plus those that belong to them without it: their descendants and their groups.
     fn marked(mark: &[u8], all: &[Process]) -> Vec<Process> {
         let mut above = HashSet::from([std::process::id()]);
         while let Some(parent) = all.iter().find(|p| above.contains(&p.pid) && !above.contains(&p.parent)).map(|p| p.parent) {
@@ -151,7 +151,7 @@ mod linux {
             environment.split(|&byte| byte == 0).any(|variable| variable == mark)
         };
         let marked: Vec<&Process> = all.iter().filter(|process| !above.contains(&process.pid)).filter(has_mark).collect();
-        // A group or a family that one of ours is in is not theirs alone.
+        // Skip groups and families that also contain one of our ancestors.
         let ours: HashSet<u32> = all.iter().filter(|p| above.contains(&p.pid)).map(|p| p.group).collect();
         let groups: HashSet<u32> = marked.iter().map(|p| p.group).filter(|group| !ours.contains(group)).collect();
         let mut family: HashSet<u32> = marked.iter().map(|p| p.pid).collect();
@@ -161,7 +161,7 @@ mod linux {
         all.iter().filter(|p| family.contains(&p.pid) && !above.contains(&p.pid)).copied().collect()
     }
 
-    /// TERM, grace, KILL, until `find` finds nobody.
+    /// TERM, grace, KILL, until `find` returns nothing.
     fn sweep(find: &dyn Fn() -> Vec<Process>, grace: Duration, signals: &Signals) -> u32 {
         let me = std::process::id();
         let insisted = || matches!(signals.stop(), Some(Stop::Insisted(_)));
@@ -173,7 +173,7 @@ mod linux {
                 let _ = waitpid(pid(process), WaitOptions::NOHANG);
             }
             if alive.is_empty() {
-                // Zombies of others go with their parents; ours are looked at once more, now that they are reaped.
+                // Zombies of other parents disappear with those parents. Ours have now been reaped, so look again.
                 if dead.iter().all(|process| process.parent != me) {
                     break;
                 }
@@ -191,7 +191,7 @@ mod linux {
         u32::try_from(ended.len()).unwrap_or(u32::MAX)
     }
 
-    /// A stopped process hears of it only when it goes on. The pidfd to wait on, if there is one.
+    /// Also sends CONT, because a stopped process receives the signal only after it is continued. Returns a pidfd to wait on, if available.
     fn end(process: &Process, signal: Signal) -> Option<OwnedFd> {
         send(process, signal);
         send(process, Signal::CONT)
@@ -214,7 +214,7 @@ mod linux {
         }
     }
 
-    /// Where the kernel gives out no pidfd, as in some sandboxes. The pid may be somebody else's by now.
+    /// Fallback if the kernel provides no pidfd, as in some sandboxes. The pid may have been reused by now.
     fn without_pidfd(process: &Process, pid: Pid, signal: Signal) {
         if is_still(process) {
             let _ = kill_process(pid, signal);
@@ -225,7 +225,7 @@ mod linux {
         still(process, pidfd_open(pid(process)?, PidfdFlags::empty()).ok()?)
     }
 
-    /// A pidfd is of whoever has the pid when it is opened: look again who that is.
+    /// A pidfd refers to the process that has the pid when it is opened, so check the identity again.
     fn still(process: &Process, fd: OwnedFd) -> Option<OwnedFd> {
         is_still(process).then_some(fd)
     }
@@ -234,14 +234,14 @@ mod linux {
         read(process.pid).is_some_and(|now| now == *process)
     }
 
-    /// Until one of them ends: then the tree has changed and is looked at again.
+    /// Waits until one of them exits: then the tree has changed and must be searched again.
     fn wait_for_one(processes: &[OwnedFd], patience: Duration) {
         let mut fds: Vec<PollFd<'_>> = processes.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(patience.subsec_nanos()) };
         let _ = poll(&mut fds, Some(&timeout));
     }
 
-    /// Exact and one call; the walk below costs some milliseconds.
+    /// Exact, and only one system call; walking `/proc` takes some milliseconds.
     fn has_no_children() -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         waitid(WaitId::All, options).is_err_and(|error| error == Errno::CHILD)
@@ -278,7 +278,8 @@ mod linux {
         parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name in brackets may hold anything, brackets and blanks and bad UTF-8 too: fields count from the last bracket.
+    /// The name in parentheses may contain anything, including parentheses, blanks and
+    /// invalid UTF-8, so fields are counted from the last one.
     fn parse(pid: u32, text: &[u8]) -> Option<Process> {
         let end = text.iter().rposition(|&b| b == b')')?;
         let mut fields = std::str::from_utf8(&text[end + 1..]).ok()?.split_ascii_whitespace();

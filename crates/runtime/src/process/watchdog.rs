@@ -1,8 +1,8 @@
-//! A second process that outlives a killed run by a moment: it ends the run's agents, checks and scripts, so that none of them goes
-//! on working, and costing money, for nobody. A verification without a run has one, too.
+//! A second process that briefly outlives a killed run. It ends the run's agents, checks and scripts, so that none of them keeps working
+//! and costing money in vain. A verification without a run has one, too.
 //!
-//! It holds one end of a pipe, and hears there which run it is: the variable that is set for all that the run starts. A run that ends
-//! says so; a pipe that closes without that means that the run was killed. Nothing else is put in order here: the next run does that.
+//! It reads from a pipe and first learns which run to watch: the variable set for everything that the run starts. A run that ends properly
+//! says so; if the pipe closes without that, the run was killed. The watchdog cleans up nothing else; the next run does that.
 
 use std::ffi::OsString;
 use std::io::{self, PipeWriter, Read as _, Write as _};
@@ -16,21 +16,21 @@ use crate::process::signal::Signals;
 
 /// The hidden first argument of the binary.
 pub const ARGUMENT: &str = "watchdog";
-/// The second process of the start: it is nobody's child, so that no sweep of the run ends it.
+/// The second process of the start. It is not our child, so that no sweep of the run ends it.
 const LOOSE: &str = "--loose";
-/// Where a build that measures its coverage writes; without it the file would land anywhere.
+/// Where a build with coverage writes its profile. Without it, the file would end up in an arbitrary place.
 const PROFILE: &str = "LLVM_PROFILE_FILE";
-/// What a run says last; no part of a mark.
+/// The last byte that a run sends. It never occurs in a mark.
 const DISMISSED: u8 = b'\n';
 
-/// One that is being started: it takes two processes and a moment, in which others can be busy.
+/// A watchdog that is starting. That takes two processes and a moment, during which the caller can do other work.
 #[derive(Debug)]
 pub struct Starting {
     child: Child,
     pipe: PipeWriter,
 }
 
-/// Watches until it is dismissed or dropped. Dropped means: ends what the run left behind.
+/// Watches until it is dismissed or dropped. If dropped, it ends what the run left behind.
 #[derive(Debug)]
 pub struct Watchdog(PipeWriter);
 
@@ -40,7 +40,7 @@ impl Watchdog {
         let (reader, pipe) = io::pipe()?;
         let mut command = Command::new(process::own_program()?);
         command.arg(ARGUMENT).arg(grace.as_millis().to_string());
-        // It needs nothing, and with our environment it would look like something that the run left behind.
+        // It needs no environment, and with ours it would look like a leftover of the run.
         command.current_dir("/").env_clear().envs(std::env::var_os(PROFILE).map(|file| (PROFILE, file)));
         command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn()?;
@@ -48,20 +48,20 @@ impl Watchdog {
         Ok(Starting { child, pipe })
     }
 
-    /// The run has ended in order.
+    /// Reports that the run has ended properly.
     pub fn dismiss(mut self) {
-        // One that is gone does not have to be told.
+        // If it is gone, there is no one to notify.
         let _ = self.0.write_all(&[DISMISSED]);
     }
 }
 
 impl Starting {
-    /// Comes before orphans are adopted, or the watchdog would be one of them.
+    /// Call this before adopting orphans, or the watchdog would become one of them.
     pub fn watch(self, run: &RunId) -> io::Result<Watchdog> {
         self.watch_marked(process::RUN_VARIABLE, run.as_str())
     }
 
-    /// The same for whatever has this variable in its environment.
+    /// The same for all processes with this variable in their environment.
     pub(crate) fn watch_marked(mut self, name: &str, value: &str) -> io::Result<Watchdog> {
         let status = self.child.wait()?;
         if !status.success() {
@@ -72,7 +72,7 @@ impl Starting {
     }
 }
 
-/// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it.
+/// The entry point if the first argument is [`ARGUMENT`]. Gets the arguments after it.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     match arguments {
         [loose, grace] if loose == LOOSE => watch(grace),
@@ -81,7 +81,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-/// A session of its own: what the terminal sends to the run is not for the watchdog.
+/// Starts a new session, so that signals from the terminal do not reach the watchdog.
 fn let_loose(grace: &OsString) -> ExitCode {
     let _ = rustix::process::setsid();
     let started = std::env::current_exe().and_then(|exe| Command::new(exe).args([ARGUMENT, LOOSE]).arg(grace).spawn());

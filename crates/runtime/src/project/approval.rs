@@ -1,5 +1,5 @@
-//! Plans that an agent wrote contain commands that nobody has read. They run only after the user accepted them, and the
-//! acceptance is bound to the plan's content: an edited plan has to be accepted again.
+//! Plans written by an agent contain commands that no person has read. They run only after the user approves them. The approval is bound to
+//! the plan's content, so an edited plan needs a new approval.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::base::plain_file::read_linked;
 use crate::base::seal::Seal;
 use crate::project::find_git_top;
 
-/// Some hundred bytes for each plan.
+/// Each plan takes a few hundred bytes.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
@@ -27,18 +27,18 @@ pub enum ApprovalError {
 /// What is known about one plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// The agent that wrote it; empty for a plan of the user's own.
+    /// The agent that wrote it. Empty for the user's own plans.
     #[serde(default)]
     pub written_by: String,
-    /// The content that the user accepted, by fingerprint.
+    /// The fingerprint of the approved content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
-    /// That the user said so on this machine.
+    /// Proves that the user approved it on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mark: Option<String>,
 }
 
-/// The plans that agents wrote, by path from the project's root.
+/// Plans written by agents, by path relative to the project root.
 #[derive(Debug, Default)]
 pub struct Approvals {
     root: PathBuf,
@@ -57,8 +57,7 @@ impl Approvals {
         Ok(Self { root: root.to_owned(), path, plans })
     }
 
-    /// Without what the user did not approve on this machine. The file lies where the agent of a
-    /// session can write.
+    /// Drops approvals that were not made on this machine. The agent of a session can write to the file.
     #[must_use]
     pub fn made_here(mut self) -> Self {
         let seal = self.seal();
@@ -75,13 +74,13 @@ impl Approvals {
         Seal::from_environment(&self.root, &find_git_top(&self.root).unwrap_or_else(|_| self.root.clone()))
     }
 
-    /// The agent whose plan this is, where the user has not accepted its present content.
+    /// The agent that wrote the plan, if the user has not approved the current content.
     pub fn missing(&self, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<&str> {
         let approval = self.plans.get(plan).filter(|approval| !approval.written_by.is_empty())?;
         (approval.approved.as_deref() != Some(&fingerprint())).then_some(approval.written_by.as_str())
     }
 
-    /// What the user said about a plan.
+    /// The approval state of a plan.
     pub fn state(&self, plan: &str, fingerprint: impl FnOnce() -> String) -> verdone_core::done::Approval {
         use verdone_core::done::Approval as State;
         match self.plans.get(plan) {
@@ -95,19 +94,19 @@ impl Approvals {
         }
     }
 
-    /// Remembers that the user accepts a plan of their own as it is.
+    /// Records that the user approves a plan of their own in its current form.
     pub fn approve_own(&mut self, plan: &str, fingerprint: &str) -> Result<(), ApprovalError> {
         self.plans.entry(plan.to_owned()).or_default();
         self.approve(plan, fingerprint).map(|_| ())
     }
 
-    /// Remembers that an agent wrote a plan.
+    /// Records that an agent wrote a plan.
     pub fn written(&mut self, plan: &str, agent: &str) -> Result<(), ApprovalError> {
         self.plans.insert(plan.to_owned(), Approval { written_by: agent.to_owned(), ..Approval::default() });
         self.write()
     }
 
-    /// Remembers that the user accepts a plan as it is. Answers whether it needed that.
+    /// Records that the user approves a plan in its current form. Returns whether it needed approval.
     pub fn approve(&mut self, plan: &str, fingerprint: &str) -> Result<bool, ApprovalError> {
         let mark = self.seal().map(|seal| mark_of(&seal, plan, fingerprint));
         let Some(approval) = self.plans.get_mut(plan) else { return Ok(false) };

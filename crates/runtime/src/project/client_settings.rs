@@ -1,5 +1,5 @@
-//! The settings files of a coding client on disk: where they are, how they are read and replaced, and whether the hooks in them
-//! answer. What is in them is the core's matter.
+//! The settings files of a coding client on disk: where they are, how to read and replace
+//! them, and whether their hooks respond. The core handles their content.
 
 use std::fs;
 use std::io;
@@ -15,14 +15,14 @@ use crate::process::{self, EnvPlan, Exit, Moment, RUN_VARIABLE, Spawn, Stdin, re
 use crate::project::HOME;
 use crate::project::config_file::Environment;
 
-/// Which sessions a settings file counts for.
+/// The sessions that a settings file applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// All of the user's.
+    /// All sessions of the user.
     User,
-    /// Everybody's in this project: the file is committed.
+    /// All users' sessions in this project: the file is committed.
     Project,
-    /// The user's in this project.
+    /// The user's sessions in this project.
     Local,
 }
 
@@ -38,13 +38,13 @@ impl Scope {
     }
 }
 
-/// A settings file of Claude Code, whether it exists or not.
+/// A settings file of Claude Code, which may not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsFile {
     pub path: PathBuf,
 }
 
-/// What is on disk.
+/// What exists on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     NoFolder,
@@ -61,7 +61,7 @@ impl Found {
         }
     }
 
-    /// Nothing, where there is no file.
+    /// The file's text, empty if there is no file.
     pub fn text(&self) -> &str {
         match self {
             Self::NoFolder | Self::NoFile => "",
@@ -87,7 +87,7 @@ pub enum SettingsFileError {
 }
 
 impl SettingsFile {
-    /// `root` is the folder that the client is started in.
+    /// `root` is the folder in which the client is started.
     pub fn of(scope: Scope, root: &Path, environment: &Environment) -> Result<Self, SettingsFileError> {
         let set = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let path = match scope {
@@ -101,7 +101,7 @@ impl SettingsFile {
         Ok(Self { path })
     }
 
-    /// Looks before it opens: what is no regular file (a pipe, say) could keep us waiting for ever.
+    /// Checks the type before opening: reading from a pipe, for example, could block forever.
     pub fn read(&self) -> Result<Found, SettingsFileError> {
         let path = self.path.clone();
         match fs::metadata(&path) {
@@ -119,7 +119,7 @@ impl SettingsFile {
         String::from_utf8(bytes).map(Found::Text).map_err(|_| SettingsFileError::NotText { path })
     }
 
-    /// Replaces what was read before. A client may have written the file since; then nothing is done.
+    /// Replaces the version read before. Changes nothing if a client has written the file since.
     pub fn replace(&self, before: &Found, after: &After) -> Result<(), SettingsFileError> {
         if self.read()? != *before {
             return Err(SettingsFileError::Changed { path: self.path.clone() });
@@ -127,7 +127,7 @@ impl SettingsFile {
         let is_link = fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.is_symlink());
         let done = match after {
             After::Text(text) => self.write(text),
-            // Somebody has moved the file elsewhere since we made it: its place is theirs.
+            // The user has replaced the file with a link since we created it, so keep the link.
             After::NoFile | After::NoFolder if is_link => self.write("{}\n"),
             After::NoFile => fs::remove_file(&self.path),
             After::NoFolder => fs::remove_file(&self.path).and_then(|()| match fs::remove_dir(self.folder()) {
@@ -165,14 +165,13 @@ pub enum ProbeError {
     NoFolder(#[from] io::Error),
 }
 
-/// Starts a hook with sample inputs, as the client would, in a project that is empty: it has to end well and say nothing, or one JSON
-/// object.
+/// Runs a hook with sample input in an empty project, as the client would. It must exit successfully and print nothing or one JSON object.
 pub fn probe(command: &[String], limit: Duration) -> Result<(), ProbeError> {
     let folder = tempfile::tempdir()?;
     SAMPLES.iter().try_for_each(|(event, fields)| ask(command, folder.path(), event, fields, limit).map(drop))
 }
 
-/// The same, and that it judges: in a project of Verdone's it has to deny what no rule allows.
+/// Also checks that the hook judges: in a project that uses Verdone, it must deny a command that no rule allows.
 pub fn prove(command: &[String], limit: Duration) -> Result<(), ProbeError> {
     probe(command, limit)?;
     let folder = tempfile::tempdir()?;
@@ -183,7 +182,7 @@ pub fn prove(command: &[String], limit: Duration) -> Result<(), ProbeError> {
     if verdict == "deny" { Ok(()) } else { Err(ProbeError::NotDenied) }
 }
 
-/// What a hook says to one event.
+/// The hook's answer to one event.
 fn ask(
     command: &[String],
     folder: &Path,
@@ -199,7 +198,7 @@ fn ask(
         inside: None,
         argv: command.iter().map(Into::into).collect(),
         cwd: folder.to_owned(),
-        // In a run the installed hooks are silent; here they are to speak.
+        // Inside a run the installed hooks are silent, but this probe needs their answer.
         env: EnvPlan::default().with("CLAUDE_PROJECT_DIR", folder).without(RUN_VARIABLE),
         stdin: Stdin::Bytes(input.into_bytes()),
         wall: Some(limit),
@@ -233,7 +232,7 @@ fn ask(
 const GRACE: Duration = Duration::from_millis(500);
 const ANSWER_BYTES: u64 = 64 * 1024;
 
-/// One guard and one observer.
+/// One guard and one observer event.
 const SAMPLES: [(&str, &str); 2] = [
     (
         "PreToolUse",
@@ -242,7 +241,7 @@ const SAMPLES: [(&str, &str); 2] = [
     ("SessionEnd", r#""reason":"other""#),
 ];
 
-/// What the built-in rules deny everywhere.
+/// A command that the built-in rules always deny.
 const PUSH: (&str, &str) = (
     "PreToolUse",
     r#""permission_mode":"default","tool_name":"Bash","tool_input":{"command":"git push origin main"},"tool_use_id":"toolu_doctor""#,

@@ -1,5 +1,5 @@
-//! Reads the layers of settings: defaults < variables of a `.ralph/` home < a fresher project < `.verdone/config.toml` < variables
-//! of lifecycle scripts < flags.
+//! Reads the layers of settings: defaults < variables of a `.ralph/` home < a fresher
+//! project < `.verdone/config.toml` < variables of lifecycle scripts < flags.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,10 +11,10 @@ use verdone_core::config::{ConfigProblem, Fresher, Layer, Origin, Resolved, fres
 
 use crate::project::{FRESHER, Project};
 
-/// More than any config needs; what is larger was named by mistake.
+/// More than any config needs. A larger file was probably named by mistake.
 const LARGEST: u64 = 1024 * 1024;
 
-/// The environment, as a map so that it is an argument.
+/// The environment as a map, so that it can be passed as an argument.
 pub type Environment = BTreeMap<String, String>;
 
 /// Settings given on the command line.
@@ -30,7 +30,7 @@ pub struct Flags {
     pub checks: Vec<String>,
 }
 
-/// The settings in force, and those of a `.ralph/` home that the config has no key for.
+/// The effective settings, and those of a `.ralph/` home that have no config key.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub resolved: Resolved,
@@ -38,15 +38,15 @@ pub struct Settings {
     pub prd: Option<u32>,
     /// Where progress is written (`PROGRESS_PATH`), absolute.
     pub progress: Option<PathBuf>,
-    /// The `.ralph/` folder, where there is one.
+    /// The `.ralph/` folder, if it exists.
     pub ralph_home: Option<PathBuf>,
-    /// Whether `.verdone/config.toml` was there.
+    /// Whether `.verdone/config.toml` exists.
     pub has_file: bool,
-    /// The folder of specifications of a fresher project, absolute.
+    /// The specifications folder of a fresher project, absolute.
     pub spec_dir: Option<PathBuf>,
     /// What the `config.sh` of a fresher project exports to its scripts.
     pub exports: Vec<(String, String)>,
-    /// What the user should know about settings that are not used.
+    /// Warnings about settings that have no effect.
     pub warnings: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ pub fn load(project: &Project, environment: &Environment, flags: &Flags) -> Resu
     })
 }
 
-/// Without its folder, the variables of fresher belong to somebody else.
+/// Without a fresher folder, fresher's variables are ignored: they belong to another project.
 fn read_fresher<'e>(project: &Project, get: &dyn Fn(&str) -> Option<&'e str>) -> Result<Fresher, SettingsError> {
     let home = project.root.join(FRESHER);
     if !home.is_dir() {
@@ -101,15 +101,15 @@ fn read_fresher<'e>(project: &Project, get: &dyn Fn(&str) -> Option<&'e str>) ->
     Ok(fresher(shell, toml, get)?)
 }
 
-/// The file's layer; none if there is no such file.
+/// The file's layer, or `None` if the file does not exist.
 fn read_file(path: &Path, place: &str) -> Result<Option<Layer>, SettingsError> {
     Ok(read_text(path, place)?.map(|text| Layer::from_toml(place, &text)).transpose()?)
 }
 
-/// The file's text; none if there is no such file.
+/// The file's text, or `None` if the file does not exist.
 pub(crate) fn read_text(path: &Path, place: &str) -> Result<Option<String>, SettingsError> {
     let unreadable = |source| SettingsError::Unreadable { place: place.to_owned(), source };
-    // A pipe would make us wait for somebody to write into it.
+    // Opening a pipe would block until somebody writes to it.
     if path.symlink_metadata().is_ok() && !path.is_file() {
         return Err(ConfigProblem::new(place, "not a file").into());
     }
@@ -118,7 +118,7 @@ pub(crate) fn read_text(path: &Path, place: &str) -> Result<Option<String>, Sett
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
-    // Nearly every file fits, and is read at once.
+    // Nearly every file fits, so one read is enough.
     let mut bytes = Vec::with_capacity(4 * 1024);
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
@@ -160,7 +160,7 @@ fn flag_layers(project: &Project, flags: &Flags) -> Vec<Layer> {
     layers
 }
 
-/// What the variables of a `.ralph/` home say. Without such a home they belong to somebody else and are not looked at.
+/// Settings from the variables of a `.ralph/` home. Without such a home the variables are ignored: they belong to another project.
 #[derive(Debug, Default)]
 struct Ralph {
     home: Option<PathBuf>,
@@ -171,7 +171,7 @@ struct Ralph {
 
 impl Ralph {
     fn read(project: &Project, environment: &Environment) -> Result<Self, ConfigProblem> {
-        // As in a shell's `${NAME:-default}`, empty is unset.
+        // As in a shell's `${NAME:-default}`, empty means unset.
         let get = |name: &str| environment.get(name).map(String::as_str).filter(|value| !value.is_empty());
         let root = match get("RALPH_ROOT") {
             Some(root) => {

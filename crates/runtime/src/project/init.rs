@@ -1,4 +1,4 @@
-//! `init`: looks at a project and writes its `.verdone/`. What is there already is kept or copied aside, never lost.
+//! `init`: inspects a project and writes its `.verdone/`. Existing files are kept or backed up, never lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -15,25 +15,24 @@ use crate::process::signal::Signals;
 use crate::process::{self, EnvPlan, Exit, Spawn, Stdin};
 use crate::project::{FRESHER, HOME};
 
-/// Names read from one folder: enough for any project that people look at.
+/// How many names are read from one folder: enough for any real project.
 const MOST_NAMES: usize = 4096;
-/// Bytes read from one file.
+/// How many bytes are read from one file.
 const MOST_BYTES: u64 = 1024 * 1024;
-/// Python tests that are read to see what runs them.
+/// How many Python tests are read to find out what runs them.
 const MOST_TESTS: usize = 50;
 /// Files that may configure pytest.
 const PYTHON_SETTINGS: [&str; 3] = ["pyproject.toml", "setup.cfg", "tox.ini"];
 /// Long enough for an interpreter to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     pub config: PathBuf,
     pub gitignore: PathBuf,
-    /// The copy of the config that was there before.
+    /// The backup of the previous config.
     pub backup: Option<PathBuf>,
-    /// Lifecycle scripts that were written.
+    /// The lifecycle scripts that were created.
     pub scripts: Vec<PathBuf>,
 }
 
@@ -53,7 +52,7 @@ pub fn look(root: &Path) -> Result<Detection, InitError> {
     let mut names = BTreeSet::new();
     add_names(root, "", &mut names).map_err(|source| InitError::Look { path: root.to_path_buf(), source })?;
     for folder in FOLDERS {
-        // A folder that cannot be read has nothing to propose.
+        // An unreadable folder has nothing to propose.
         let _ = add_names(root, &format!("{folder}/"), &mut names);
     }
     let homes: Vec<String> =
@@ -76,14 +75,14 @@ fn exists(program: &str, root: &Path) -> bool {
     process::program_exists(program, std::env::var_os("PATH").as_deref(), root)
 }
 
-/// The command that starts pytest; nothing where it is not installed, or nothing here is Python.
+/// The command that starts pytest. `None` if it is not installed or the project does not use Python.
 fn find_pytest(root: &Path, names: &BTreeSet<String>, python: Option<&str>) -> Option<String> {
     if exists("pytest", root) {
         return Some("pytest".to_owned());
     }
     let is_python = |name: &String| name.ends_with(".py") || name.contains("pytest") || PYTHON_SETTINGS.contains(&name.as_str());
     let python = python.filter(|_| names.iter().any(is_python))?;
-    // Nothing of the project is imported: its folder is taken off the path first.
+    // Remove the project's folder from the path first, so that nothing of the project is imported.
     let look = "import sys; sys.path.pop(0); import importlib.util; sys.exit(importlib.util.find_spec('pytest') is None)";
     let redactor = Redactor::default();
     let spawn = Spawn {
@@ -103,7 +102,7 @@ fn find_pytest(root: &Path, names: &BTreeSet<String>, python: Option<&str>) -> O
     (ended.exit == Exit::Code(0)).then(|| format!("{python} -m pytest"))
 }
 
-/// Refuses early, before any question is asked.
+/// Fails early, before any question is asked.
 pub fn check_free(root: &Path, force: bool) -> Result<(), InitError> {
     let path = root.join(HOME).join("config.toml");
     if !force && path.symlink_metadata().is_ok() { Err(InitError::Exists { path }) } else { Ok(()) }
@@ -122,7 +121,7 @@ pub fn write(root: &Path, plan: Option<&str>, gates: &[Proposal], force: bool) -
     Ok(Written { config, gitignore, backup, scripts })
 }
 
-/// Scripts that are there stay, and one of fresher is not hidden by one of ours that does nothing.
+/// Existing scripts stay. Scripts of fresher are not shadowed by empty ones of ours.
 fn write_scripts(root: &Path, hooks: &Path) -> Result<Vec<PathBuf>, InitError> {
     let theirs = root.join(FRESHER).join("hooks");
     let mut written = Vec::new();
@@ -163,7 +162,7 @@ fn back_up(config: &Path) -> Result<Option<PathBuf>, InitError> {
     }
 }
 
-/// A user's own lines stay; ours is added where it is missing.
+/// Keeps the user's lines and adds ours if it is missing.
 fn ignore_runs(path: &Path) -> Result<(), InitError> {
     let old = fs::read_to_string(path).unwrap_or_default();
     if old.lines().any(|line| matches!(line.trim(), "runs/" | "runs" | "/runs/" | "/runs")) {
@@ -173,7 +172,7 @@ fn ignore_runs(path: &Path) -> Result<(), InitError> {
     replace(path, format!("{old}{gap}runs/\n").as_bytes())
 }
 
-/// Temporary file, fsync, rename: a reader sees the old bytes or the new ones.
+/// Replaces the file atomically: a reader sees either the old or the new bytes.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), InitError> {
     put(path, bytes, 0o644)
 }
@@ -199,7 +198,7 @@ fn add_names(root: &Path, folder: &str, names: &mut BTreeSet<String>) -> io::Res
     Ok(())
 }
 
-/// The text of a regular file; a pipe or device under a known name is not waited for.
+/// The text of a regular file. Does not block on a pipe or device with that name.
 fn read_text(path: &Path) -> Option<String> {
     if !path.is_file() {
         return None;

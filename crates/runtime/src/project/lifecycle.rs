@@ -1,5 +1,4 @@
-//! Lifecycle scripts on disk: finding them, holding them as they were when the run began, running them. What their end means is
-//! decided in the core.
+//! Finds lifecycle scripts, freezes them at the start of the run and runs them. The core decides what their exit means.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,39 +17,38 @@ use crate::process::signal::Signals;
 use crate::process::{self, Background, EnvPlan, Exit, Moment, SHELL, Spawn, SpawnError, Stdin, redactor_from_environment};
 use crate::workspace::ScriptPlace;
 
-/// Where scripts are looked for. The first that has a script of the name wins; the other is not run.
+/// Where to look for scripts. The first folder that has a script of this name wins; the other script is not run.
 const HOMES: [&str; 2] = [".verdone/hooks", ".fresher/hooks"];
 
-/// What a script needs to run.
 #[derive(Debug)]
 pub struct ScriptRequest<'a> {
     pub script: Script,
     /// Gets `scripts/<number>-<name>.txt`.
     pub run_dir: &'a Path,
-    /// Where it runs; nothing means the checkout.
+    /// Where it runs. `None` means the checkout.
     pub place: Option<ScriptPlace>,
     pub env: EnvPlan,
     pub timeout: Option<Duration>,
     pub grace: Duration,
     pub cap: u64,
-    /// Start it and do not wait.
+    /// Start it without waiting for it.
     pub background: bool,
     pub redactor: &'a Redactor,
-    /// What went into the redactor beside our own environment: a script in the background outlives the request and needs its own.
+    /// What the redactor knows in addition to our environment. A background script outlives the request and needs its own redactor.
     pub exports: &'a [(String, String)],
 }
 
-/// The scripts of a project. What is edited after this was made is not run.
+/// The scripts of a project. Scripts edited after this was created are not run.
 #[derive(Debug)]
 pub struct Scripts {
     root: PathBuf,
     frozen: Vec<(Script, Option<Seen>)>,
     ran: u32,
-    /// Each process before the place that it runs in.
+    /// Each process is declared before the place it runs in, so that it is dropped first.
     background: Vec<(Background, Option<ScriptPlace>)>,
 }
 
-/// A script as it lies there: its fingerprint, or why it cannot be run.
+/// A script on disk: its fingerprint, or why it cannot run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     path: PathBuf,
@@ -63,7 +61,7 @@ impl Scripts {
         Self { root: root.to_owned(), frozen, ran: 0, background: Vec::new() }
     }
 
-    /// The scripts that are there and cannot be run, with the reason.
+    /// Scripts that exist but cannot run, with the reason.
     pub fn faults(&self) -> Vec<(Script, String)> {
         let fault = |(script, seen): &(Script, Option<Seen>)| Some((*script, seen.as_ref()?.fingerprint.clone().err()?));
         self.frozen.iter().filter_map(fault).collect()
@@ -74,7 +72,7 @@ impl Scripts {
         matches!(self.runnable(script), Ok(Some(_)))
     }
 
-    /// Runs a script where there is one. Whatever goes wrong with it is its exit; only our own files fail.
+    /// Runs a script if it exists. Its failures become its exit; only errors with our own files are returned as errors.
     pub fn run(
         &mut self,
         mut request: ScriptRequest<'_>,
@@ -100,7 +98,7 @@ impl Scripts {
             env.unset.extend(place.env.unset.iter().cloned());
         }
         let inside = place.and_then(|place| place.inside.clone());
-        // Nobody waits for a script in the background, so nobody sees that a view could not execute it.
+        // A background script is not waited for, so a failure to execute it in a view would go unnoticed.
         let by_shell = request.background && inside.is_some() && names_no_interpreter(&path);
         let mut argv = vec![path.into_os_string()];
         if by_shell {
@@ -121,7 +119,7 @@ impl Scripts {
         };
         fault::pass(Point::ScriptBegin);
         let mut started = self.start(&mut request, &spawn, signals, on);
-        // As a shell does: a script that does not say who runs it is the shell's.
+        // Like a shell, run a script without a `#!` line with the shell.
         if matches!(&started, Err(SpawnError::Failed { source, .. }) if source.raw_os_error() == Some(NO_FORMAT)) {
             spawn.argv.insert(0, SHELL.into());
             started = self.start(&mut request, &spawn, signals, on);
@@ -136,7 +134,7 @@ impl Scripts {
         Ok(Some(ScriptRun { script, exit, duration_ms: duration.as_millis() as u64, output }))
     }
 
-    /// Ends what still runs in the background.
+    /// Ends background scripts that are still running.
     pub fn end_background(&mut self, grace: Duration, signals: &Signals) {
         for (process, _place) in self.background.drain(..) {
             process.end(grace, signals);
@@ -159,7 +157,7 @@ impl Scripts {
         Ok((exit_of(ended.exit, request.timeout), ended.duration))
     }
 
-    /// The script to run, none where there is none, or why it is not run.
+    /// The script to run, `None` if it does not exist, or why it may not run.
     fn runnable(&self, script: Script) -> Result<Option<PathBuf>, String> {
         let before = self.frozen.iter().find(|(name, _)| *name == script).and_then(|(_, seen)| seen.as_ref());
         let now = look(&self.root, script);
@@ -173,14 +171,14 @@ impl Scripts {
     }
 }
 
-/// Neither a program nor a script that says who runs it.
+/// Whether the file is neither a program nor a script with a `#!` line.
 fn names_no_interpreter(path: &Path) -> bool {
     let mut begin = [0; 4];
     let read = fs::File::open(path).and_then(|file| io::Read::read(&mut &file, &mut begin));
     read.is_ok_and(|count| !begin[..count].starts_with(b"#!") && begin[..count] != *b"\x7fELF")
 }
 
-/// ENOEXEC: no program, and no line that says who runs it.
+/// ENOEXEC: neither a program nor a script with a `#!` line.
 const NO_FORMAT: i32 = 8;
 
 fn exit_of(exit: Exit, timeout: Option<Duration>) -> ScriptExit {
@@ -200,7 +198,7 @@ fn look(root: &Path, script: Script) -> Option<Seen> {
     Some(Seen { path, fingerprint })
 }
 
-/// Content and mode, or why it cannot be run.
+/// Fingerprint of content and mode, or why it cannot run.
 fn fingerprint(path: &Path) -> Result<String, String> {
     let meta = fs::metadata(path).map_err(|error| error.to_string())?;
     if !meta.is_file() {
@@ -214,7 +212,7 @@ fn fingerprint(path: &Path) -> Result<String, String> {
     Ok(format!("{mode:o} {}", digest(&bytes)))
 }
 
-/// The executables that scripts call: an edited one would run with them.
+/// The executables that scripts call: if one was edited, the scripts would run it.
 fn tools(custom: &Path) -> String {
     let entries = fs::read_dir(custom).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -246,7 +244,7 @@ mod tests {
         assert_eq!(Scripts::freeze(dir.path()).runnable(Script::Started), Ok(Some(theirs)));
         write(&ours, "o", 0o755);
         assert_eq!(Scripts::freeze(dir.path()).runnable(Script::Started), Ok(Some(ours.clone())));
-        // One of ours that cannot be run does not make way for theirs.
+        // If our script cannot run, theirs does not run instead.
         write(&ours, "o", 0o644);
         assert_eq!(Scripts::freeze(dir.path()).runnable(Script::Started), Err("it is not executable".to_owned()));
     }

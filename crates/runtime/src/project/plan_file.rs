@@ -1,7 +1,7 @@
-//! The plan on disk: finding it, marking it, and putting back what an agent did to it.
+//! The plan on disk: finds it, marks it, and restores it after an agent changed it.
 //!
-//! The document is kept in memory and written through; the file is parsed again only when its bytes changed. Files that belong to
-//! the plan (a PRD beside it, progress files) are kept the same way.
+//! The document is kept in memory and written through; the file is parsed again only if its bytes changed. Related files (a PRD next to it,
+//! progress files) are handled the same way.
 
 mod find;
 mod held;
@@ -19,7 +19,7 @@ use held::{Held, ReadError};
 pub(crate) use find::is_usual_plan;
 pub use find::{Candidate, FindError, Home, PlanLocation, PlanRequest, find};
 
-/// Larger files are no plans.
+/// Larger files cannot be plans.
 pub const LARGEST_PLAN: u64 = 64 * 1024 * 1024;
 
 /// An open plan.
@@ -36,7 +36,7 @@ pub struct PlanFile {
     ticked_by_others: Vec<StoryId>,
 }
 
-/// `prd.md` beside a `plan.md`: the same story is ticked there too. Protected even if it cannot be read as a plan.
+/// `prd.md` next to a `plan.md`: the same story is ticked there too. Protected even if it does not parse as a plan.
 #[derive(Debug)]
 struct Companion {
     held: Held,
@@ -52,7 +52,7 @@ enum Content {
 #[derive(Debug)]
 struct ProgressFile {
     held: Held,
-    /// Nothing while there is no such file.
+    /// `None` while the file does not exist.
     text: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl PlanFile {
         &self.location.plan
     }
 
-    /// Text of a prompt file beside the plan: belongs into every prompt.
+    /// Text of a prompt file next to the plan, which is part of every prompt.
     pub fn context(&self) -> Option<&str> {
         self.context.as_deref()
     }
@@ -131,7 +131,7 @@ impl PlanFile {
         self.files().into_iter().map(|(held, _)| held.path.clone()).collect()
     }
 
-    /// Reads again what changed on disk; says whether anything did. On an error nothing is taken over.
+    /// Rereads files that changed on disk. Returns whether any did. On an error, keeps the old state.
     pub fn refresh(&mut self) -> Result<bool, PlanFileError> {
         let plan = self.changed_plan()?;
         let companion = self.changed_companion()?;
@@ -162,12 +162,12 @@ impl PlanFile {
         Ok(changed)
     }
 
-    /// Stories that the last [`Self::refresh`] found ticked and that we had open.
+    /// Stories that were open for us and that the last [`Self::refresh`] found ticked.
     pub fn ticked_by_others(&self) -> &[StoryId] {
         &self.ticked_by_others
     }
 
-    /// Marks a story in memory and on disk. On an error the plan is as it was.
+    /// Marks a story in memory and on disk. On an error the plan is unchanged.
     pub fn mark(&mut self, id: &StoryId, status: Status) -> Result<(), PlanFileError> {
         let Some(index) = self.plan().place(id) else { return Err(PlanFileError::NoSuchStory(id.clone())) };
         let undo = self.document.mark(index, status).map_err(|_| PlanFileError::NoSuchStory(id.clone()))?;
@@ -187,17 +187,17 @@ impl PlanFile {
         Ok(())
     }
 
-    /// Marks a story in the file beside the plan alone, where there is one.
+    /// Marks a story only in the file next to the plan, if there is one.
     pub fn mark_companion(&mut self, id: &StoryId, status: Status) -> Result<(), PlanFileError> {
         self.companion.as_mut().map_or(Ok(None), |companion| companion.mark(id, status)).map(drop)
     }
 
-    /// The last mark stays.
+    /// Makes the last mark permanent.
     pub fn forget_mark(&mut self) {
         self.last_mark = None;
     }
 
-    /// Opens a story that somebody else marked, by what its markers said before.
+    /// Reopens a story that someone else marked, restoring the previous text of its markers.
     pub fn take_back(&mut self, id: &StoryId, before: &[String]) -> Result<(), PlanFileError> {
         let Some(index) = self.plan().place(id) else { return Err(PlanFileError::NoSuchStory(id.clone())) };
         let undo = self.document.take_back(index, before).map_err(|_| PlanFileError::NoSuchStory(id.clone()))?;
@@ -209,7 +209,7 @@ impl PlanFile {
         self.companion.as_mut().map_or(Ok(None), |companion| companion.mark(id, Status::Open)).map(drop)
     }
 
-    /// Takes the last mark back, byte for byte; says whether there was one.
+    /// Undoes the last mark, byte for byte. Returns whether there was one.
     pub fn unmark(&mut self) -> Result<bool, PlanFileError> {
         let Some(last) = self.last_mark.take() else { return Ok(false) };
         self.document.undo(last.plan);
@@ -223,25 +223,25 @@ impl PlanFile {
         Ok(true)
     }
 
-    /// Appends an entry to `progress.md`, where the plan has one.
+    /// Appends an entry to `progress.md`, if the plan has one.
     pub fn record_story(&mut self, entry: &StoryEntry) -> Result<(), PlanFileError> {
         let Some(file) = &mut self.progress_md else { return Ok(()) };
         file.replace(|text| progress::append_entry(text, entry))
     }
 
-    /// Whether `progress.md` has the entry of a commit already, or there is none to write.
+    /// Whether `progress.md` already has the entry for a commit, or the plan has no such file.
     pub fn progress_names(&self, commit: &Oid) -> bool {
         let text = |file: &ProgressFile| file.text.as_ref().is_some_and(|text| text.contains(commit.short()));
         self.progress_md.as_ref().is_none_or(text)
     }
 
-    /// Sets the header lines of `progress.txt`, where the plan has one.
+    /// Sets the header lines of `progress.txt`, if the plan has one.
     pub fn record_status(&mut self, status: &LoopStatus) -> Result<(), PlanFileError> {
         let Some(file) = &mut self.progress_txt else { return Ok(()) };
         file.replace(|text| progress::edit_status(text, status))
     }
 
-    /// Progress files that may have been written: they ride with the next commit.
+    /// Progress files that may have been written; they become part of the next commit.
     pub fn progress_paths(&self) -> Vec<PathBuf> {
         [&self.progress_md, &self.progress_txt].into_iter().flatten().map(|file| file.held.path.clone()).collect()
     }
@@ -267,7 +267,7 @@ impl PlanFile {
         open_companion(&path).map(Some)
     }
 
-    /// Every file with the bytes it should have.
+    /// All files with their expected bytes.
     fn files(&self) -> Vec<(&Held, Option<&[u8]>)> {
         let mut files = vec![(&self.held, Some(self.document.text().as_bytes()))];
         files.extend(self.companion.iter().map(|companion| (&companion.held, Some(companion.content.bytes()))));
@@ -340,7 +340,7 @@ fn open_companion(path: &Path) -> Result<Option<Companion>, PlanFileError> {
     };
     let content = match Document::parse(&path.display().to_string(), &bytes) {
         Ok(document) => Content::Plan(Box::new(document)),
-        // Stories are not ticked there.
+        // Not a plan, so no story is ticked in it.
         Err(_) => Content::Bytes(bytes),
     };
     Ok(Some(Companion { held, content }))

@@ -1,6 +1,6 @@
-//! The state files of other loops, `~/.ralph/state/<session>/`: `orchestrator.json`, `loop.json`, `quality-gate.json` and
-//! `tasks/*.json`. What another tool wrote there may keep a gate closed and never opens one. Ours are projections for people and
-//! tools that look there: they carry a mark, and a file without it is never written over.
+//! The state files of other loops, `~/.ralph/state/<session>/`: `orchestrator.json`, `loop.json`, `quality-gate.json` and `tasks/*.json`.
+//! Files of another tool can keep a gate closed but never open one. Ours are projections for people and tools that look there. They carry a
+//! mark, and files without it are never overwritten.
 
 use std::env;
 use std::fs;
@@ -19,33 +19,33 @@ use crate::base::plain_file::read_regular;
 const ORCHESTRATOR: &str = "orchestrator.json";
 const LOOP: &str = "loop.json";
 const QUALITY: &str = "quality-gate.json";
-/// Some hundred bytes each, as far as anybody has seen.
+/// Observed files have some hundred bytes each.
 const LARGEST: u64 = 1024 * 1024;
 const MOST_TASKS: usize = 2_000;
 const LONGEST_WORDS: usize = 200;
-/// Who wrote a file of ours.
+/// Marks the files that we wrote.
 const MARK: (&str, &str) = ("written_by", "verdone");
 
-/// What other tools say about a session.
+/// What other tools recorded about a session.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Foreign {
     pub files: Vec<StateFile>,
-    /// Tasks that are not finished, by their subjects.
+    /// The subjects of unfinished tasks.
     pub tasks: Vec<String>,
 }
 
-/// The folder of all sessions, as the user's home says.
+/// The folder of all sessions, below the user's home.
 pub fn home() -> Option<PathBuf> {
     let home = env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)?;
     Some(home.join(".ralph/state"))
 }
 
-/// Whether another tool keeps state of a session of this id.
+/// Whether another tool keeps state for this session.
 pub fn knows(home: &Path, session: &str) -> bool {
     fs::symlink_metadata(home.join(encode_component(session))).is_ok_and(|meta| meta.is_dir())
 }
 
-/// Reads what another tool wrote about a session.
+/// Reads another tool's state of a session.
 pub fn read(home: &Path, session: &str) -> Foreign {
     let dir = home.join(encode_component(session));
     let mut found = Foreign::default();
@@ -77,7 +77,7 @@ fn orchestrator(state: &Map<String, Value>) -> Option<String> {
     (!is_true(state.get("verified_done"))).then(|| format!("phase {:?} is not done", words(phase)))
 }
 
-/// One that is out of iterations has given up, and holds nothing back.
+/// Describes an active loop. A loop that is out of iterations has given up and blocks nothing.
 fn in_loop(state: &Map<String, Value>) -> Option<String> {
     let number = |key: &str| state.get(key).and_then(Value::as_u64);
     let over = matches!((number("iteration"), number("max_iterations")), (Some(now), Some(most)) if now >= most);
@@ -132,7 +132,7 @@ fn tasks(dir: &Path, found: &mut Foreign) {
     }
 }
 
-/// What a run or a session is about, for the projections.
+/// The subject of a run or session, for the projections.
 #[derive(Debug, Clone)]
 pub struct Projection<'a> {
     pub session: &'a str,
@@ -144,7 +144,7 @@ pub struct Projection<'a> {
     pub now: Timestamp,
 }
 
-/// Writes our projections, where the settings and the home want it. Answers with the names of files that are another tool's.
+/// Writes our projections if the settings and the home allow it. Returns the names of files that belong to another tool.
 pub fn write(home: &Path, setting: RalphState, projection: &Projection<'_>) -> io::Result<Vec<String>> {
     match setting {
         RalphState::Never => return Ok(Vec::new()),
@@ -167,7 +167,7 @@ pub fn write(home: &Path, setting: RalphState, projection: &Projection<'_>) -> i
     Ok(theirs)
 }
 
-/// Whether it was ours to write.
+/// Returns false if the file belongs to another tool.
 fn put(dir: &Path, name: &str, mut state: Value, projection: &Projection<'_>) -> io::Result<bool> {
     let path = dir.join(name);
     let before = match object(&path) {
@@ -189,7 +189,7 @@ fn put(dir: &Path, name: &str, mut state: Value, projection: &Projection<'_>) ->
     }
     match file.persist_noclobber(&path) {
         Ok(_) => Ok(true),
-        // Another tool was quicker.
+        // Another tool was faster.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(error.error),
     }
@@ -245,7 +245,7 @@ fn as_quality(projection: &Projection<'_>) -> Value {
     json!({ "last_result": last, "stages": stages })
 }
 
-/// Nothing where there is no such file.
+/// `None` if the file does not exist.
 fn object(path: &Path) -> io::Result<Option<Map<String, Value>>> {
     let bytes = match read_regular(path, LARGEST) {
         Ok(bytes) => bytes,
@@ -297,10 +297,10 @@ mod tests {
         (temp, home)
     }
 
-    /// Names and texts.
+    /// Names and contents.
     type Files<'a> = &'a [(&'a str, &'a str)];
 
-    /// What keeps the gate closed, as the judge of conditions says it.
+    /// The reasons that keep the gate closed, as the condition judge words them.
     fn closed(files: &[(&str, &str)]) -> Vec<String> {
         let (_temp, home) = state(files);
         let Foreign { files, tasks } = read(&home, "test-456");

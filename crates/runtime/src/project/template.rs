@@ -1,14 +1,14 @@
-//! Prompt templates: the user's own where there is one, else the built-in.
+//! Prompt templates: the user's if it exists, else the built-in one.
 
 use std::io;
 use std::path::Path;
 
 use crate::base::plain_file::read_linked;
 
-/// More than any agent takes.
+/// More than any agent accepts.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// Where a template came from, and its text.
+/// The source of a template and its text.
 pub fn read_template(root: &Path, name: &str, built_in: &str) -> io::Result<(String, String)> {
     let path = format!(".verdone/prompts/{name}.md");
     let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text");

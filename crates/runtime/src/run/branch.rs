@@ -1,5 +1,5 @@
-//! The branch of a run: a new one at the user's HEAD, the one that is asked for, or that of an earlier run of the same plan whose
-//! commits are not landed yet.
+//! The branch of a run: a new one at the user's HEAD, the requested one, or that of an
+//! earlier run of the same plan that has not landed yet.
 
 use verdone_core::base::id::{Oid, RunId};
 use verdone_core::journal::event::Event;
@@ -11,24 +11,24 @@ use crate::git::Git;
 use crate::run::preflight::{self, Finding};
 use crate::store::Store;
 
-/// What decides about a run's branch.
+/// The input for choosing a run's branch.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// `--branch`, else the plan's `branchName`.
     pub named: Option<&'a str>,
-    /// Start over from HEAD, whatever an earlier run left.
+    /// Start over from HEAD, ignoring earlier runs.
     pub fresh: bool,
     pub plan: &'a str,
 }
 
-/// The branch of a run and where it stands.
+/// The branch of a run and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunBranch {
-    /// Nothing: it is named after the run.
+    /// `None`: it is named after the run.
     pub name: Option<String>,
-    /// Where it stands; nothing where it does not exist.
+    /// Its current tip. `None` if it does not exist.
     pub at: Option<Oid>,
-    /// What the run starts from: it moves the branch there first.
+    /// The commit that the run starts from; it moves the branch there first.
     pub tip: Oid,
     /// The user's branch and commit.
     pub target: Option<String>,
@@ -47,7 +47,7 @@ impl RunBranch {
         {
             return Err(refused(&format!("{name:?} is not a name for a branch"), &["choose another one with --branch NAME"]));
         }
-        // A branch that is checked out is moved by landing alone.
+        // A branch that is checked out is only moved by landing.
         let named = wanted.named.filter(|name| target.as_deref() != Some(*name)).map(str::to_owned);
         let earlier = || if wanted.fresh { Ok(None) } else { last_branch(store, wanted.plan) };
         let name = match named {
@@ -56,7 +56,7 @@ impl RunBranch {
         };
         let new = |name| Self { name, at: None, tip: head.clone(), target: target.clone(), head: head.clone() };
         let Some(name) = name else {
-            // Git keeps a branch as a file: `verdone` leaves no room for `verdone/<run>`.
+            // Git stores a branch as a file, so a branch `verdone` prevents `verdone/<run>`.
             if git.branch_tip("verdone")?.is_some() {
                 let message = "the branch \"verdone\" blocks the names of run branches (verdone/RUN)";
                 return Err(refused(message, &["rename it: git branch -m verdone NAME", "or choose one with --branch NAME"]));
@@ -71,7 +71,7 @@ impl RunBranch {
         let Some(tip) = git.branch_tip(&name)? else { return Ok(new(asked_for.then_some(name))) };
         let (waiting, behind) = git.apart(&tip, &head)?;
         if waiting == 0 {
-            // Everything is landed: the next commit goes on top of what the user has.
+            // Everything has landed, so the next commit goes on top of the user's branch.
             return Ok(if asked_for { Self { at: Some(tip), ..new(Some(name)) } } else { new(None) });
         }
         if behind > 0 {
@@ -86,12 +86,12 @@ impl RunBranch {
         Ok(Self { name: Some(name), at: Some(tip.clone()), tip, target, head })
     }
 
-    /// The name, made from the run's id where nothing else was asked for.
+    /// The branch name. By default it is derived from the run's id.
     pub fn name_for(&self, run: &RunId) -> String {
         self.name.clone().unwrap_or_else(|| format!("verdone/{run}"))
     }
 
-    /// Says which branch is continued.
+    /// Reports which branch is continued.
     pub fn announce(&self, git: &Git, reporter: &mut dyn Reporter) -> Result<(), RunError> {
         if let Some(name) = self.name.as_ref().filter(|_| self.at.is_some()) {
             let (waiting, _) = git.apart(&self.tip, &self.head)?;
@@ -106,7 +106,7 @@ impl RunBranch {
 fn last_branch(store: &Store, plan: &str) -> Result<Option<String>, RunError> {
     let ids = store.ids().map_err(|source| RunError::Io { doing: "reading .verdone/runs/".to_owned(), source })?;
     for id in ids.into_iter().rev() {
-        // A journal that cannot be read says nothing about a branch.
+        // Skip unreadable journals.
         let Ok(beginning) = store.run(id).beginning() else { continue };
         let started = beginning.into_iter().find_map(|line| match line.event {
             Event::RunStarted { plan, branch, target, .. } => Some((plan, branch, target)),
@@ -115,7 +115,7 @@ fn last_branch(store: &Store, plan: &str) -> Result<Option<String>, RunError> {
         if let Some((of, branch, target)) = started
             && of == plan
         {
-            // Runs of the first edition worked on the user's own branch.
+            // Runs of the first edition worked directly on the user's branch.
             return Ok(branch.filter(|branch| target.is_some() || branch.starts_with("verdone/")));
         }
     }

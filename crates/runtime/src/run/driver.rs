@@ -1,4 +1,4 @@
-//! The loop: input, decision, journal, state, effect, and again. Everything it knows how to do is one line in `perform`.
+//! The loop: input, decision, journal, state, effect, repeat. Every effect is one line in `perform`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::store::inbox::Inbox;
 use crate::store::sessions::FaultWatch;
 use crate::store::{Journal, JournalError, When};
 
-/// How often a paused run looks whether it may go on.
+/// How often a paused run checks whether it may continue.
 const PAUSED_LOOK: Duration = Duration::from_millis(100);
 
 /// One run from its first event to its last.
@@ -40,7 +40,7 @@ impl<'a> Driver<'a> {
         Self { site, rules, journal, state: State::default(), inbox, faults, reporter }
     }
 
-    /// Runs until the run has stopped; answers with the exit code.
+    /// Runs until the run has stopped. Returns the exit code.
     pub fn run(mut self, start: Event) -> Result<u8, JournalError> {
         let mut input = Input::Start(Box::new(start));
         loop {
@@ -59,9 +59,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Signals, requests and faults of hooks are inputs of their own, before the answer of the effect that they came in.
+    /// Handles signals, requests and hook failures as separate inputs, before the result of the effect during which they arrived.
     fn hear(&mut self) -> Result<(), JournalError> {
-        // An inbox that cannot be read is a request that was not heard, no reason to end a run.
+        // If the inbox cannot be read, a request is missed; that is no reason to end the run.
         for request in self.inbox.take().unwrap_or_default() {
             self.take(&Input::Asked(request))?;
         }
@@ -86,7 +86,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Decides about one input. The events are on disk before anything else happens.
+    /// Decides on one input. The events are on disk before anything else happens.
     fn take(&mut self, input: &Input) -> Result<Option<Effect>, JournalError> {
         let active = self.site.clock.elapsed();
         let when = When { at: Timestamp::now(), active_ms: Some(active.as_millis() as u64) };

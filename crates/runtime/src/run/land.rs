@@ -1,5 +1,5 @@
-//! Landing: a run's commits are brought to the user's branch by a fast-forward. Where that branch has moved on, they are re-applied
-//! on top of it first, and every check that proved them runs again.
+//! Landing: fast-forwards the user's branch to the run's commits. If that branch has moved on, the commits are first re-applied on top of
+//! it, and every check that proved them runs again.
 
 mod landable;
 
@@ -90,15 +90,15 @@ impl LandError {
     }
 }
 
-/// A run's branch with commits that are not on the user's.
+/// A run's branch with commits that the user's branch does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     pub branch: String,
     pub tip: Oid,
-    /// How many, and how many the user's branch has beside them.
+    /// The number of those commits, and of commits that only the user's branch has.
     pub commits: u32,
     pub behind: u32,
-    /// The branch that they land on.
+    /// The branch to land on.
     pub target: Option<String>,
 }
 
@@ -114,7 +114,7 @@ impl Waiting {
     }
 }
 
-/// What a landing did.
+/// The result of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landed {
     /// The run's branch, and the user's.
@@ -123,7 +123,7 @@ pub struct Landed {
     pub from: Oid,
     pub to: Oid,
     pub commits: u32,
-    /// Commits that stay on the run's branch for now.
+    /// The number of commits that stay on the run's branch for now.
     pub left: u32,
     pub reapplied: bool,
 }
@@ -133,20 +133,20 @@ pub struct LandRequest<'a> {
     pub project: &'a Project,
     pub config: &'a Config,
     pub branch: Option<&'a str>,
-    /// Land up to the first story that is proven less well.
+    /// Land only the stories before the first one with a weaker proof.
     pub proof: Option<Proof>,
 }
 
-/// Where a run's commits land: the branch that the user was on when it began, whichever one they are on now.
+/// Where a run's commits land: the branch that was checked out when the run started, even if another one is checked out now.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// None: HEAD is detached.
+    /// `None` if HEAD is detached.
     pub name: Option<String>,
     pub tip: Oid,
 }
 
 impl Target {
-    /// A branch that is gone is replaced by the present one. Nothing in a repository without commits.
+    /// If that branch is gone, uses the current one. `None` in a repository without commits.
     pub fn find(git: &Git, began_on: Option<&str>) -> Result<Option<Self>, GitError> {
         if let Some(name) = began_on
             && let Some(tip) = git.branch_tip(name)?
@@ -162,7 +162,7 @@ impl Target {
     }
 }
 
-/// A run's branch, and the one that it began on.
+/// A run's branch, and the branch it started on.
 struct WorkedOn {
     branch: String,
     target: Option<String>,
@@ -172,7 +172,7 @@ struct WorkedOn {
 /// A target, and the branches with commits that it does not have.
 type Known = Option<(Target, BTreeMap<String, Oid>)>;
 
-/// Every run's branch with commits that the user's branch does not have, newest run first.
+/// All run branches with commits that the user's branch does not have, newest run first.
 pub fn waiting(project: &Project) -> Result<Vec<Waiting>, LandError> {
     let git = Git::open(&project.root)?;
     let mut found: Vec<Waiting> = Vec::new();
@@ -219,14 +219,14 @@ fn run_branches(project: &Project) -> Result<Vec<WorkedOn>, LandError> {
     Ok(found)
 }
 
-/// `verdone land`.
+/// Implements `verdone land`.
 pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Landed, LandError> {
     let git = Git::open(&request.project.root)?;
     let _lock = RunLock::take(git.git_dir())?;
     let waited = waiting(request.project)?;
     recover(request.project, signals, reporter)?;
     let WorkedOn { branch, target, stored } = match (choose(request), waited.into_iter().next()) {
-        // A landing that was cut off has just been finished.
+        // An interrupted landing has just been finished.
         (Err(LandError::Nothing), Some(Waiting { branch, tip, target, .. })) => {
             let into = target.unwrap_or_else(|| "HEAD".to_owned());
             return Ok(Landed { branch, into, from: tip.clone(), to: tip, commits: 0, left: 0, reapplied: false });
@@ -248,7 +248,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
     let reapplied = behind > 0;
     let (before, mut moved) = (tip.clone(), Vec::new());
     let chain = if reapplied {
-        // Before checks run for nothing.
+        // Fail before running checks in vain.
         if let Some(at) = git.checked_out_at(&branch)? {
             return Err(GitError::CheckedOut { name: branch, at, why: None }.into());
         }
@@ -261,7 +261,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
     } else {
         all
     };
-    // Whatever may not land yet stays on the run's branch.
+    // Commits that may not land yet stay on the run's branch.
     let (branch_tip, tip) = (chain[chain.len() - 1].clone(), chain[count - 1].clone());
     let mut events: Vec<Event> = moved.iter().map(Moved::there).collect();
     events.push(Event::LandingStarted { to: tip.clone() });
@@ -275,7 +275,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
             let (branch, from, to) = (landed.into.clone(), landed.from.clone(), landed.to.clone());
             vec![Event::Landed { branch, from, to, left: (chain.len() - count) as u32 }]
         }
-        // Its files are half there: the next command finishes the landing of these commits, and records it.
+        // Only some of its files are in place. The next command finishes this landing and records it.
         Err(_) if git.interrupted_landing().is_some_and(|mark| mark.to == tip) => Vec::new(),
         Err(error) => {
             // A refused landing changes nothing.
@@ -290,8 +290,8 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
     Ok(Landed { branch, commits: count as u32, left: (chain.len() - count) as u32, reapplied, ..landed? })
 }
 
-/// Commits are re-applied in the journal before the run's branch gets them, and leave the branch before the journal says so. Where
-/// something was cut off in between, the branch is right, and these events say what it has.
+/// Re-applied commits are recorded in the journal before the run's branch moves. On the way back, the branch moves before the journal
+/// records it. If that was interrupted in between, the branch is right, and the returned events bring the journal in line with it.
 pub(crate) fn cut_off_before_branch_moved(git: &Git, stored: &StoredRun, tip: &Oid) -> Result<Vec<Event>, LandError> {
     let last = stored.find_from_end(|events| {
         let is_landing =
@@ -300,7 +300,7 @@ pub(crate) fn cut_off_before_branch_moved(git: &Git, stored: &StoredRun, tip: &O
         let Event::LandingStarted { to } = &events[at].event else { return Some(None) };
         let is_reapplied = |recorded: &&Recorded| matches!(recorded.event, Event::Reapplied { .. });
         let count = events[..at].iter().rev().take_while(is_reapplied).count();
-        // The first event of a run is another one: more of them come before.
+        // The first event of a run is a different one, so there must be more events before these.
         (count < at).then(|| Some((to.clone(), events[at - count..at].to_vec())))
     })?;
     let Some(Some((to, reapplied))) = last.filter(|_| git.interrupted_landing().is_none()) else { return Ok(Vec::new()) };
@@ -332,7 +332,7 @@ fn choose(request: &LandRequest<'_>) -> Result<WorkedOn, LandError> {
     found.ok_or(LandError::Unknown { branch: wanted })
 }
 
-/// Fast-forwards a branch of the user's to a commit, with the files of the checkout if it is on that branch.
+/// Fast-forwards one of the user's branches to a commit. Also updates the checkout's files if that branch is checked out.
 pub fn land_tip(git: &Git, branch: Option<&str>, tip: &Oid) -> Result<Landed, LandError> {
     match git.land_files(branch, tip)? {
         Landing::Landed { from } => {
@@ -356,7 +356,7 @@ impl Moved {
         reapplied(&self.from.0, &self.to)
     }
 
-    /// Where it could not land after all.
+    /// The event if it could not land after all.
     fn back(&self) -> Event {
         reapplied(&self.to.0, &self.from)
     }
@@ -368,7 +368,7 @@ fn reapplied(was: &Oid, (commit, evidence): &(Oid, Evidence)) -> Event {
     Event::Reapplied { story, was, commit, tree, base, evidence: evidence.digest() }
 }
 
-/// Puts a run's commits on top of another one, each verified there.
+/// Re-applies a run's commits on top of another commit and verifies each one there.
 pub(crate) struct Reapplying<'a> {
     pub(crate) request: &'a LandRequest<'a>,
     pub(crate) git: &'a Git,
@@ -377,7 +377,7 @@ pub(crate) struct Reapplying<'a> {
 }
 
 impl Reapplying<'_> {
-    /// Puts commits on top of another one. Gives the new commits, and those of them that have evidence.
+    /// Re-applies commits on top of another one. Returns the new commits, and those of them that have evidence.
     pub(crate) fn all(
         &self,
         commits: &[Oid],
@@ -412,7 +412,7 @@ impl Reapplying<'_> {
             let runs = report.runs_on(Tree::Attempt);
             let new = self.git.commit_again(&commit, &tree, &onto)?;
             if let Some(first) = evidence {
-                // The same checks as before: gates that came later are no part of this evidence.
+                // Only the original checks: gates added later are not part of this evidence.
                 let same = |proof: &NotedCheck| runs.iter().find(|run| run.name == proof.name && run.command == proof.command);
                 let after = first.after.iter().filter_map(same).map(NotedCheck::from).collect();
                 let previous = self.git.last_evidence(&onto)?;
@@ -426,7 +426,7 @@ impl Reapplying<'_> {
         Ok((made, all))
     }
 
-    /// What proved the story then, gates of the command line included, and the gates of now. Also gives what they built.
+    /// Runs the checks that proved the story, including gates from the command line, and the current gates.
     fn verify(
         &self,
         spaces: &mut Workspaces,
@@ -466,9 +466,9 @@ impl Reapplying<'_> {
     }
 }
 
-/// A check of the evidence, to be run once more.
+/// A check from the evidence, to run again.
 fn again(proof: &NotedCheck, config: &Config) -> Check {
-    // A gate that is still there has terms that the evidence does not name. It was due then, so it is now.
+    // A gate that still exists has terms that the evidence does not contain. It applied then, so it applies now.
     if let Some(gate) = gates(config).into_iter().find(|gate| gate.name == proof.name && gate.command == proof.command) {
         let terms = Terms { when: Terms::default().when, ..gate.terms };
         return Check { terms, ..gate };

@@ -1,5 +1,5 @@
-//! The plan of a run. A plan that is committed as it stands is read from the tip of the run's branch and marked in story commits;
-//! any other one is the user's file, which gets a mark when its story is committed.
+//! The plan of a run. A plan that is committed unchanged is read from the tip of the run's branch and marked in story commits. Any other
+//! plan is the user's file, which is marked when a story is committed.
 
 use std::fs;
 use std::io;
@@ -16,34 +16,34 @@ use crate::project::plan_file::{LARGEST_PLAN, PlanFile, PlanFileError, PlanLocat
 
 #[derive(Debug)]
 pub struct RunPlan {
-    /// Opened on our copies where the plan is committed, else on the user's files.
+    /// Opened on our copies if the plan is committed, else on the user's files.
     file: PlanFile,
     /// Where the user's files are.
     location: PlanLocation,
-    /// All files of the plan that lie in the repository, as git names them.
+    /// The plan's files inside the repository, as git names them.
     paths: PathSet,
     committed: Vec<CommittedFile>,
-    /// What the agent's workspace was given.
+    /// The files that were given to the agent's workspace.
     given: Vec<(RepoPath, Vec<u8>)>,
 }
 
-/// A file of the plan that story commits mark.
+/// A file of the plan that is marked in story commits.
 #[derive(Debug)]
 struct CommittedFile {
     path: RepoPath,
     copy: PathBuf,
     original: PathBuf,
-    /// The user's file when it was last looked at; nothing where there was none.
+    /// Digest of the user's file when last read. `None` if it did not exist.
     seen: Option<String>,
-    /// The text in the last commit: landing writes it to the user's file.
+    /// Digest of the text in the last commit: landing writes that text to the user's file.
     in_commit: Option<String>,
 }
 
-/// What [`RunPlan::refresh`] found.
+/// The result of [`RunPlan::refresh`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refreshed {
     Same,
-    /// The user edited the plan; the new text counts.
+    /// The user edited the plan, and the new text applies.
     Edited,
 }
 
@@ -58,14 +58,14 @@ pub enum RunPlanError {
 }
 
 impl RunPlan {
-    /// The user's file, for looking only: no run marks it.
+    /// The user's file, read-only: no run marks it.
     pub fn of_user(git: &Git, file: PlanFile) -> Self {
         let location = file.location().clone();
         let paths = location.files().iter().filter_map(|file| git.repo_path(file)).collect();
         Self { file, location, paths, committed: Vec::new(), given: Vec::new() }
     }
 
-    /// Decides where the plan is read from and marked. `tip` is the run's branch, `head` the user's; copies go to `folder`.
+    /// Decides where the plan is read and marked. `tip` is the tip of the run's branch, `head` that of the user's. Copies go to `folder`.
     pub fn open(git: &Git, user: PlanFile, tip: &Oid, head: &Oid, folder: &Path) -> Result<Self, RunPlanError> {
         let (mut plan, waiting) = Self::look(git, user, tip, head, folder)?;
         if !plan.is_committed() {
@@ -74,7 +74,7 @@ impl RunPlan {
         Ok(plan)
     }
 
-    /// The same without a mark in the user's file, and the stories that are done on the run's branch and not landed.
+    /// The same without marking the user's file. Also returns the stories that are done on the run's branch but have not landed.
     pub fn look(git: &Git, user: PlanFile, tip: &Oid, head: &Oid, folder: &Path) -> Result<(Self, Vec<StoryId>), RunPlanError> {
         let plan = Self::of_user(git, user);
         let all: Vec<PathBuf> = plan.location.files();
@@ -84,12 +84,12 @@ impl RunPlan {
         let number = known.iter().position(|(original, _)| *original == plan.location.plan);
         let plan_in = |texts: &[Option<Vec<u8>>]| number.and_then(|number| texts[number].clone()).unwrap_or_default();
         let (before, after) = (stories_in(&plan, &plan_in(&at_head)), stories_in(&plan, &plan_in(&at_tip)));
-        // Done on the run's branch, and not landed yet.
+        // Done on the run's branch, but not landed yet.
         let waiting: Vec<StoryId> = after.into_iter().filter(|story| !before.contains(story)).collect();
         let mut files = Vec::new();
         for (((original, path), tip), head) in known.into_iter().zip(at_tip).zip(at_head) {
             let disk = read_linked(&original, LARGEST_PLAN).ok();
-            // The user's file may lag behind the run's branch; an edit of the user's makes the plan theirs.
+            // The user's file may be behind the run's branch. If the user edited it, their file counts.
             let as_committed = tip.is_some() && (disk == tip || disk == head);
             files.push((original, path, tip.filter(|_| as_committed), disk));
         }
@@ -116,41 +116,41 @@ impl RunPlan {
         &self.location.plan
     }
 
-    /// Files of the plan, as git names them: an agent's edits of them do not count.
+    /// The plan's files as git names them. An agent's edits of them are ignored.
     pub fn paths(&self) -> &PathSet {
         &self.paths
     }
 
-    /// Whether story commits mark the plan.
+    /// Whether the plan is marked in story commits.
     pub fn is_committed(&self) -> bool {
         !self.committed.is_empty()
     }
 
-    /// The user's files of the plan that are in no commit as they stand: a workspace gets copies.
+    /// The plan's files that are not committed in their current form; a workspace gets copies.
     pub fn uncommitted(&self) -> Vec<PathBuf> {
         let is_committed = |file: &PathBuf| self.committed.iter().any(|committed| committed.original == *file);
         self.location.files().into_iter().filter(|file| !is_committed(file) && file.is_file()).collect()
     }
 
-    /// What a story's commit holds of the plan: each committed file with its present text.
+    /// The plan's part of a story commit: each committed file with its current text.
     pub fn texts(&self) -> Vec<(RepoPath, Vec<u8>)> {
         let text = |file: &CommittedFile| Some((file.path.clone(), fs::read(&file.copy).ok()?));
         self.committed.iter().filter_map(text).collect()
     }
 
-    /// What a workspace was given of the plan: its files are not the agent's to change.
+    /// The plan files given to a workspace, which the agent may not change.
     pub fn given(&self) -> Vec<(RepoPath, Vec<u8>)> {
         self.given.clone()
     }
 
-    /// Remembers what a workspace is given.
+    /// Records what a workspace is given.
     pub fn give(&mut self, git: &Git) {
         let loose = self.uncommitted();
         let loose = loose.iter().filter_map(|file| Some((git.repo_path(file)?, read_linked(file, LARGEST_PLAN).ok()?)));
         self.given = self.texts().into_iter().chain(loose).collect();
     }
 
-    /// Takes over what the user changed. From then on the user's file is marked: with what the run's commits say, too.
+    /// Adopts the user's edits. From then on the user's file is marked, including stories already done in the run's commits.
     pub fn refresh(&mut self) -> Result<Refreshed, PlanFileError> {
         if self.committed.is_empty() {
             return Ok(if self.file.refresh()? { Refreshed::Edited } else { Refreshed::Same });
@@ -165,7 +165,7 @@ impl RunPlan {
         Ok(Refreshed::Edited)
     }
 
-    /// The last mark stays: it was committed, with the other files of the plan as they are now.
+    /// Makes the last mark permanent: it was committed, together with the plan's other files.
     pub fn forget_mark(&mut self) {
         for file in &mut self.committed {
             file.in_commit = fs::read(&file.copy).ok().as_deref().map(digest);
@@ -173,11 +173,11 @@ impl RunPlan {
         self.file.forget_mark();
     }
 
-    /// Marks a story in the user's own file, whose present text counts. The mark stays, whatever becomes of the next story.
+    /// Marks a story in the user's file, based on its current text. The mark is permanent, whatever happens to later stories.
     pub fn mark_users_file(&mut self, story: &StoryId, status: Status) -> Result<(), PlanFileError> {
         self.file.refresh()?;
         if self.file.plan().story(story).is_some_and(|found| found.status == status) {
-            // We may have been killed between the two files.
+            // We may have been killed between writing the two files.
             return self.file.mark_companion(story, status);
         }
         self.file.mark(story, status)?;
@@ -201,8 +201,8 @@ impl DerefMut for RunPlan {
 }
 
 impl CommittedFile {
-    /// A file that says what our copy or the last commit says was landed, not edited. Progress is told after the commit, so that
-    /// they may differ.
+    /// A file that equals our copy or the last commit was landed, not edited. The two can
+    /// differ, because progress is written after the commit.
     fn was_edited(&mut self) -> bool {
         let now = read_linked(&self.original, LARGEST_PLAN).ok();
         let seen = now.as_deref().map(digest);
@@ -219,7 +219,7 @@ fn done_stories(plan: &Plan) -> Vec<StoryId> {
     plan.stories.iter().filter(|story| story.status == Status::Done).map(|story| story.id.clone()).collect()
 }
 
-/// The stories that are done in another text of the plan.
+/// The stories that are done in another version of the plan.
 fn stories_in(plan: &RunPlan, text: &[u8]) -> Vec<StoryId> {
     Document::parse(plan.file.document().name(), text).map_or_else(|_| Vec::new(), |document| done_stories(document.plan()))
 }
@@ -234,7 +234,7 @@ fn mark_all(file: &mut PlanFile, stories: &[StoryId]) -> Result<(), PlanFileErro
     Ok(())
 }
 
-/// A committed file is copied as it is at the tip; another file of the user's is reached through a link.
+/// A committed file is copied as of the tip; other files of the user are linked.
 fn place(copy: &Path, original: &Path, tip: Option<&[u8]>, exists: bool) -> io::Result<()> {
     if let Some(parent) = copy.parent() {
         fs::create_dir_all(parent)?;
@@ -246,7 +246,7 @@ fn place(copy: &Path, original: &Path, tip: Option<&[u8]>, exists: bool) -> io::
     }
 }
 
-/// The same location among the copies.
+/// The corresponding location among the copies.
 fn copied(git: &Git, location: &PlanLocation, folder: &Path) -> PlanLocation {
     let at = |path: &PathBuf| git.repo_path(path).map_or_else(|| path.clone(), |path| folder.join(path.as_path()));
     PlanLocation { plan: at(&location.plan), home: location.home, progress: location.progress.as_ref().map(at) }

@@ -1,4 +1,4 @@
-//! Planning: the agent turns a request into a plan. It works in a workspace of its own, which is dropped: only its answer counts.
+//! Planning: the agent turns a request into a plan. It works in a workspace that is discarded afterwards; only its answer counts.
 
 use std::fs;
 use std::io;
@@ -34,9 +34,9 @@ use crate::workspace::{Place, WorkspaceError, WorkspaceRequest, Workspaces};
 pub struct PlanningRequest<'a> {
     pub project: &'a Project,
     pub config: &'a Config,
-    /// What is wanted, in the user's words.
+    /// The request in the user's words.
     pub request: &'a str,
-    /// Where the plan goes.
+    /// Where to write the plan.
     pub output: &'a Path,
 }
 
@@ -75,7 +75,7 @@ pub enum PlanningError {
     Io { doing: String, source: io::Error },
 }
 
-/// Asks for a plan and writes it. Its commands stay unapproved.
+/// Asks for a plan and writes it. Its commands remain unapproved.
 pub fn write_plan(
     request: &PlanningRequest<'_>,
     _ours: &CheckoutLock,
@@ -115,12 +115,12 @@ pub fn write_plan(
     accept(request, &run_dir, &answer?)
 }
 
-/// What the one turn of planning needs.
+/// Everything that the planning turn needs.
 struct Asked<'a> {
     request: &'a PlanningRequest<'a>,
     run: &'a RunId,
     run_dir: &'a Path,
-    /// Of the work tree.
+    /// The top of the work tree.
     top: &'a Path,
     place: &'a Place,
     signals: &'a Signals,
@@ -176,7 +176,7 @@ impl Asked<'_> {
     }
 }
 
-/// Only what parses into stories with ids becomes the plan; anything else is kept for the user to look at.
+/// Only an answer that parses into stories with ids becomes the plan. Any other answer is saved for the user.
 fn accept(request: &PlanningRequest<'_>, run_dir: &Path, answer: &TurnResult) -> Result<PlanWritten, PlanningError> {
     let text = plan_in_answer(&answer.said);
     let kept = run_dir.join("plan-answer.md");

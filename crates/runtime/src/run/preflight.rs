@@ -1,4 +1,4 @@
-//! What has to be in order before a run may begin. `run` refuses on the first thing that is not; `doctor` lists all of them.
+//! Conditions for starting a run. `run` refuses on the first one that is not met; `doctor` lists all of them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,13 +16,13 @@ use crate::git::{Git, GitError, Kind, Status as GitStatus};
 use crate::process::{check_program, program_exists};
 use crate::project::approval::Approvals;
 
-/// Less room than this on the disk, and a run would fail at a bad moment.
+/// The minimum of free disk space. With less, a run would fail midway.
 const ROOM: u64 = 200 * 1024 * 1024;
 
-/// What to type in a repository without a commit.
+/// The commands to type in a repository without a commit.
 pub const FIRST_COMMIT: &str = "git add -A && git commit -m \"first commit\"";
 
-/// Ordered: the worst counts.
+/// Ordered from best to worst: the worst counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
     Good,
@@ -30,7 +30,7 @@ pub enum Health {
     Bad,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone)]
 pub struct Finding {
     pub what: &'static str,
@@ -48,7 +48,7 @@ impl Finding {
         Self { what, health: Health::Warning, message: message.into(), hints: Vec::new() }
     }
 
-    /// The message with its hints behind it.
+    /// The message, followed by its hints.
     pub fn in_a_line(&self) -> String {
         std::iter::once(&self.message).chain(&self.hints).map(String::as_str).collect::<Vec<_>>().join("; ")
     }
@@ -59,7 +59,8 @@ impl Finding {
     }
 }
 
-/// The repository: an identity for the commits and room for the workspaces. What the user is in the middle of never blocks a run.
+/// Checks the repository: an identity for commits and space for workspaces. Uncommitted
+/// work or an operation in progress never blocks a run.
 pub fn repository(
     git: &Git,
     status: &GitStatus,
@@ -79,12 +80,12 @@ pub fn repository(
     findings
 }
 
-/// There is nothing yet that a run could start from.
+/// There is no commit that a run could start from.
 pub fn no_commit() -> Finding {
     Finding::bad("checkout", "the repository has no commit yet", [FIRST_COMMIT])
 }
 
-/// A run starts from a commit: what is not committed is not part of it.
+/// A run starts from a commit, so uncommitted changes are not part of it.
 fn checkout(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Finding {
     if status.head.is_none() {
         return no_commit();
@@ -98,7 +99,7 @@ fn checkout(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Finding {
     Finding::warning("checkout", format!("{what} not part of the run: {}", listed(&names)))
 }
 
-/// Required filters whose program is not there. Nothing where no file needs them.
+/// Required filters whose program is missing. Empty if no file needs them.
 pub fn filters(git: &Git, root: &Path) -> Result<Vec<Finding>, GitError> {
     let mut findings = Vec::new();
     for filter in git.required_filters()? {
@@ -129,7 +130,7 @@ fn room(top: &Path) -> Finding {
     }
 }
 
-/// Whether what is to be started can be started.
+/// Whether the agent can be started.
 pub fn agent(config: &Config, root: &Path) -> Finding {
     let agent = &config.agent;
     match agent.name.as_str() {
@@ -161,7 +162,7 @@ pub fn agent(config: &Config, root: &Path) -> Finding {
     }
 }
 
-/// Which second agent would be asked to refute the work, and what that may cost. Nothing where none is.
+/// Which agent would be asked to refute the work, and the possible cost. `None` if the judge is disabled.
 pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
     let done = &config.done;
     if !done.judge.enabled {
@@ -186,7 +187,7 @@ pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
             };
             let message = format!("Claude Code is {when}, in a session of its own; each answer costs money: {most}");
             let client = ClaudeAgent { permission: ClaudePermission::Policy, ..config.agent.claude.clone() };
-            // The agent of runs was looked at already.
+            // The run's agent has already been checked.
             let found = (config.agent.name != "claude").then(|| check_claude(&client, root));
             match found.filter(|found| found.health > Health::Good) {
                 Some(trouble) => Finding { what: "judge", ..trouble },
@@ -196,7 +197,7 @@ pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
     })
 }
 
-/// How CI would be asked. Nothing where no condition needs it.
+/// How CI would be asked. `None` if no condition needs it.
 pub fn ci(config: &Config, root: &Path) -> Option<Finding> {
     let command = config.done.ci.command.as_ref().filter(|_| config.done.wants_ci())?;
     Some(match missing_program(command, root) {
@@ -205,14 +206,14 @@ pub fn ci(config: &Config, root: &Path) -> Option<Finding> {
     })
 }
 
-/// The program of a command, where it is plain to see and not there.
+/// The program of a command, if it can be determined and is missing.
 fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
     let program = check_program(command)?;
     let path = std::env::var_os("PATH");
     (!program_exists(&program, path.as_deref(), root)).then_some(program)
 }
 
-/// Whether there is something to check with, for every open story.
+/// Whether every open story has something to check it with.
 pub fn checks<'a>(
     plan: &Plan,
     gates: &[Check],
@@ -254,17 +255,17 @@ pub fn checks<'a>(
     findings
 }
 
-/// A story as far as its conditions depend on it.
+/// The properties of a story that its conditions depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Conditioned<'a> {
-    /// Nothing where there is no plan.
+    /// `None` without a plan.
     pub story: Option<&'a StoryId>,
-    /// As the plan says it.
+    /// As given in the plan.
     pub complexity: Option<u8>,
     pub has_own_checks: bool,
 }
 
-/// Required conditions of the first story that has some which nobody could evaluate, a line each. `stages` have a gate.
+/// Required conditions that can never be evaluated, one per line, for the first story that has some. `stages` are the stages with a gate.
 pub fn never_known<'a>(
     done: &DoneSettings,
     stages: &[String],
@@ -287,7 +288,7 @@ pub fn never_known<'a>(
     Vec::new()
 }
 
-/// What would be missing in the end, whatever the agent does. `who` is a run or a loop.
+/// Conditions that cannot be met, whatever the agent does. `who` is a run or a loop.
 pub fn conditions(who: &str, open: &[String]) -> Option<Finding> {
     let first = open.first()?;
     let mut finding = Finding::bad("conditions", format!("no {who} can meet [done] here: {first}"), []);
@@ -296,8 +297,8 @@ pub fn conditions(who: &str, open: &[String]) -> Option<Finding> {
     Some(finding)
 }
 
-/// Whether the user has accepted the commands of a plan that an agent wrote. The fingerprint is only taken
-/// where it matters: it reads all of the plan.
+/// Whether the user has approved the commands of a plan written by an agent. The
+/// fingerprint is computed only if needed, because that reads the whole plan.
 pub fn approval(approvals: &Approvals, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<Finding> {
     let agent = approvals.missing(plan, fingerprint)?;
     let message = format!("{plan} was written by an agent ({agent}) and its commands were not approved yet");

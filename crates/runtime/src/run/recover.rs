@@ -1,5 +1,5 @@
-//! What is left of a run that died, before the next one begins: its workspaces go, and its journal gets an end. The run's branch
-//! says which stories were committed, so nothing has to be repaired.
+//! Cleans up after a run that died, before the next one starts: removes its workspaces and ends its journal. The run's branch shows which
+//! stories were committed, so nothing needs to be repaired.
 
 mod record;
 mod salvage;
@@ -28,12 +28,12 @@ use crate::project::Project;
 use crate::store::{Journal, JournalError, JournalReader, Store, StoredRun, When};
 use crate::workspace;
 
-/// What the journal of a run that died says about its end.
+/// The reason that is recorded in the journal of a run that died.
 const DIED: &str = "the run died; the next one found it";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
-    /// Nobody can work in this repository: that is not the last run's fault.
+    /// The repository cannot be used at all; the last run did not cause that.
     #[error(transparent)]
     Open(GitError),
     #[error("cannot recover the last run: {0}")]
@@ -44,7 +44,7 @@ pub enum RecoverError {
     Io { doing: String, source: io::Error },
 }
 
-/// The last run of a project, where it died and was not recovered yet.
+/// The last run of a project, if it died and was not recovered yet.
 pub fn unfinished(root: &Path) -> Result<Option<RunId>, JournalError> {
     let Some(stored) = Store::of(root).latest_run()? else { return Ok(None) };
     let state = stored.last_state()?;
@@ -55,7 +55,7 @@ fn ended(state: &State) -> bool {
     matches!(state.phase, Phase::Stopped { .. } | Phase::New)
 }
 
-/// Ends the last run of a project where it died. Killed halfway, it is done again.
+/// Ends the last run of a project if it died. Can be repeated if killed midway.
 pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
     let store = Store::of(&project.root);
     let git = Git::open(&project.root).map_err(RecoverError::Open)?;
@@ -98,14 +98,14 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     Ok(())
 }
 
-/// Entries of the progress file that the run did not get to commit.
+/// Writes progress entries that the run could not commit.
 fn progress(git: &Git, project: &Project, stored: &StoredRun, settled: &[Event], reporter: &mut dyn Reporter) {
     if let Err(error) = record::commit_progress(git, project, stored, settled) {
         reporter.report(Update::Notice { text: &format!("the progress file could not be updated: {error}") });
     }
 }
 
-/// The session of the run before this one, where that one died between two stories of the same plan.
+/// The session of the previous run, if that run died between two stories of the same plan.
 pub fn left_session(store: &Store, this: &RunId, plan: &str) -> Result<Option<Resumable>, JournalError> {
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
     let Some(stored) = ids.into_iter().rev().filter(|id| id < this).map(|id| store.run(id)).find(|run| !run.is_loop()) else {
@@ -125,7 +125,7 @@ fn died(events: &[Recorded]) -> Option<bool> {
     })
 }
 
-/// Locks of git processes that were killed: those of the run, or of a landing that began and did not end.
+/// Removes locks of killed git processes: of the run, or of an interrupted landing.
 fn clear_locks(git: &Git, stored: &StoredRun, state: &State, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
     let of_landing = git.interrupted_landing().map(|landing| landing.since);
     let of_run = state.started_at.filter(|_| !ended(state)).map(Into::into);
@@ -137,7 +137,7 @@ fn clear_locks(git: &Git, stored: &StoredRun, state: &State, reporter: &mut dyn 
     Ok(())
 }
 
-/// A landing that was cut off is finished first: its files may be half there. The run whose commits they are records it.
+/// Finishes an interrupted landing first, because only some of its files may be in place. The run that made the commits records it.
 fn finish_landing(git: &Git, store: &Store, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
     let Some(InterruptedLanding { branch, to, .. }) = git.interrupted_landing() else { return Ok(()) };
     let (text, event) = match git.land_files(Some(&branch), &to)? {
@@ -155,7 +155,7 @@ fn finish_landing(git: &Git, store: &Store, reporter: &mut dyn Reporter) -> Resu
     let ends_there = git.branches_at(&to)?;
     let ids = store.ids().map_err(io_error("reading .verdone/runs/"))?;
     let stored = ids.into_iter().rev().map(|id| store.run(id)).find(|stored| {
-        // A journal that cannot be read names no branch.
+        // An unreadable journal names no branch.
         stored.branches().ok().flatten().is_some_and(|(own, _)| own != branch && ends_there.contains(&own))
     });
     if let Some(stored) = stored {
@@ -164,7 +164,7 @@ fn finish_landing(git: &Git, store: &Store, reporter: &mut dyn Reporter) -> Resu
     Ok(())
 }
 
-/// The end of a landing that the run did not get to record.
+/// The event for a landing that succeeded but was not recorded.
 fn landed(git: &Git, stored: &StoredRun) -> Result<Option<Event>, RecoverError> {
     let Some((own, Some(branch))) = stored.branches()? else { return Ok(None) };
     let (Some(to), Some(tip)) = (git.branch_tip(&own)?, git.branch_tip(&branch)?) else { return Ok(None) };
@@ -172,10 +172,10 @@ fn landed(git: &Git, stored: &StoredRun) -> Result<Option<Event>, RecoverError> 
     Ok(is_landed.then(|| Event::Landed { branch, from: to.clone(), to, left: 0 }))
 }
 
-/// Evidence that could not be attached to its commit is made again from the journal, now that whatever stood in the way may be gone.
+/// Rewrites evidence that could not be attached to its commit, from the journal: the obstacle may be gone by now.
 fn write_notes_again(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporter) -> Result<(), JournalError> {
     match write_missing_notes(git, stored, reporter) {
-        // What can wait stands in nobody's way.
+        // Missing notes can wait and must not block the user.
         Err(error @ (JournalError::Broken { .. } | JournalError::Newer { .. })) => {
             let text = format!("missing evidence notes cannot be written: {error}");
             reporter.report(Update::Notice { text: &text });
@@ -194,7 +194,7 @@ fn write_missing_notes(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporte
         let recorded = recorded?;
         if let (Event::Committed { commit, tree, noted: false, .. }, Phase::Committing { tree: verified, proof, outcome }, Some(attempt)) =
             (&recorded.event, &state.phase, &state.attempt)
-            // What a git hook made of it was checked again, and of that the journal has only the outcome.
+            // A tree rewritten by a git hook was verified again, and the journal has only the outcome of that.
             && tree == verified
             && let Some(report) = &attempt.report
         {
@@ -219,7 +219,7 @@ fn begin(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
     }
 }
 
-/// Half-written files: beside the plan, and in our own folder.
+/// Removes partially written files next to the plan and in our folder.
 fn sweep(project: &Project, stored: &StoredRun) -> Result<(), RecoverError> {
     let home = project.root.join(".verdone");
     let beside = plan_of(project, stored)?.and_then(|plan| Some(plan.parent()?.to_owned()));
@@ -227,7 +227,7 @@ fn sweep(project: &Project, stored: &StoredRun) -> Result<(), RecoverError> {
     dirs.into_iter().flatten().try_for_each(|dir| sweep_drafts(&dir).map_err(io_error(&format!("tidying {}", dir.display()))))
 }
 
-/// The plan that the run worked on.
+/// The plan of the run.
 fn plan_of(project: &Project, stored: &StoredRun) -> Result<Option<PathBuf>, JournalError> {
     Ok(stored.beginning()?.iter().find_map(|line| match &line.event {
         Event::RunStarted { plan, .. } => Some(project.root.join(plan)),
@@ -242,9 +242,9 @@ fn branch_of(stored: &StoredRun) -> Result<Option<String>, JournalError> {
     }))
 }
 
-/// What became of the attempt that was in progress: committed, where the branch has its commit on the base; else dropped. A recovery
-/// that was killed may have put progress on top of it. Its commit has the verified tree, or, where a git hook rewrote files, a note
-/// that was written before the branch moved: any other commit is the user's.
+/// Settles the attempt in progress: committed if the branch has its commit on top of the base, else dropped. An interrupted recovery may
+/// have added a progress commit on top of it. The commit must have the verified tree or, if a git hook rewrote files, a note written before
+/// the branch moved. Any other commit is the user's.
 fn settle(
     git: &Git,
     project: &Project,
@@ -264,7 +264,7 @@ fn settle(
         && let note = git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok()).filter(is_ours)
         && (note.is_some() || tree == *verified)
     {
-        // The same evidence that the run itself would have written, so its digest is the one in the commit's trailer.
+        // The same evidence that the run itself would have written, so its digest matches the commit's trailer.
         let again = || Evidence::of(state, attempt, (*proof, *outcome), report);
         let (evidence, noted) = match note {
             Some(evidence) => (evidence, true),

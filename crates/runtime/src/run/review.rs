@@ -1,4 +1,4 @@
-//! Stories whose checks pass and that a person has to look at: listing, accepting and rejecting them.
+//! Stories whose checks pass but that need review: lists, accepts and rejects them.
 
 mod accept;
 mod reject;
@@ -25,11 +25,11 @@ use crate::workspace::WorkspaceError;
 pub use accept::{AcceptedStory, accept};
 pub use reject::{RejectedStory, reject};
 
-/// A story that waits for a person.
+/// A story that needs review.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Review {
     pub run: RunId,
-    /// The plan as the run named it.
+    /// The plan's name in the run.
     pub plan: String,
     /// The run's branch, and the user's.
     pub branch: Option<String>,
@@ -37,11 +37,11 @@ pub struct Review {
     pub place: Place,
     pub title: String,
     pub waiting: Waiting,
-    /// The commit with the work, and where it started.
+    /// The commit with the work, and the commit it started from.
     pub work: Oid,
     pub base: Option<Oid>,
     pub proof: Proof,
-    /// Why, a sentence each.
+    /// The reasons, one sentence each.
     pub reasons: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl ReviewError {
     }
 }
 
-/// All stories that wait for a person, the oldest first. What a later run settled does not wait any more.
+/// All stories that need review, oldest first, without those that a later run settled.
 pub fn pending(store: &Store) -> Result<Vec<Review>, JournalError> {
     let mut waiting = Pending::default();
     for id in store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })? {
@@ -144,7 +144,7 @@ pub fn pending(store: &Store) -> Result<Vec<Review>, JournalError> {
         for recorded in JournalReader::open(&store.run(id).journal())? {
             match recorded {
                 Ok(recorded) => waiting.take_in(recorded.event),
-                // A broken line of an old run must not stop a new one.
+                // A broken line in an old run's journal must not block a new run.
                 Err(JournalError::Broken { .. }) => {}
                 Err(error @ (JournalError::Io { .. } | JournalError::Newer { .. })) => return Err(error),
             }
@@ -211,7 +211,7 @@ impl Pending {
         self.found.insert((review.plan.clone(), review.place.story.clone()), (self.number, review));
     }
 
-    /// A stacked story's commit was re-applied elsewhere.
+    /// Records that a stacked story's commit was re-applied elsewhere.
     fn moved(&mut self, story: &StoryId, was: &Oid, commit: &Oid, base: Option<Oid>) {
         let key = (self.plan.clone(), story.clone());
         if let Some((_, review)) = self.found.get_mut(&key).filter(|(_, review)| review.work == *was) {
@@ -224,7 +224,7 @@ impl Pending {
     }
 }
 
-/// The review of a story; of several with the same id the newest.
+/// The review of a story. If several have the same id, the newest.
 fn find(runs: &Store, story: &StoryId) -> Result<Review, ReviewError> {
     let all = pending(runs)?;
     if all.is_empty() {

@@ -1,4 +1,4 @@
-//! Where a run happens: the repository, the plan, the settings and everything else that its steps share.
+//! The site of a run: the repository, the plan, the settings and everything else that its steps share.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -27,85 +27,85 @@ use crate::workspace::{KeptCache, Workspaces};
 #[derive(Debug)]
 pub struct Site {
     pub git: Git,
-    /// Where `.verdone/` is and checks run.
+    /// The folder with `.verdone/`, in which checks run.
     pub root: PathBuf,
     pub run: RunId,
     pub run_dir: PathBuf,
-    /// The branch that gets the story commits, and where it stands.
+    /// The branch for the story commits, and its tip.
     pub branch: String,
     pub tip: Oid,
-    /// The last commit that is not of a run: later ones are the work of agents.
+    /// The last commit not made by a run; later ones are the work of agents.
     pub start: Oid,
-    /// The branch that the user was on when the run began; nothing where HEAD was detached.
+    /// The branch that was checked out when the run started. `None` if HEAD was detached.
     pub target: Option<String>,
     pub plan: RunPlan,
     pub config: Config,
     pub gates: Vec<Check>,
-    /// The stories' own checks as they were when the run began: later edits are not run.
+    /// The stories' own checks, frozen at the start of the run; later edits do not apply.
     pub frozen: HashMap<StoryId, Vec<Check>>,
-    /// Work on this story alone.
+    /// Work only on this story.
     pub only: Option<StoryId>,
     pub signals: Signals,
     /// Active time of the run.
     pub clock: Stopwatch,
-    /// When the run and when the attempt began, as the file system dates it.
+    /// When the run and the attempt started, by file system time.
     pub since: SystemTime,
     pub attempt_since: SystemTime,
     pub redactor: Redactor,
     /// Where the agent works and checks run.
     pub spaces: Workspaces,
-    /// The template of the prompt and where it came from.
+    /// The prompt template and where it came from.
     pub template: (String, String),
-    /// What checks said about trees in this run.
+    /// Check results by tree in this run.
     pub results: Results,
-    /// What the checks of the last attempt built, and from which tree.
+    /// The build cache left by the last attempt's checks, and the tree it was built from.
     pub built: Option<(Oid, KeptCache)>,
-    /// Stories that earlier runs did, with evidence.
+    /// Stories completed by earlier runs, with evidence.
     pub done_before: BTreeSet<StoryId>,
-    /// Commit stories that nothing checks.
+    /// Also commit stories that no check covers.
     pub unchecked: bool,
-    /// The tree that was verified and is to be committed.
+    /// The verified tree that will be committed.
     pub candidate: Option<Candidate>,
-    /// Clear answers of a judge about trees of stories: who is asked again until the answer suits has proven nothing.
+    /// Clear answers of a judge, by story and tree: asking again until the answer fits would prove nothing.
     pub judged: Vec<(StoryId, Oid, JudgeRecord)>,
-    /// Clear answers of CI: the tip, the tree on it, and what CI said.
+    /// Clear answers of CI: the tip, the tree on top of it, and the answer.
     pub ci_answers: Vec<(Oid, Oid, CiFact)>,
-    /// The tree of the last story commit, and the commands that were green on it without a cache of this run.
+    /// The tree of the last story commit, and the commands that passed on it without a cache from this run.
     pub green: Option<(Oid, Vec<CommandSpec>)>,
-    /// How long the file of claims was when the attempt began: what stands before was said about another one.
+    /// The length of the claims file when the attempt started. Claims before it belong to other attempts.
     pub claims_from: u64,
-    /// Turns and checks so far: they number the kept files.
+    /// Turns and checks so far, used to number stored files.
     pub turns_run: u32,
     pub checks_run: u32,
-    /// The client that stays for many turns, where the agent is one.
+    /// The client that serves many turns, if the agent has one.
     pub claude: Claude,
-    /// The lifecycle scripts as they were when the run began.
+    /// The lifecycle scripts, frozen at the start of the run.
     pub scripts: Scripts,
-    /// Where the project's specifications are, for the scripts.
+    /// The project's specifications folder, for the scripts.
     pub spec_dir: PathBuf,
     /// Variables for the scripts, from a fresher project.
     pub exports: Vec<(String, String)>,
 }
 
-/// What an attempt amounts to: a tree that may become a commit.
+/// The result of an attempt: a tree that may become a commit.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub tree: Oid,
-    /// What differs from the base, the plan's mark included.
+    /// All differences from the base, including the plan's mark.
     pub changes: Vec<ChangedPath>,
-    /// Why this tree cannot be committed as it is.
+    /// Why this tree cannot be committed.
     pub obstacle: Option<String>,
-    /// Files that are not the agent's to change, and that it edited.
+    /// Files that the agent may not change but edited. Its edits are ignored.
     pub restored: Vec<String>,
 }
 
 impl Site {
-    /// The plan as people know it: relative to the project where it lies below it.
+    /// The plan's name for people: relative to the project if it is below it.
     pub fn plan_name(&self) -> String {
         shown(self.plan.path(), &self.root)
     }
 
-    /// The files of the agent's workspace as a tree, with the plan as it is marked now.
+    /// The files of the agent's workspace as a tree, with the plan as currently marked.
     pub fn read_attempt(&mut self) -> Result<Candidate, StepError> {
         let read = self.spaces.read_attempt(&self.git, self.plan.paths(), self.config.limits.largest_file())?;
         let tree = self.with_plan(&read.tree)?;
@@ -114,7 +114,7 @@ impl Site {
         Ok(Candidate { tree, changes, obstacle: read.obstacle, restored })
     }
 
-    /// A tree with the plan as it is marked now.
+    /// A tree with the plan as currently marked.
     pub fn with_plan(&self, tree: &Oid) -> Result<Oid, GitError> {
         let texts = self.plan.texts();
         if texts.is_empty() {
@@ -124,7 +124,7 @@ impl Site {
         self.git.replace_in_tree(tree, &changes)
     }
 
-    /// The files that the attempt changed, the plan's mark left out.
+    /// The files that the attempt changed, without the plan.
     pub fn changed_by_agent(&self, candidate: &Candidate) -> Vec<ChangedPath> {
         candidate.changes.iter().filter(|change| !self.plan.paths().contains(&change.path)).cloned().collect()
     }
@@ -133,17 +133,17 @@ impl Site {
         self.frozen.get(story).map_or(&[], Vec::as_slice)
     }
 
-    /// Where the project lies below the top of the repository.
+    /// The project's path below the top of the repository.
     pub fn folder(&self) -> String {
         self.git.repo_path(&self.root).map(|folder| folder.to_string()).unwrap_or_default()
     }
 
-    /// Changed paths as seen from the project.
+    /// Changed paths relative to the project.
     pub fn in_project(&self, changed: &[ChangedPath]) -> Vec<String> {
         in_project(&self.folder(), changed)
     }
 
-    /// Lends out what a verification needs.
+    /// Provides everything that a verification needs.
     pub fn on_bench<T>(&mut self, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
         let mut place = BenchPlace::default();
         let done = self.with_bench(&mut place, |bench, results| {
@@ -176,12 +176,12 @@ impl Site {
         done
     }
 
-    /// Runs checks on a tree outside of a verification, and remembers what they say.
+    /// Runs checks on a tree outside a verification, and stores the results.
     pub fn run_checks(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckRun>, StepError> {
         self.run_checks_in(&mut BenchPlace::default(), tree, checks, reporter)
     }
 
-    /// The same in a workspace that stays open for more checks of the tree.
+    /// The same in a workspace that stays open for more checks on the tree.
     pub fn run_checks_in(
         &mut self,
         place: &mut BenchPlace,
@@ -198,12 +198,12 @@ impl Site {
     }
 }
 
-/// Changed paths as seen from a folder of the repository.
+/// Changed paths relative to a folder of the repository.
 pub(crate) fn in_project(folder: &str, changed: &[ChangedPath]) -> Vec<String> {
     changed.iter().map(|change| seen_from(folder, &change.path.to_string())).collect()
 }
 
-/// A path of the repository as seen from one of its folders.
+/// A repository path relative to one of its folders.
 pub(crate) fn seen_from(folder: &str, path: &str) -> String {
     match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/')) {
         _ if folder.is_empty() => path.to_owned(),
@@ -217,13 +217,13 @@ pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
     commands.into_iter().map(|command| Check::own(command, config.limits.check_time)).collect()
 }
 
-/// The gates of the config and of `--check`, ready to run, in the order of their stages.
+/// The gates from the config and `--check`, ready to run, ordered by stage.
 pub fn gates(config: &Config) -> Vec<Check> {
     let gates: Vec<Check> = config.gate.iter().map(|gate| gate.check(config.limits.check_time)).collect();
     stages(&gates).into_iter().flatten().cloned().collect()
 }
 
-/// How the settings want gates to be run together.
+/// How the settings schedule gates.
 pub(crate) fn ways(settings: &GateSettings) -> Ways {
     const MOST: usize = 4;
     let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
@@ -231,7 +231,7 @@ pub(crate) fn ways(settings: &GateSettings) -> Ways {
     Ways { parallel, keep_going: !settings.stop_at_failing_stage }
 }
 
-/// A path for people.
+/// Formats a path for people.
 pub fn shown(path: &Path, root: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }

@@ -1,4 +1,4 @@
-//! What the driver can do, one file an effect. A step does and answers with what it saw; what comes next is decided in the core.
+//! The driver's effects, one file each. A step acts and returns what it observed; the core decides what comes next.
 
 mod brief;
 mod ci;
@@ -49,7 +49,7 @@ pub use turn::{build_prompt, turn};
 pub use verify::verify;
 pub use wait::wait;
 
-/// Verdone's own trouble: it never counts against a story.
+/// A failure of Verdone itself: it never counts against a story.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     #[error(transparent)]
@@ -70,7 +70,7 @@ pub enum StepError {
     NoAttempt(&'static str),
 }
 
-/// A git process of ours that was killed leaves a lock that would stop the next one.
+/// Removes locks left by a killed git process of ours, which would block the next one.
 pub fn clear_locks(site: &Site, reporter: &mut dyn Reporter) {
     let removed = site.git.remove_stale_locks(site.since, &site.run, Some(&site.branch));
     for lock in removed.unwrap_or_default() {
@@ -78,7 +78,7 @@ pub fn clear_locks(site: &Site, reporter: &mut dyn Reporter) {
     }
 }
 
-/// Makes the agent's workspace hold the tip of the run's branch and nothing else.
+/// Resets the agent's workspace to exactly the tip of the run's branch.
 pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     site.candidate = None;
     follow_target(site, reporter)?;
@@ -88,7 +88,7 @@ pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Res
     let loose = site.plan.uncommitted();
     site.spaces.copy_again(&loose);
     if site.spaces.needs_new_agent_space(&site.tip) {
-        // The client works in the folder that goes away.
+        // The client is running in the folder that will be removed.
         site.claude.end(site.config.limits.grace.duration(), &site.signals);
     }
     site.plan.give(&site.git);
@@ -96,22 +96,22 @@ pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Res
     Ok(Input::Ready { base: Some(site.tip.clone()), tree: None })
 }
 
-/// Where all of the run's commits are on the user's branch and that has moved on, the attempt starts from there. Otherwise commits wait:
-/// `verdone land` re-applies them.
+/// If all of the run's commits have landed and the user's branch has moved on, the
+/// attempt starts from there. Otherwise `verdone land` re-applies the commits later.
 fn follow_target(site: &mut Site, reporter: &mut dyn Reporter) -> Result<(), StepError> {
     let Some(name) = site.target.clone() else { return Ok(()) };
     let Some(tip) = site.git.branch_tip(&name)? else { return Ok(()) };
     if tip == site.tip || !site.git.is_part_of(&site.tip, &tip)? {
         return Ok(());
     }
-    // Another text of the plan counts from the next story on, once it was read.
+    // A changed plan applies from the next story on, after it was read again.
     let changed = site.git.changed_paths(Some(&site.tip), &tip)?;
     if site.plan.is_committed() && changed.iter().any(|change| site.plan.paths().contains(&change.path)) {
         return Ok(());
     }
     match site.git.advance_branch(&site.branch, &tip, &site.tip) {
         Ok(()) => {}
-        // The attempt's commit will say so.
+        // Committing the attempt will report it.
         Err(GitError::CheckedOut { .. } | GitError::BranchMoved { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     }

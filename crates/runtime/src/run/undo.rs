@@ -1,4 +1,5 @@
-//! Takes back the last story commit of the latest run that has one: off the run's branch where it is not landed, else by a commit that reverts it.
+//! Undoes the last story commit of the latest run that has one: removes it from the run's
+//! branch if it has not landed, else reverts it with a new commit.
 
 use std::path::Path;
 
@@ -45,20 +46,20 @@ pub enum UndoError {
 pub struct Undone {
     pub what: String,
     pub story: StoryId,
-    /// The commit that was taken back; it stays reachable by this id until git collects it.
+    /// The undone commit. It stays reachable by this id until git collects it.
     pub commit: Oid,
-    /// The commit that takes it back, and its branch.
+    /// The commit that reverts it, and its branch.
     pub reverted_by: Option<(Oid, String)>,
 }
 
-/// The last story commit of a run that stands.
+/// The last story commit of a run that has not been undone.
 struct Last {
     run: RunId,
     story: StoryId,
     commit: Oid,
     base: Option<Oid>,
     branch: Option<String>,
-    /// The branch that the run began on.
+    /// The branch that the run started on.
     target: Option<String>,
     plan: String,
 }
@@ -82,7 +83,7 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     Ok(Undone { what, story: last.story, commit: last.commit, reverted_by })
 }
 
-/// A run that committed nothing, or whose stories are all undone, does not hide the one before it.
+/// Finds it. Skips runs that committed nothing or whose stories are all undone.
 fn find_last(git: &Git, store: &Store) -> Result<(Last, Journal), UndoError> {
     for stored in store.runs()? {
         if stored.last_state()?.open_attempt().is_some() {
@@ -100,7 +101,7 @@ fn find_last(git: &Git, store: &Store) -> Result<(Last, Journal), UndoError> {
     Err(UndoError::Nothing)
 }
 
-/// Of several undos in a row, each takes one more commit back.
+/// Each further undo goes back by one more commit.
 fn last_commit(run: &RunId, beginning: &[Recorded], events: &[Recorded]) -> Option<Last> {
     let undone = |event: &Event| matches!(event, Event::Undone { story: Some(_), .. });
     let skip = events.iter().filter(|recorded| undone(&recorded.event)).count();
@@ -136,7 +137,7 @@ fn take_off_branch(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError>
     Ok(git.set_branch(&branch, base, Some(&tip))?)
 }
 
-/// Whether this is the commit that the run itself made after the story's to record progress: it goes with the story.
+/// Whether this is the run's own progress commit after the story's commit; it is undone with the story.
 fn only_updates_plan(git: &Git, root: &Path, last: &Last, tip: &Oid) -> Result<bool, UndoError> {
     if git.commit_before_it(tip)?.as_ref() != Some(&last.commit) || !step::is_plan_message(&git.message(tip)?, &last.run) {
         return Ok(false);
@@ -146,7 +147,7 @@ fn only_updates_plan(git: &Git, root: &Path, last: &Last, tip: &Oid) -> Result<b
     Ok(git.changed_paths(Some(&last.commit), tip)?.iter().all(|change| paths.contains(&change.path)))
 }
 
-/// A commit on the user's branch that takes the story's changes out again.
+/// Commits the reversal of the story's changes on the user's branch.
 fn revert(git: &Git, root: &Path, last: &Last, target: &Target) -> Result<Oid, UndoError> {
     let plan = PlanFile::open(PlanLocation::of(root.join(&last.plan)));
     let progress = plan.map_or_else(|_| Vec::new(), |plan| plan.progress_paths());
@@ -167,7 +168,8 @@ fn revert(git: &Git, root: &Path, last: &Last, target: &Target) -> Result<Oid, U
     }
 }
 
-/// A plan that story commits mark is reverted with them: the file in the checkout is left alone, whatever branch it is of.
+/// Reopens the story in the user's plan. A plan that is marked in story commits is reverted with them; then the file in the checkout stays
+/// unchanged, whatever branch is checked out.
 fn open_in_users_plan(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError> {
     if let (Some(path), Some(base)) = (git.repo_path(&root.join(&last.plan)), &last.base)
         && git.changed_paths(Some(base), &last.commit)?.iter().any(|change| change.path == path)

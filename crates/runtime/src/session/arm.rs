@@ -1,4 +1,4 @@
-//! Starting and ending a loop by hand: what it is about, which session it holds, and everything that is frozen at its start.
+//! Starts and ends a loop manually: its task, the session it holds, and everything that is frozen at its start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,11 +35,11 @@ use super::memory::Memory;
 use super::plan::{LoopPlan, TASK, frozen};
 use super::{StopError, tree};
 
-/// Whose loop it is.
+/// The owner of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whose {
     Session(String),
-    /// The next session that begins in the project.
+    /// The next session that starts in the project.
     Next,
 }
 
@@ -48,7 +48,7 @@ pub struct ArmRequest<'a> {
     pub project: &'a Project,
     pub config: &'a Config,
     pub task: &'a str,
-    /// Nothing where the gates alone decide.
+    /// `None` if only the gates decide.
     pub plan: Option<PlanLocation>,
     pub max_iterations: Option<u32>,
     pub whose: Whose,
@@ -58,11 +58,11 @@ pub struct ArmRequest<'a> {
 #[derive(Debug)]
 pub struct Armed {
     pub held: HeldLoop,
-    /// The plan as people know it.
+    /// The plan's name for people.
     pub plan: Option<String>,
-    /// Stories that have no check of their own.
+    /// The number of stories without checks.
     pub without_check: usize,
-    /// The first story, and what its checks say before any work on it.
+    /// The first story, and the result of its checks before any work.
     pub first: Option<(StoryId, Red)>,
 }
 
@@ -150,7 +150,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     let session = if let Whose::Session(id) = &whose { id.clone() } else { String::new() };
     let start = Start { project, custody, folder, git: &git, session };
     let first = start.begin(&held, LoopPlan::of(plan, task)).inspect_err(|_| {
-        // Nothing of it is left: neither does it hold, nor was there a run.
+        // Remove everything: the loop does not hold the session, and there was no run.
         let _ = custody.remove(folder);
         let _ = fs::remove_dir_all(&run_dir);
     })?;
@@ -161,7 +161,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     Ok(Armed { held, plan: plan_name, without_check, first })
 }
 
-/// Why the loop could never end well: a required condition that nobody could evaluate.
+/// Why the loop could never finish: a required condition that cannot be evaluated.
 fn never_done(config: &Config, root: &Path, stories: &BTreeMap<StoryId, Frozen>, has_plan: bool) -> Option<preflight::Finding> {
     if !config.done.asks_more_than_a_run() {
         return None;
@@ -177,7 +177,7 @@ fn never_done(config: &Config, root: &Path, stories: &BTreeMap<StoryId, Frozen>,
     asked.into_iter().flatten().find(|finding| finding.health == Health::Bad)
 }
 
-/// Where a loop begins.
+/// The context in which a loop starts.
 struct Start<'a> {
     project: &'a Project,
     custody: &'a Custody,
@@ -187,7 +187,7 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// The journal up to the agent's first turn. The loop holds once that is written.
+    /// Writes the journal up to the agent's first turn. From then on the loop holds the session.
     fn begin(&self, held: &HeldLoop, plan: LoopPlan) -> Result<Option<(StoryId, Red)>, ArmError> {
         let signals = Signals::install().unwrap_or_else(|_| Signals::none());
         let event = self.event(held, &plan)?;
@@ -244,7 +244,7 @@ impl Start<'_> {
             branch: status.branch,
             head: status.head,
             target: None,
-            // The session itself is the user's, and nothing confines it.
+            // The session belongs to the user and is not confined.
             seal: Some(Seal { level: SealLevel::Unsealed, missing: Vec::new(), container: false }),
             frozen: digest(&frozen),
             max_iterations: held.max_blocks,
@@ -257,7 +257,7 @@ impl Start<'_> {
     }
 }
 
-/// Ends a loop; says whether there was one that held.
+/// Ends a loop. Returns whether one held the session.
 pub fn end(root: &Path, whose: &Whose) -> Result<bool, StopError> {
     let loops = Loops::of(root);
     let files = match whose {
@@ -267,12 +267,12 @@ pub fn end(root: &Path, whose: &Whose) -> Result<bool, StopError> {
     if !files.is_held() {
         return Ok(false);
     }
-    // What it verifies now would be committed and marked for nothing.
+    // Otherwise the worker would commit and mark a story of a loop that has ended.
     if let Some((custody, name)) = &files.custody {
         end_worker(&custody.dir().join(name));
     }
     let held = files.held();
-    // The user deleted the folder, and wants none of it back; what cannot be read, the user can end.
+    // If the user deleted the folder, do not recreate it. A loop that cannot be read can still be ended.
     let Some(held) = held.ok().flatten().filter(|_| root.join(HOME).is_dir()) else {
         files.forget_loop()?;
         return Ok(true);
@@ -288,7 +288,7 @@ pub fn end(root: &Path, whose: &Whose) -> Result<bool, StopError> {
     Ok(true)
 }
 
-/// The open stories, with their checks as they are now, and the ids of the others.
+/// The open stories with their current checks, and the ids of the others.
 fn freeze(plan: &PlanFile, root: &Path) -> (BTreeMap<StoryId, Frozen>, BTreeSet<StoryId>) {
     let stories = &plan.plan().stories;
     let (done, open): (Vec<usize>, Vec<usize>) = (0..stories.len()).partition(|index| stories[*index].status == Status::Done);
@@ -303,7 +303,7 @@ fn limit_beside(plan: &PlanFile) -> Option<u32> {
     max_iterations_in(&String::from_utf8_lossy(&text))
 }
 
-/// What is untracked now is the user's, and never enters a story's commit.
+/// Files that are untracked now belong to the user and never become part of a story's commit.
 fn checkpoint(git: &Git, run: &RunId, root: &Path, config: &Config) -> Result<Checkpoint, GitError> {
     let skip: PathSet = git.repo_path(&root.join(HOME)).into_iter().collect();
     let largest_file = config.limits.largest_file();

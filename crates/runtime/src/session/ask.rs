@@ -1,7 +1,7 @@
-//! One question to the worker: a process that outlives the hook. It is waited for as long as the client has patience, and its finding
-//! answers where the files and the plan are the same.
+//! Asks the worker, a process that outlives the hook. The hook waits as long as the client allows. A later finding answers the question if
+//! files and plan are still the same.
 //!
-//! The folder holds `request.json`, `finding.json` and `working.lock`, which the worker has locked as long as it lives.
+//! The folder contains `request.json`, `finding.json` and `working.lock`, which the worker keeps locked while it runs.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -25,15 +25,15 @@ use super::worker::ARGUMENT;
 
 pub(super) const REQUEST: &str = "request.json";
 pub(super) const LOCK: &str = "working.lock";
-/// How long a worker whose tree is out of date gets to end its checks.
+/// How long a worker with an outdated tree may take to end its checks.
 pub(super) const PATIENCE: Duration = Duration::from_secs(8);
 pub(super) const NAP: Duration = Duration::from_millis(10);
 const LONGEST_NAP: Duration = Duration::from_millis(100);
 
-/// What the worker is asked for.
+/// A request to the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Request {
-    /// The same for the same question.
+    /// Equal for equal questions.
     pub(super) question: String,
     pub(super) session: String,
     /// The folder of the loop.
@@ -44,23 +44,23 @@ pub(super) struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Wanted {
-    /// A turn has ended: verify the story at work, and go on with the plan.
+    /// A turn has ended: verify the current story and continue with the plan.
     Turn {
-        /// Something else is open, so that the loop does not end yet.
+        /// Something else is open, so the loop does not end yet.
         held_open: bool,
     },
-    /// The gates that are quick, for a subagent: nothing is recorded.
+    /// The quick gates, for a subagent. Nothing is recorded.
     QuickGates,
-    /// The end of the loop.
+    /// End the loop.
     End { status: LoopStatus, reason: String },
 }
 
-/// Which worker is asked: a loop has one, and each of its subagents another.
+/// Which worker to ask: a loop has one, and each of its subagents another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Worker<'a> {
     pub(super) root: &'a Path,
     pub(super) custody: &'a Custody,
-    /// Below the project's folder of loops.
+    /// The name below the project's loops folder.
     pub(super) folder: &'a str,
 }
 
@@ -75,7 +75,7 @@ impl Worker<'_> {
         self.custody.dir().join(self.folder)
     }
 
-    /// The finding about this question; asks the worker where `is_enough` says that the last one is not.
+    /// The finding about this question. Asks the worker if `is_enough` rejects the last finding.
     pub(super) fn ask(
         &self,
         request: &Request,
@@ -94,7 +94,7 @@ impl Worker<'_> {
         let mut child = self.join_or_start(request)?;
         let mut nap = NAP;
         loop {
-            // Asked before the finding is looked for: it is written before the worker ends.
+            // Checked before looking for the finding, because the worker writes it before it exits.
             let over = match &mut child {
                 Some(child) => child.try_wait().map_err(|source| file_error(&dir, source))?.is_some(),
                 None => !is_locked(&dir),
@@ -104,7 +104,7 @@ impl Worker<'_> {
                 return Ok(Answered::Found { finding: Box::new(finding), cached: false });
             }
             if over {
-                // One that was joined had answered somebody else already, and was only cleaning up.
+                // A worker that we joined had already answered someone else and was only cleaning up.
                 child = match child {
                     Some(_) => return Err(StopError::NoVerdict),
                     None => self.join_or_start(request)?,
@@ -118,7 +118,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Has the loop ended by the worker, and waits until it is.
+    /// Makes the worker end the loop, and waits for that.
     pub(super) fn end(&self, request: &Request) -> Result<(), StopError> {
         let dir = self.dir();
         end_worker(&dir);
@@ -128,7 +128,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// A worker that another hook started is waited for by its lock.
+    /// Joins a running worker, which is then waited for through its lock, or starts one.
     fn join_or_start(&self, request: &Request) -> Result<Option<Child>, StopError> {
         let dir = self.dir();
         if is_locked(&dir) {
@@ -145,7 +145,7 @@ impl Worker<'_> {
     }
 }
 
-/// A verification of files that are gone is of no use. Its number means that process only as long as it holds the lock.
+/// A verification of outdated files is useless. The stored pid is valid only while the worker holds the lock.
 pub(super) fn end_worker(dir: &Path) {
     if !is_locked(dir) {
         return;

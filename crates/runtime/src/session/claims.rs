@@ -1,5 +1,5 @@
-//! What agents say through `verdone claim`: a line each, only appended to, in the folder of the session, or of the run's sessions.
-//! A claim is the weakest proof that there is; who reads it has to say so.
+//! Claims that agents make with `verdone claim`: one line each, append-only, in the folder of the session or of the run's sessions. A claim
+//! is the weakest form of proof, and readers must say so.
 
 use std::env;
 use std::fs;
@@ -20,9 +20,9 @@ use crate::store::sessions::{each_line, own_sessions, sessions_in_workspace};
 const FILE: &str = "claims.jsonl";
 /// A note is a sentence or two.
 const LONGEST_NOTE: usize = 2_000;
-/// Who says more than this says it to fill the disk.
+/// More than this could only be meant to fill the disk.
 const LARGEST: u64 = 1024 * 1024;
-/// What the client tells the commands of a session.
+/// The client sets this for the commands of a session.
 const SESSION_VARIABLE: &str = "CLAUDE_CODE_SESSION_ID";
 
 #[derive(Debug, thiserror::Error)]
@@ -37,24 +37,24 @@ pub enum ClaimError {
     Io(#[from] io::Error),
 }
 
-/// Where a claim belongs.
+/// Who made a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Speaker {
-    /// The agent of a run, by the run's folder.
+    /// The agent of a run, identified by the run's folder.
     Run(PathBuf),
-    /// A session of the user's own, by its id.
+    /// One of the user's own sessions, by its id.
     Session(String),
 }
 
 impl Speaker {
-    /// Who is speaking: the session that is named, the run around us, or the session around us.
+    /// Finds the speaker: the given session, the run we are in, or the session we are in.
     pub fn find(root: &Path, session: Option<&str>) -> Result<Self, ClaimError> {
         if let Some(session) = session {
             return Ok(Self::Session(session.to_owned()));
         }
         let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         if let Some(run) = set(RUN_VARIABLE) {
-            // The variable is the agent's to change: it names a folder that is there, or none.
+            // The agent can change this variable, so the folder must exist.
             let dir = Store::of(root).path().join(encode_component(&run));
             if fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir()) {
                 return Ok(Self::Run(dir));
@@ -64,7 +64,7 @@ impl Speaker {
     }
 }
 
-/// Keeps a claim: the note without secrets and control characters, and not too long.
+/// Stores a claim. Removes secrets and control characters from the note and limits its length.
 pub fn keep(
     root: &Path,
     speaker: &Speaker,
@@ -92,7 +92,7 @@ pub fn keep(
     Ok(claim)
 }
 
-/// The claims in a folder, from an offset on; a line that cannot be read is none.
+/// Reads the claims in a folder, starting at an offset. Skips unreadable lines.
 pub fn read(dir: &Path, from: u64) -> io::Result<Vec<Claim>> {
     let mut claims = Vec::new();
     each_line(&dir.join(FILE), from, &mut |line| {
@@ -101,12 +101,12 @@ pub fn read(dir: &Path, from: u64) -> io::Result<Vec<Claim>> {
     Ok(claims)
 }
 
-/// The claims of a session of the user's own.
+/// The claims of one of the user's own sessions.
 pub fn of_session(root: &Path, session: &str) -> io::Result<Vec<Claim>> {
     read(&own_sessions(root).join(encode_component(session)), 0)
 }
 
-/// How long the file of claims in a folder is.
+/// The length of the claims file in a folder.
 pub fn length(dir: &Path) -> u64 {
     fs::symlink_metadata(dir.join(FILE)).map_or(0, |meta| meta.len())
 }

@@ -1,8 +1,8 @@
-//! What becomes of a story that is done: its mark in the plan, and where the settings ask for it a commit of exactly what was verified,
-//! without what the user had changed when the loop began.
+//! Completes a story that is done: marks it in the plan and, if the settings ask for it, commits exactly what was verified, without the
+//! user's changes from before the loop.
 //!
-//! Where that cannot be told apart, or the repository is in the middle of something, there is no commit: the story is marked all the
-//! same, and why is said.
+//! If those changes cannot be separated, or the repository is in the middle of an
+//! operation, there is no commit. The story is still marked, and the reason is reported.
 
 use verdone_core::base::id::Oid;
 use verdone_core::engine::run::{Attempt as Begun, Input, Phase};
@@ -23,9 +23,9 @@ const NAMED: usize = 3;
 
 /// Why there is no commit.
 enum Without {
-    /// Nothing that the agent does would change that: the story is marked all the same.
+    /// The agent cannot change this, so the story is marked anyway.
     Marked(String),
-    /// The work stays as it is, uncommitted and not marked.
+    /// The work stays unchanged: not committed and not marked.
     Refused(String),
 }
 
@@ -101,7 +101,7 @@ impl Driver {
             evidence
         } else {
             match self.after_hooks(begun, &made, &candidate, (proof, outcome))? {
-                // The commit's message names the first evidence: the note keeps both.
+                // The commit message names the first evidence, so the note contains both.
                 Ok(rewritten) => rewritten.in_place_of(&evidence),
                 Err(why) => return Ok(Err(Without::Refused(why))),
             }
@@ -111,7 +111,7 @@ impl Driver {
         Ok(Ok(self.committed(made.id, &evidence)?))
     }
 
-    /// What git hooks of the user's made of the tree is verified like the first one.
+    /// Verifies a tree that the user's git hooks rewrote, like the first one.
     fn after_hooks(
         &mut self,
         begun: &Begun,
@@ -129,7 +129,7 @@ impl Driver {
         }
     }
 
-    /// A tree without the user's own changes is compared with the last commit, which has none of them either.
+    /// Compares a tree without the user's changes with the last commit, which does not contain them either.
     fn verify_again(&mut self, begun: &Begun, tree: &Oid) -> Result<VerifyReport, StopError> {
         let base = match &begun.base {
             Some(base) => self.git.tree_of(base)?,
@@ -140,8 +140,8 @@ impl Driver {
         self.judge(&Attempt { story, base: &base, tree, feedback, allow_unchanged, whole: false })
     }
 
-    /// The commit of a worker that was killed before it could say so. Anybody can write such a message, so it counts only for a commit of
-    /// exactly the tree that was verified.
+    /// Finds the commit of a worker that was killed before it could record it. Anyone can write such a message, so only a commit with
+    /// exactly the verified tree counts.
     fn made_before(&self, begun: &Begun, candidate: &Candidate, evidence: &Evidence) -> Result<Option<Input>, StopError> {
         let head = self.git.head_commit()?;
         let made = head.filter(|(head, tree)| Some(head) != begun.base.as_ref() && *tree == candidate.tree);
@@ -149,7 +149,7 @@ impl Driver {
         if self.git.head_that_names(&evidence.digest())?.as_ref() == Some(&commit) {
             return self.committed(commit, evidence).map(Some);
         }
-        // What was verified apart from the user's own changes leaves no evidence behind, only its commit.
+        // A separate verification without the user's changes leaves no evidence behind, only the commit.
         let message = self.git.message(&commit)?;
         let is_ours = |line: &str| line == format!("Verdone-Story: {}", begun.place.story);
         let of_loop = |line: &str| line == format!("Verdone-Run: {}", self.held.run);

@@ -1,8 +1,8 @@
-//! The loops that hold, in the user's state folder: outside of the work tree, so that an agent that writes in the project neither frees
-//! its session nor makes an easier loop of it. Each loop has a folder, and a folder is there only while its loop holds.
+//! Active loops, stored in the user's state folder: outside the work tree, so that an agent writing in the project can neither release its
+//! session nor weaken the loop. Each loop has a folder, which exists only while the loop holds its session.
 //!
-//! Every file in it carries a seal. `loop.json` is what was fixed at the start and what the gate counts, written by the hook.
-//! `journal.jsonl` is the journal, `finding.json` the last answer and `memory.json` what checks said, written by the worker alone.
+//! Every file in it is sealed. `loop.json` has what was fixed at the start and the gate's counters, written by the hook. Only the worker
+//! writes `journal.jsonl` (the journal), `finding.json` (the last answer) and `memory.json` (check results).
 
 use std::fs;
 use std::io;
@@ -21,9 +21,9 @@ use crate::project::{HOME, Project, find_git_top};
 use super::StopError;
 use super::files::{LARGEST, file_error};
 
-/// The loop that waits for a session. No session has such a name.
+/// The loop that waits for a session. No session can have this name.
 pub(super) const NEXT: &str = ".next";
-/// Says which project the folder is about: its name is a digest.
+/// Names the project of the folder, whose own name is a digest.
 pub(super) const PROJECT: &str = "project";
 pub(super) const LOOP: &str = "loop.json";
 pub(super) const JOURNAL: &str = "journal.jsonl";
@@ -35,13 +35,13 @@ pub(super) const MEMORY: &str = "memory.json";
 pub(super) struct Custody {
     root: PathBuf,
     home: PathBuf,
-    /// The project's folder: most events never ask for it.
+    /// The project's folder, computed on demand: most events never need it.
     folder: Arc<OnceLock<PathBuf>>,
     /// Opened once: an answer reads and writes several files.
     seal: Arc<OnceLock<Option<Seal>>>,
 }
 
-/// Whether a write has to survive a crash. A sync costs more than all the rest of an answer.
+/// Whether a write must survive a crash. A sync costs more than the rest of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Durable {
     Yes,
@@ -49,19 +49,19 @@ pub(super) enum Durable {
 }
 
 impl Custody {
-    /// Nothing where the user has no state folder. Looks at no file.
+    /// `None` if the user has no state folder. Does not access the disk.
     pub(super) fn of(root: &Path) -> Option<Self> {
         let home = state_home(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
         Some(Self { root: root.to_owned(), home, folder: Arc::default(), seal: Arc::default() })
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        // What cannot be looked at may be there.
+        // If it cannot be read, assume that it exists.
         fs::symlink_metadata(self.path(name, LOOP))
             .map_or_else(|error| !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory), |_| true)
     }
 
-    /// Every session with a loop.
+    /// All sessions with a loop.
     pub(super) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir()).into_iter().flatten().flatten();
         let name = |entry: fs::DirEntry| entry.file_name().to_str().map(str::to_owned);
@@ -70,7 +70,7 @@ impl Custody {
         names
     }
 
-    /// Nothing where there is no such file; an error where it is not one that we wrote.
+    /// `None` if the file does not exist; an error if we did not write it.
     pub(super) fn get<T: DeserializeOwned>(&self, name: &str, file: &str) -> Result<Option<T>, StopError> {
         let broken = |source| StopError::Broken { path: self.path(name, file), source };
         self.get_bytes(name, file)?.map(|body| serde_json::from_slice(&body).map_err(broken)).transpose()
@@ -88,13 +88,13 @@ impl Custody {
         body.map(Some).ok_or(StopError::Copy { path, end })
     }
 
-    /// What we sealed and left in the project; nothing where that is not so.
+    /// A file that we sealed and left in the project. `None` if there is no valid one.
     pub(super) fn read_sealed<T: DeserializeOwned>(&self, path: &Path, file: &str) -> Option<T> {
         let bytes = read_regular(path, LARGEST).ok()?;
         serde_json::from_slice(self.seal()?.checked(file, &bytes)?).ok()
     }
 
-    /// Where it cannot be written, what was kept before stays.
+    /// If writing fails, the previous content stays.
     pub(super) fn put(&self, name: &str, file: &str, value: &impl Serialize, durable: Durable) -> Result<(), StopError> {
         let broken = |source| StopError::Broken { path: self.path(name, file), source };
         self.put_bytes(name, file, &serde_json::to_vec(value).map_err(broken)?, durable)
@@ -110,7 +110,7 @@ impl Custody {
         written.map_err(|source| file_error(&path, source))
     }
 
-    /// The folder of a new loop. Whatever an earlier one left goes.
+    /// Creates the folder of a new loop and removes what an earlier one left.
     pub(super) fn make(&self, name: &str) -> Result<PathBuf, StopError> {
         self.remove(name)?;
         let folder = self.dir().join(name);
@@ -127,22 +127,22 @@ impl Custody {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(file_error(&folder, source)),
         }
-        // One that stays makes the gate let go sooner, never later.
+        // A leftover file makes the gate release sooner, never later.
         let _ = fs::remove_file(self.faults(name));
         Ok(())
     }
 
-    /// A file whose length counts the faults of the gate.
+    /// A file whose length counts failures of the gate.
     pub(super) fn faults(&self, name: &str) -> PathBuf {
         self.dir().join(format!("{name}.faults"))
     }
 
-    /// What an earlier version kept of a session's loop: it says too little to continue with. Answers whether there was something.
+    /// Removes an earlier version's loop of a session, which has too little information to continue. Returns whether there was one.
     pub(super) fn forget_old(&self, name: &str) -> bool {
         fs::remove_file(self.dir().join(format!("{name}.json"))).is_ok()
     }
 
-    /// Gives the waiting loop to a session: in one step, so that of two sessions one gets it.
+    /// Gives the waiting loop to a session. The rename is atomic, so only one of two sessions gets it.
     pub(super) fn hand_over(&self, name: &str) -> Result<bool, StopError> {
         let next = self.dir().join(NEXT);
         match fs::rename(&next, self.dir().join(name)) {
@@ -174,8 +174,8 @@ impl Custody {
     }
 }
 
-/// The project that a loop holds a session of although its `.verdone/` is gone: that of a folder, or of one above it, below the next one
-/// that is there.
+/// The project in which a loop holds a session although its `.verdone/` is gone. Searches
+/// upward from the start folder, below the nearest existing `.verdone/`.
 pub fn armed_root(project: &Project) -> Option<PathBuf> {
     let there = Some(project.root.as_path()).filter(|root| root.join(HOME).is_dir());
     let levels = project.start.ancestors().take_while(|dir| dir.starts_with(&project.git_top) && Some(*dir) != there);

@@ -1,5 +1,5 @@
-//! The facts that conditions are judged by, collected: of a session that the user started here, of a run in `step/done.rs`. Looks,
-//! and runs nothing but git; provers that have to be asked are asked by [`ask`], and their answers kept for the tree they saw.
+//! Collects the facts by which a session's conditions are judged (for runs, see `step/conditions.rs`). Reads only and runs nothing but git.
+//! [`ask`] queries external provers and stores their answers for the tree that they saw.
 
 mod answers;
 mod asked;
@@ -38,9 +38,9 @@ pub use asked::{Judging, ask};
 use changes::{Changes, Whose};
 use known::Known;
 
-/// Nobody looked at the very tree that is there.
+/// No verification ran on exactly the current tree.
 const NOT_RUN: &str = "its checks did not run on the files as they are";
-/// How many stories a hint names.
+/// How many stories a hint lists.
 const MOST_NAMED: usize = 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -59,49 +59,50 @@ pub enum DoneError {
     NoSecret,
 }
 
-/// Which session is asked about, and what is known already.
+/// Which session is asked about, and what is already known.
 #[derive(Debug)]
 pub struct Ask<'a> {
     pub root: &'a Path,
     pub session: &'a str,
     pub config: &'a Config,
-    /// What the checks showed on the tree as it is. Without it, what is known of earlier runs on this very tree counts.
+    /// Check results for the current tree. If `None`, earlier results for exactly this tree count.
     pub checked: Option<Checked<'a>>,
-    /// The plan and the story in work; without them, the project's plan and its next story.
+    /// The plan and the current story. If `None`, the project's plan and its next story.
     pub about: Option<(&'a Path, &'a StoryId)>,
-    /// Another story of the plan than the one in work.
+    /// Selects a story of the plan other than the current one.
     pub story: Option<&'a StoryId>,
-    /// Where other loops keep their state; nothing where nobody has a home.
+    /// Where other loops keep their state. `None` without a home directory.
     pub state_home: Option<PathBuf>,
 }
 
-/// A verification of the tree as it is.
+/// A verification of the current tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Checked<'a> {
     pub runs: &'a [CheckRun],
-    /// Whether everything passed that had to.
+    /// Whether all required checks passed.
     pub passed: bool,
-    /// The story's own checks were not asked.
+    /// The story's own checks did not run.
     pub gates_only: bool,
 }
 
-/// What the conditions of a session are judged by.
+/// The facts by which a session's conditions are judged.
 #[derive(Debug)]
 pub struct Seen {
     pub facts: Facts,
-    /// The story in work, where there is a plan.
+    /// The current story, if there is a plan.
     pub story: Option<Story>,
-    /// Files that differ from where the session began.
+    /// Files that differ from the start of the session.
     pub changed: Vec<String>,
-    /// Where the session began.
+    /// The commit at which the session started.
     pub base: Option<String>,
-    /// What a judge was asked and said: about this, else the last of other questions.
+    /// The judge's answer about the current work, or else its most recent answer.
     pub judge: Option<JudgeRecord>,
     /// Files that Verdone writes itself.
     ours: Vec<PathBuf>,
 }
 
-/// Tells other loops how a session stands, where they keep their state. Answers with the files that are theirs and stay as they are.
+/// Writes the session's standing for other loops to where they keep their state. Returns
+/// the files that belong to those loops and were left unchanged.
 pub fn project(ask: &Ask<'_>, task: &str, report: &DoneReport) -> io::Result<Vec<String>> {
     let Some(home) = &ask.state_home else { return Ok(Vec::new()) };
     let now = Timestamp::now();
@@ -113,7 +114,7 @@ pub fn facts(ask: &Ask<'_>) -> Result<Facts, DoneError> {
     look(ask).map(|seen| seen.facts)
 }
 
-/// The facts, and what else was seen on the way to them.
+/// Collects the facts, along with other findings.
 pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     let records = session_fold(&own_sessions(ask.root), ask.session).map_err(DoneError::Session)?;
     let held_by = session::loop_of(ask.root, ask.session);
@@ -176,8 +177,8 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
     Ok(Seen { facts, story, changed, base, judge: said.record, ours })
 }
 
-/// Makes what a report tells to do ready to be typed: which command shows that a check is mended, and which session a claim is for where
-/// the command would not know it by itself.
+/// Completes the commands in a report's hints: the command that shows that a check is
+/// fixed, and the session for a claim if the command could not find it by itself.
 pub fn name_commands(report: &mut DoneReport, seen: &Seen, session: Option<&str>) {
     let command = verify_command(seen.story.as_ref().filter(|_| seen.facts.own_checks != GateFact::NotConfigured));
     let claim = session.map(|session| format!("`verdone claim --session {} ", as_word(session)));
@@ -186,7 +187,7 @@ pub fn name_commands(report: &mut DoneReport, seen: &Seen, session: Option<&str>
             Outcome::Missing { todo, .. } => {
                 match judged.prover {
                     Prover::Gate(_) => todo.push_str(&format!(", then run `{command}`")),
-                    // The user's own words say what to do, not how to say that it was done.
+                    // The user's text says what to do, but not how to claim it.
                     Prover::Claim if !todo.contains("verdone claim") => {
                         todo.push_str(&format!(", then run `verdone claim {} --note WHY`", as_word(&judged.name)));
                     }
@@ -210,19 +211,19 @@ pub fn name_commands(report: &mut DoneReport, seen: &Seen, session: Option<&str>
     }
 }
 
-/// A name from outside as one word of a command line.
+/// Quotes an untrusted name as one word of a command line.
 fn as_word(name: &str) -> String {
     let name = sanitise_line(name);
     let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:#".contains(&byte));
     if plain { name.into_owned() } else { format!("'{}'", name.replace('\'', r"'\''")) }
 }
 
-/// The command that runs the gates, and the checks of a story that has some.
+/// The command that runs the gates, plus the story's checks if it has some.
 fn verify_command(story: Option<&Story>) -> String {
     story.map_or_else(|| "verdone verify".to_owned(), |story| format!("verdone verify {}", as_word(story.id.as_str())))
 }
 
-/// A check that did not run is one command away from an answer.
+/// Adds the command to run to a check that has not run.
 fn to_run(fact: GateFact, command: &str) -> GateFact {
     match fact {
         GateFact::Unknown { why } if why == NOT_RUN => GateFact::Unknown { why: format!("{why}: run `{command}`") },
@@ -230,7 +231,7 @@ fn to_run(fact: GateFact, command: &str) -> GateFact {
     }
 }
 
-/// What a verification says about each stage that has gates.
+/// Gate results by stage.
 pub fn gate_facts(gates: &[Check], checked: Option<Checked<'_>>) -> BTreeMap<String, GateFact> {
     let mut stages: BTreeMap<String, Vec<Check>> = BTreeMap::new();
     for gate in gates.iter().filter(|gate| !gate.terms.advisory) {
@@ -241,14 +242,14 @@ pub fn gate_facts(gates: &[Check], checked: Option<Checked<'_>>) -> BTreeMap<Str
     stages.into_iter().map(|(stage, gates)| (stage, checks_fact(&gates, checked))).collect()
 }
 
-/// What a verification says about checks of one origin together: the gravest counts. Those that only advise decide nothing.
+/// The combined result of all checks of one origin: the worst counts. Advisory checks are ignored.
 pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
     let checks: Vec<&Check> = checks.iter().filter(|check| !check.terms.advisory).collect();
     let Some(first) = checks.first() else { return GateFact::NotConfigured };
     let Some(Checked { runs, passed, gates_only: _ }) = checked else {
         return GateFact::Unknown { why: NOT_RUN.to_owned() };
     };
-    // Not by name: a secret in one is redacted in the run's.
+    // Not by name: names in the results may have redacted secrets.
     let of_origin: Vec<&CheckRun> = runs.iter().filter(|run| run.origin == first.origin && !run.advisory).collect();
     let words = |run: &&CheckRun| format!("{}: {}", run.name, run.outcome.words());
     let (mut red, mut unknown) = (Vec::new(), Vec::new());
@@ -259,7 +260,7 @@ pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
             CheckOutcome::Unknown { .. } | CheckOutcome::Interrupted => unknown.push(words(run)),
         }
     }
-    // A verification that passed ran everything that had to run.
+    // A passed verification ran all required checks.
     if of_origin.len() < checks.len() && !passed {
         unknown.push("not every check ran: an earlier one stopped it".to_owned());
     }
@@ -271,7 +272,7 @@ pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
     }
 }
 
-/// Whether lessons and past runs were looked at. The hook of a session's start gives it the lessons, where there are any.
+/// Whether lessons and past runs were read. The hook for a session start passes the lessons to the session, if there are any.
 fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
     let runs = Store::of(root).ids().is_ok_and(|runs| !runs.is_empty());
     match (&records.recalled, records.first) {
@@ -282,14 +283,14 @@ fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
     }
 }
 
-/// The plan of a loop, and the story in work; the last one that came to something where all are done.
+/// The plan of a loop and its current story, or the last finished story if all are done.
 fn at_work(seen: &SeenLoop) -> Option<(PathBuf, StoryId)> {
     let current = seen.state.attempt.as_ref().map(|attempt| &attempt.place.story);
     let story = current.or_else(|| seen.state.last_iteration.as_ref().map(|last| &last.story))?;
     Some((PathBuf::from(seen.held.plan.as_ref()?), story.clone()))
 }
 
-/// Why a person has to look at a story, as its loop last saw it.
+/// Why a story needs review, as last recorded by its loop.
 fn doubts(ask: &Ask<'_>, held_by: Option<&SeenLoop>, story: Option<&Story>) -> Vec<String> {
     let (Some(seen), Some(story)) = (held_by.filter(|_| ask.checked.is_none()), story) else { return Vec::new() };
     if seen.state.progress.review.contains_key(&story.id) {
@@ -314,7 +315,7 @@ fn open_plan(ask: &Ask<'_>, about: Option<&Path>) -> Result<PlanFile, Option<Str
     PlanFile::open(location).map_err(|error| Some(error.to_string()))
 }
 
-/// The story that would be worked on; the last one where all are done.
+/// The next story to work on, or the last one if all are done.
 fn current(plan: &Plan) -> Option<&Story> {
     match select(plan, &Progress::default(), None) {
         Selection::Story { index } => plan.stories.get(index),
@@ -331,7 +332,7 @@ fn plan_fact(root: &Path, plan: Result<&PlanFile, &Option<String>>, story: Optio
     }
 }
 
-/// What a plan says about the story in work, and what the user said about the plan.
+/// What the plan says about the current story, and whether the user approved the plan.
 pub(crate) fn plan_found(plan: &PlanFile, story: Option<&Story>, name: &str, approvals: &Approvals) -> PlanFact {
     let approval = approvals.state(name, || plan.document().fingerprint());
     let mut questions = story.map(|story| open_questions(&story.body)).unwrap_or_default();

@@ -1,6 +1,5 @@
-//! A loop in motion: the same machine as a run's, with effects that suit a session that Verdone did not start. A turn of the agent is
-//! what happens between two Stops, so the machine stands still there; everything else is done here, by the worker or `verdone loop
-//! start`, never by a hook.
+//! A running loop: the same state machine as a run, with effects for sessions that Verdone did not start. The agent's turn happens between
+//! two Stops, and the machine waits there. Everything else is done here, by the worker or `verdone loop start`, never by a hook.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,10 +39,10 @@ use super::plan::LoopPlan;
 use super::tree::{self, not_work};
 use super::words;
 
-/// More are counted, not listed.
+/// More stories are counted, not listed.
 const MOST_STORIES: usize = 1_000;
 
-/// What a driver is made of.
+/// The components of a driver.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) project: Project,
@@ -67,34 +66,34 @@ pub(super) struct Driver {
     pub(super) git: Git,
     pub(super) signals: Signals,
     pub(super) redactor: Redactor,
-    /// What else the agent and the user should know.
+    /// Additional notes for the agent and the user.
     pub(super) notes: Vec<String>,
-    /// The files that the last step looked at.
+    /// The tree of the last step.
     pub(super) tree: Option<Oid>,
     /// The last verification.
     pub(super) report: Option<VerifyReport>,
-    /// The agent had a turn that the journal does not know yet.
+    /// The agent had a turn that is not in the journal yet.
     had_turn: bool,
     guarded: Guarded,
-    /// Opened when the first check runs.
+    /// Opened for the first check.
     spaces: Option<Workspaces>,
     clock: Stopwatch,
 }
 
-/// How far to go.
+/// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
-    /// The agent has to work, or work has to be verified.
+    /// When the agent must work, or work must be verified.
     Verification,
-    /// The agent has to work. `held_open` keeps the loop from its end.
+    /// When the agent must work. `held_open` prevents the loop from ending.
     Turn { held_open: bool },
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug)]
 pub(super) enum Step {
     Input(Input),
-    /// It cannot go on now, and this is to be said.
+    /// It cannot continue now; the work says why.
     Hold {
         work: Work,
         stands: bool,
@@ -144,15 +143,15 @@ impl Driver {
         self.journal.state()
     }
 
-    /// Begins the loop: up to the agent's first turn.
+    /// Starts the loop and runs it up to the agent's first turn.
     pub(super) fn start(&mut self, event: Event) -> Result<Option<Step>, StopError> {
         let effect = self.feed(&Input::Start(Box::new(event)))?;
         self.go_on(effect, Until::Verification)
     }
 
-    /// A turn has ended, or an earlier worker was killed: goes on from where the journal ends.
+    /// Continues from the end of the journal, after a turn ended or an earlier worker was killed.
     pub(super) fn resume(&mut self, held_open: bool) -> Result<Option<Step>, StopError> {
-        // The start gave the first red check up: a turn has ended since.
+        // The start skipped the first red check, so a turn has ended since.
         self.had_turn = self.state().phase == Phase::RedChecking && self.state().iteration == 1;
         let effect = match &self.state().phase {
             Phase::Turn => {
@@ -169,13 +168,13 @@ impl Driver {
             Phase::Regressing { .. } => Some(Effect::Regression),
             Phase::Reopening { .. } => Some(Effect::Reopen),
             Phase::Stopping { .. } => Some(Effect::Finish),
-            // No run waits or lands here.
+            // These phases do not occur in a loop.
             Phase::New | Phase::Waiting { .. } | Phase::Landing | Phase::Stopped { .. } => None,
         };
         self.go_on(effect, Until::Turn { held_open })
     }
 
-    /// Answers with the step that held it up.
+    /// Returns the step that stopped it.
     fn go_on(&mut self, mut next: Option<Effect>, until: Until) -> Result<Option<Step>, StopError> {
         while let Some(effect) = next {
             let step = match effect {
@@ -231,7 +230,7 @@ impl Driver {
         })
     }
 
-    /// Looks at the plan: new stories, and marks that somebody else set.
+    /// Inspects the plan for new stories and for marks that someone else set.
     pub(super) fn look_at_plan(&mut self) -> Result<(), StopError> {
         let unaccepted = self.plan.admit(&self.held, self.journal.state(), &mut self.memory.later, &self.project.root);
         let root = &self.project.root;
@@ -246,7 +245,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What was marked meanwhile.
+    /// Rereads marks that were set in the meantime.
     pub(super) fn refresh(&mut self) -> Result<(), StopError> {
         self.plan.refresh()?;
         self.survey();
@@ -258,7 +257,7 @@ impl Driver {
         self.plan.survey(&stories, self.journal.state());
     }
 
-    /// Every story of the loop, as it was frozen.
+    /// All stories of the loop, as frozen.
     fn stories(&self) -> BTreeMap<StoryId, Frozen> {
         let later = self.memory.later.iter();
         self.held.stories.iter().chain(later).map(|(id, frozen)| (id.clone(), frozen.clone())).collect()
@@ -268,7 +267,7 @@ impl Driver {
         self.held.stories.get(story).or_else(|| self.memory.later.get(story)).cloned().unwrap_or_default()
     }
 
-    /// As they were when the loop began, or the user accepted them: what was written into the plan since is not run.
+    /// The checks as of the start of the loop or of the user's approval. Checks added to the plan since then are not run.
     pub(super) fn own_checks(&self, story: &StoryId) -> Vec<Check> {
         own_checks(self.frozen(story).checks, &self.config)
     }
@@ -304,13 +303,12 @@ impl Driver {
             Some(tree) => tree.clone(),
             None => self.snapshot()?,
         };
-        // What was seen of other trees says nothing about this story.
+        // Results for other trees say nothing about this story.
         self.memory.results.keep_only(&tree);
         Ok(Input::Ready { base, tree: Some(tree) })
     }
 
-    /// A person waits for the start of a loop, so a check that takes long is given up there. It is asked again when the first turn has
-    /// ended.
+    /// A person waits while a loop starts, so a slow check is skipped there. It runs after the first turn.
     fn red_check(&mut self, until: Until) -> Result<Step, StopError> {
         let Some((story, tree)) = self.at_work() else { return Err(StopError::NoVerdict) };
         let mut checks = self.own_checks(&story);
@@ -327,13 +325,13 @@ impl Driver {
         Ok(Input::RedChecked { red: red_of(&runs), runs }.into())
     }
 
-    /// The story at work, and the files that it began with.
+    /// The current story, and the tree it started with.
     pub(super) fn at_work(&self) -> Option<(StoryId, Oid)> {
         let attempt = self.state().attempt.as_ref()?;
         Some((attempt.place.story.clone(), attempt.tree.clone()?))
     }
 
-    /// Work that a person has to look at stays where it is, and a commit keeps it.
+    /// Work that needs review stays in the work tree, and a commit keeps it.
     fn keep(&mut self) -> Result<Input, StopError> {
         let Some(attempt) = self.state().attempt.clone() else { return Err(StopError::NoVerdict) };
         let tree = match attempt.report.as_ref() {
@@ -358,18 +356,18 @@ impl Driver {
         Ok(Input::Reopened { commit: None })
     }
 
-    /// The work tree as a tree of git, with everything that is not ignored.
+    /// The work tree as a git tree, with everything that is not ignored.
     pub(super) fn snapshot(&self) -> Result<Oid, StopError> {
         let known = &mut KnownFiles::of(&self.project.root, &self.project.git_top);
         Ok(self.git.tree_now(self.config.limits.largest_file(), known)?.tree)
     }
 
-    /// The gate's key of the work tree.
+    /// The gate's key for the work tree.
     pub(super) fn key(&self) -> Result<String, StopError> {
         Ok(tree::look(&self.project.root, &self.project.git_top, &self.plan.files())?.key)
     }
 
-    /// What is nobody's work: the plan, Verdone's folder, and files that the client writes.
+    /// Files that are not part of the work: the plan, Verdone's folder, and files written by the client.
     pub(super) fn ours(&self) -> PathSet {
         not_work(&self.git, &self.project.root, &self.project.git_top, &self.plan.files())
     }
@@ -380,7 +378,7 @@ impl Driver {
         Ok(changes.into_iter().filter(|change| !ours.contains(&change.path)).collect())
     }
 
-    /// Lends out what a verification needs.
+    /// Provides everything that a verification needs.
     pub(super) fn on_bench<T>(&mut self, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> Result<T, StopError> {
         let head = self.head()?;
         self.open_spaces()?;
@@ -402,12 +400,12 @@ impl Driver {
         Ok(work(&mut bench, results))
     }
 
-    /// Runs checks on a tree outside of a verification, and remembers what they say.
+    /// Runs checks on a tree outside a verification, and stores the results.
     fn run_checks(&mut self, tree: &Oid, checks: &[Check]) -> Result<Vec<CheckRun>, StopError> {
         self.run_checks_in(BenchPlace::default(), tree, checks)
     }
 
-    /// The same in a workspace that begins with what the caller says.
+    /// The same in the given workspace.
     pub(super) fn run_checks_in(&mut self, place: BenchPlace, tree: &Oid, checks: &[Check]) -> Result<Vec<CheckRun>, StopError> {
         if checks.is_empty() {
             return Ok(Vec::new());
@@ -418,7 +416,7 @@ impl Driver {
         })?
     }
 
-    /// What git calls HEAD where checks run. Before the first commit, one that only they see.
+    /// The commit that checks see as HEAD. Before the first commit, one that only they see.
     fn head(&self) -> Result<Oid, StopError> {
         if let Some((head, _)) = self.git.head_commit()? {
             return Ok(head);
@@ -443,7 +441,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What is open now, with the story at work.
+    /// What is still open, with the current story.
     pub(super) fn open(&self) -> Open {
         let mut open = Open::default();
         open.missing.extend(self.plan.found.gone.iter().map(|story| (BlockCause::StoryGone, words::gone(story))));
@@ -468,7 +466,7 @@ impl Driver {
     }
 }
 
-/// Nobody watches a worker.
+/// A worker has no audience.
 #[derive(Debug)]
 pub(super) struct Quiet;
 

@@ -1,6 +1,6 @@
-//! The sessions of a project, as the gate sees them: their loops, and small files of its own. Beside the sessions' folders those are
-//! `asked.json` (who ran `verdone loop start`) and `incomplete.json` (what the last session left open); in a session's folder
-//! `tasks.jsonl`, `gate-faults`, `agents/`, and `loop.json` of a loop that is over.
+//! The sessions of a project from the gate's point of view: their loops and the gate's small files. Next to the sessions' folders are
+//! `asked.json` (who ran `verdone loop start`) and `incomplete.json` (what the last session left open). In a session's folder are
+//! `tasks.jsonl`, `gate-faults`, `agents/`, and `loop.json` of a loop that has ended.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -27,12 +27,12 @@ const ASKED: &str = "asked.json";
 const INCOMPLETE: &str = "incomplete.json";
 const TASKS: &str = "tasks.jsonl";
 const FAULTS: &str = "gate-faults";
-/// A plan of a hundred thousand stories fits.
+/// Enough for a plan of a hundred thousand stories.
 pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
-/// A command that a hook saw begin has begun.
+/// How long a command that a hook saw start counts as running.
 const ASKED_COUNTS: Duration = Duration::from_mins(1);
 
-/// The sessions of a project, as the gate sees them.
+/// The sessions of a project from the gate's point of view.
 #[derive(Debug, Clone)]
 pub struct Loops {
     root: PathBuf,
@@ -47,13 +47,13 @@ impl Loops {
 
     pub(crate) fn session(&self, id: &str) -> SessionFiles {
         let encoded = encode_component(id);
-        // The name of a folder, as lists show it, means that folder.
+        // Lists show folder names, so accept these as well.
         let is_there = || self.sessions.join(id).is_dir() || self.custody.as_ref().is_some_and(|custody| custody.has(id));
         let is_name = id.contains('%') && !id.contains('/') && is_there();
         self.named(if is_name { id } else { &encoded })
     }
 
-    /// The session with this folder.
+    /// The session with this folder name.
     pub(crate) fn named(&self, name: &str) -> SessionFiles {
         let custody = self.custody.clone().map(|custody| (custody, name.to_owned()));
         SessionFiles { root: self.root.clone(), dir: self.sessions.join(name), custody }
@@ -62,14 +62,14 @@ impl Loops {
     pub fn all(&self) -> Result<Vec<SessionLoop>, StopError> {
         let listed = crate::store::sessions::sessions(&self.sessions).map_err(|source| file_error(&self.sessions, source))?;
         let mut names: Vec<String> = listed.into_iter().map(|session| session.name).collect();
-        // Those whose folder somebody deleted hold all the same.
+        // A session whose folder was deleted is still held.
         let kept = self.custody.as_ref().map(Custody::names).unwrap_or_default();
         names.extend(kept.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
         let one = |session: String| Some(SessionLoop { seen: self.named(&session).seen().transpose()?, session });
         Ok(names.into_iter().filter_map(one).collect())
     }
 
-    /// Whether a loop that goes on is about this plan.
+    /// Whether an active loop works on this plan.
     pub fn are_about(&self, plan: &Path) -> Result<bool, StopError> {
         let name = plan.display().to_string();
         let is_meant = |held: &HeldLoop| held.is_active() && held.plan.as_ref() == Some(&name);
@@ -77,19 +77,19 @@ impl Loops {
         Ok(waits || self.all()?.iter().any(|found| found.seen.as_ref().is_ok_and(|seen| is_meant(&seen.held))))
     }
 
-    /// The loop of a session, over or not.
+    /// The loop of a session, ended or not.
     pub fn of_session(&self, id: &str) -> Result<Option<SeenLoop>, StopError> {
         self.session(id).seen()
     }
 
-    /// Whether this loop holds a session, or waits for one.
+    /// Whether this loop holds a session or waits for one.
     pub fn hold(&self, run: &RunId) -> bool {
         let names = self.custody.as_ref().map(Custody::names).unwrap_or_default();
         let all = names.iter().map(String::as_str).chain([custody::NEXT]);
         all.filter_map(|name| self.named(name).held().ok()?).any(|held| held.run == *run)
     }
 
-    /// The loop that the next session takes.
+    /// The loop that the next session will take.
     pub fn next(&self) -> Result<Option<SeenLoop>, StopError> {
         self.named(custody::NEXT).seen()
     }
@@ -98,12 +98,12 @@ impl Loops {
         self.custody.as_ref().map_or(Ok(()), |custody| custody.remove(custody::NEXT))
     }
 
-    /// Gives the waiting loop to a session. A rename is one step: of two sessions that begin at once, one gets it.
+    /// Gives the waiting loop to a session. The rename is atomic, so only one of two starting sessions gets it.
     pub(super) fn claim(&self, session: &SessionFiles) -> Result<bool, StopError> {
         let Some((custody, name)) = session.custody.as_ref().filter(|(custody, _)| custody.has(custody::NEXT)) else {
             return Ok(false);
         };
-        // One that cannot be understood would break the session that takes it.
+        // An unreadable loop would break the session that takes it.
         if self.named(custody::NEXT).held()?.is_none() || session.is_held() {
             return Ok(false);
         }
@@ -114,11 +114,11 @@ impl Loops {
     /// Remembers which session runs `verdone loop start`.
     pub(super) fn asks(&self, session: &str) {
         let asked = Asked { session: session.to_owned(), at: Timestamp::now() };
-        // Without it the variable of the client tells.
+        // If this fails, the client's variable identifies the session.
         let _ = make(&self.sessions).and_then(|()| write(&self.sessions.join(ASKED), &asked));
     }
 
-    /// The session that does so right now, as a hook saw it.
+    /// The session that is running `verdone loop start` right now, as seen by a hook.
     pub fn asking(&self) -> Option<String> {
         let asked: Asked = read(&self.sessions.join(ASKED)).ok()??;
         let age = Timestamp::now().duration_since(asked.at).unsigned_abs();
@@ -139,12 +139,12 @@ impl Loops {
     }
 }
 
-/// The loop of one session, over or not.
+/// The loop of one session, ended or not.
 #[derive(Debug)]
 pub struct SessionLoop {
     /// The name of the session's folder.
     pub session: String,
-    /// One that cannot be read holds its session.
+    /// An unreadable loop holds its session.
     pub seen: Result<SeenLoop, StopError>,
 }
 
@@ -154,12 +154,12 @@ impl SessionLoop {
     }
 }
 
-/// A loop, and what its journal says about it.
+/// A loop and the state from its journal.
 #[derive(Debug)]
 pub struct SeenLoop {
     pub held: HeldLoop,
     pub state: State,
-    /// Stories that came later, and whose commands the user has not accepted.
+    /// Stories added later whose commands the user has not approved.
     pub unaccepted: Vec<StoryId>,
 }
 
@@ -168,12 +168,12 @@ pub struct SeenLoop {
 pub(crate) struct SessionFiles {
     root: PathBuf,
     pub(super) dir: PathBuf,
-    /// Where its loop is kept, and under which name.
+    /// Where its loop is stored, and its name there.
     pub(super) custody: Option<(Custody, String)>,
 }
 
 impl SessionFiles {
-    /// Whether there was ever a loop, as far as a look tells.
+    /// Whether there ever was a loop, judging by the files.
     pub(crate) fn has_loop(&self) -> bool {
         fs::symlink_metadata(self.dir.join(LOOP)).is_ok() || self.is_held()
     }
@@ -190,7 +190,7 @@ impl SessionFiles {
         parse_loop(&custody.path(name, LOOP), &body).map(Some)
     }
 
-    /// The same, or the last one that is over. Anybody could write that one goes on.
+    /// The same, or the last loop that ended. Anyone could write that an ended one is still active.
     pub(super) fn last(&self) -> Result<Option<HeldLoop>, StopError> {
         if let Some(held) = self.held()? {
             return Ok(Some(held));
@@ -200,12 +200,12 @@ impl SessionFiles {
         Ok(ended.filter(|ended| !ended.is_active()))
     }
 
-    /// Whether an earlier version started a loop here, which this one cannot continue. It is forgotten with that.
+    /// Whether an earlier version started a loop here, which this version cannot continue. Removes that loop.
     pub(super) fn had_old_loop(&self) -> bool {
         self.custody.as_ref().is_some_and(|(custody, name)| custody.forget_old(name))
     }
 
-    /// The last finding of the loop, over or not.
+    /// The last finding of the loop, ended or not.
     pub(super) fn finding(&self) -> Result<Option<Finding>, StopError> {
         let Some((custody, name)) = &self.custody else { return Ok(None) };
         let held = custody.get(name, FINDING)?;
@@ -216,7 +216,7 @@ impl SessionFiles {
         self.custody.as_ref().map_or(Ok(None), |(custody, name)| LoopJournal::open(custody, name, &self.root, &held.run))
     }
 
-    /// The loop with what its journal says.
+    /// The loop with the state from its journal.
     pub(crate) fn seen(&self) -> Result<Option<SeenLoop>, StopError> {
         let Some(held) = self.last()? else { return Ok(None) };
         let state = match self.journal(&held)? {
@@ -228,14 +228,14 @@ impl SessionFiles {
         Ok(Some(SeenLoop { held, state, unaccepted }))
     }
 
-    /// Keeps what the gate counts. Losing it in a crash holds a session no longer than the limit; where it cannot be written, that is a
-    /// fault: a loop that cannot count would hold for ever.
+    /// Saves the gate's counters. If a crash loses them, a session is held no longer than the limit allows. Failing to write them is an
+    /// error, because a loop that cannot count would hold forever.
     pub(super) fn count(&self, held: &HeldLoop) -> Result<(), StopError> {
         let (custody, name) = self.custody.as_ref().ok_or(StopError::NoSecret)?;
         custody.put(name, LOOP, held, Durable::No)
     }
 
-    /// The loop is over: what is left of it lies in the session's folder, and its journal among the runs.
+    /// Ends the loop: what is left of it moves to the session's folder, and its journal to the runs.
     pub(super) fn release(&self, held: &HeldLoop, status: LoopStatus) -> Result<(), StopError> {
         if self.root.join(HOME).is_dir() {
             let path = self.dir.join(LOOP);
@@ -243,7 +243,7 @@ impl SessionFiles {
             let text = serde_json::to_vec(&over).map_err(|source| StopError::Broken { path: path.clone(), source })?;
             self.make_folder()?;
             write_bytes(&path, &text)?;
-            // What was verified last stays known for as long as the files are the same. It is only a shortcut.
+            // Keep the last verification for as long as the files stay the same. It is only a shortcut.
             if let Some((custody, name)) = &self.custody {
                 let _ = fs::copy(custody.path(name, FINDING), self.dir.join(FINDING));
             }
@@ -251,7 +251,7 @@ impl SessionFiles {
         self.forget_loop()
     }
 
-    /// The session is known from now on, whatever its hooks have recorded.
+    /// Makes the session known, even if its hooks have recorded nothing.
     pub(super) fn make_folder(&self) -> Result<(), StopError> {
         self.dir.parent().map_or(Ok(()), make)?;
         fs::create_dir_all(&self.dir).map_err(|source| file_error(&self.dir, source))
@@ -261,7 +261,7 @@ impl SessionFiles {
         self.custody.as_ref().map_or(Ok(()), |(custody, name)| custody.remove(name))
     }
 
-    /// Counts a fault without anything that could be broken; says how many there were in a row.
+    /// Counts a failure with as few dependencies as possible. Returns the number of failures in a row.
     pub(crate) fn count_fault(&self, active: bool) -> u32 {
         let count = |path: &Path| {
             open_regular(path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
@@ -269,26 +269,26 @@ impl SessionFiles {
                 Ok(file.metadata()?.len())
             })
         };
-        // Beside the copy it is out of reach of whoever broke the folder.
+        // Outside the project, out of reach of whoever broke the folder.
         let outside = self.custody.as_ref().map(|(custody, name)| count(&custody.faults(name)));
         let counted = outside.filter(Result::is_ok).unwrap_or_else(|| count(&self.dir.join(FAULTS)));
         match counted {
             Ok(count) => u32::try_from(count).unwrap_or(u32::MAX),
-            // What cannot be counted holds a turn once.
+            // If counting fails, hold the turn only once.
             Err(_) if active => MOST_FAULTS + 1,
             Err(_) => 1,
         }
     }
 
     pub(super) fn forget_faults(&self) {
-        // One that stays makes the gate let go sooner, never later.
+        // A leftover file makes the gate release sooner, never later.
         let _ = fs::remove_file(self.dir.join(FAULTS));
         if let Some((custody, name)) = &self.custody {
             let _ = fs::remove_file(custody.faults(name));
         }
     }
 
-    /// Stops of a subagent that were held, counted by the length of a file of its own: several may end at once.
+    /// Counts held stops of a subagent by the length of its own file, because several may end at once.
     pub(super) fn count_agent(&self, agent: &str) -> Result<u32, StopError> {
         let path = self.agent_dir(agent)?.join("held");
         let counted = open_regular(&path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
@@ -304,7 +304,7 @@ impl SessionFiles {
         Ok(dir)
     }
 
-    /// A task of the agent's own list: made, completed or taken off it.
+    /// Records a task on the agent's list: created, completed or removed.
     pub(super) fn note_task(&self, task: &Task) -> Result<(), StopError> {
         let path = self.dir.join(TASKS);
         let line = serde_json::to_string(task).map_err(|source| StopError::Broken { path: path.clone(), source })?;
@@ -316,7 +316,7 @@ impl SessionFiles {
         append().map_err(|source| file_error(&path, source))
     }
 
-    /// Tasks that are open, in the order in which they were made; those of one subagent, or all.
+    /// Open tasks in order of creation, of one subagent or all.
     pub(super) fn open_tasks(&self, agent: Option<&str>) -> Vec<String> {
         let Ok(bytes) = read_regular(&self.dir.join(TASKS), LARGEST) else { return Vec::new() };
         let mut open: Vec<Task> = Vec::new();
@@ -359,7 +359,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
     }
 }
 
-/// A link in the file's place is replaced, not followed; a loop has to survive a crash.
+/// Replaces a link instead of following it. The write must survive a crash, because a loop has to.
 fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
     let text = serde_json::to_vec(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
     write_bytes(path, &text)
@@ -398,7 +398,7 @@ fn parse_loop(path: &Path, bytes: &[u8]) -> Result<HeldLoop, StopError> {
     serde_json::from_slice(bytes).map_err(broken)
 }
 
-/// What the journal among the runs says of a loop that is over.
+/// The state of an ended loop, from its journal among the runs.
 fn state_in(root: &Path, held: &HeldLoop) -> State {
     let mut state = State::default();
     let journal = crate::store::Store::of(root).run(held.run.clone()).journal();

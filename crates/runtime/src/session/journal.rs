@@ -1,5 +1,5 @@
-//! The journal of a loop: the same events as a run's. Its sealed copy outside of the work tree is the truth; the one in
-//! `.verdone/runs/`, where every other command looks, is written from it.
+//! The journal of a loop, with the same events as a run's. The sealed copy outside the work tree is authoritative. The one in
+//! `.verdone/runs/`, which all other commands read, is written from it.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -32,13 +32,13 @@ pub(super) struct LoopJournal {
 }
 
 impl LoopJournal {
-    /// An empty one, for a loop that begins.
+    /// An empty journal for a loop that starts.
     pub(super) fn create(custody: &Custody, name: &str, store: Store, run: &RunId) -> Self {
         let (custody, name, run_dir) = (custody.clone(), name.to_owned(), store.dir(run));
         Self { custody, name, store, run_dir, text: Vec::new(), events: Vec::new(), state: State::default() }
     }
 
-    /// That of a loop that holds a session. Nothing where there is none.
+    /// The journal of a loop that holds a session. `None` if there is none.
     pub(super) fn open(custody: &Custody, name: &str, root: &Path, run: &RunId) -> Result<Option<Self>, StopError> {
         let Some(text) = custody.get_bytes(name, JOURNAL)? else { return Ok(None) };
         let mut journal = Self::create(custody, name, Store::of(root), run);
@@ -74,7 +74,7 @@ impl LoopJournal {
         self.show(before)
     }
 
-    /// A loop that waited for its session gets its id when that begins.
+    /// Sets the session of a loop that waited for one.
     pub(super) fn belongs_to(&mut self, session: &str) -> Result<(), StopError> {
         if self.state.session.as_deref() == Some(session) {
             return Ok(());
@@ -93,7 +93,7 @@ impl LoopJournal {
         self.show(0)
     }
 
-    /// The end of a loop that somebody else decided: the user, or a limit of the gate.
+    /// Ends a loop by someone else's decision: the user's, or a limit of the gate.
     pub(super) fn end(&mut self, finish: Finish, reason: &str) -> Result<(), StopError> {
         let mut events = Vec::new();
         if matches!(self.state.phase, Phase::Stopped { .. }) {
@@ -112,12 +112,12 @@ impl LoopJournal {
         u64::try_from(now.duration_since(began).as_millis()).unwrap_or(0)
     }
 
-    /// When the last event was recorded.
+    /// The time of the last event.
     pub(super) fn last_at(&self) -> Option<Timestamp> {
         self.events.last().map(|recorded| recorded.at)
     }
 
-    /// The files when the loop began.
+    /// The tree when the loop started.
     pub(super) fn first_tree(&self) -> Option<&Oid> {
         self.events.iter().find_map(|recorded| match &recorded.event {
             Event::AttemptStarted { tree, .. } => tree.as_ref(),
@@ -125,7 +125,7 @@ impl LoopJournal {
         })
     }
 
-    /// The files that were verified last.
+    /// The tree that was verified last.
     pub(super) fn last_verified(&self) -> Option<&Oid> {
         self.events.iter().rev().find_map(|recorded| match &recorded.event {
             Event::Verified(verified) => Some(&verified.report.trees.attempt),
@@ -133,7 +133,7 @@ impl LoopJournal {
         })
     }
 
-    /// Why the loop is over.
+    /// Why the loop ended.
     pub(super) fn end_reason(&self) -> Option<String> {
         self.events.iter().rev().find_map(|recorded| match &recorded.event {
             Event::RunStopping { reason, .. } => Some(reason.clone()),
@@ -153,7 +153,7 @@ impl LoopJournal {
         self.events.push(recorded);
     }
 
-    /// Writes the copy that others read. One that somebody changed or deleted is written anew.
+    /// Writes the copy for others. Rewrites it if somebody changed or deleted it.
     fn show(&self, before: usize) -> Result<(), StopError> {
         let path = self.run_dir.join("journal.jsonl");
         let failed = |source| file_error(&path, source);

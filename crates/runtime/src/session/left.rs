@@ -1,5 +1,5 @@
-//! Folders of loops that nobody waits for any more: their project is gone, or nothing has happened in their session for long. `verdone
-//! doctor` tells, `verdone prune` removes them.
+//! Folders of loops that are no longer needed: their project is gone, or their session has been silent for long. `verdone doctor` lists
+//! them, and `verdone prune` removes them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +14,7 @@ use super::StopError;
 use super::custody::{Custody, LOOP, PROJECT};
 use super::files::file_error;
 
-/// Every Stop writes into the folder.
+/// After this many days without a write the loop counts as abandoned: every Stop writes to the folder.
 pub const FORGOTTEN_DAYS: u32 = 14;
 const DAY: Duration = Duration::from_hours(24);
 const LONGEST_PATH: u64 = 64 * 1024;
@@ -22,12 +22,12 @@ const LONGEST_PATH: u64 = 64 * 1024;
 #[derive(Debug, Default)]
 pub struct LeftLoops {
     copies: Vec<PathBuf>,
-    /// Of projects that are gone.
+    /// Folders of projects that are gone.
     folders: Vec<PathBuf>,
 }
 
 impl LeftLoops {
-    /// Those of this project, and of every project that is gone.
+    /// Abandoned loops of this project, and of every project that is gone.
     pub fn of(root: &Path) -> Self {
         Custody::of(root).map(|custody| Self::find(custody.dir(), SystemTime::now())).unwrap_or_default()
     }
@@ -37,7 +37,7 @@ impl LeftLoops {
         for folder in own.parent().map(paths_in).unwrap_or_default() {
             let gone = is_gone(&folder);
             let patience = match (gone, folder == own) {
-                // A folder may be away for a moment.
+                // A project folder may be missing temporarily.
                 (true, _) => DAY,
                 (false, true) => DAY * FORGOTTEN_DAYS,
                 (false, false) => continue,

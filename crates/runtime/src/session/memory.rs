@@ -1,4 +1,4 @@
-//! What the worker of a loop remembers from one verification to the next: what checks said about trees, and the stories that came later.
+//! What a loop's worker remembers between verifications: check results by tree, and stories added later.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::verify::Results;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Memory {
-    /// Stories that were not open when the loop began.
+    /// Stories that were not open when the loop started.
     pub(super) later: BTreeMap<StoryId, Frozen>,
     pub(super) results: Results,
-    /// Checks that ran so far: they number the kept outputs.
+    /// Checks so far, used to number stored outputs.
     pub(super) checks_run: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Ends that are not the end of a turn: a subagent, a task, a teammate. Only in sessions that a loop holds.
+//! Ends other than the end of a turn: of a subagent, a task or a teammate. Only in sessions held by a loop.
 
 use verdone_core::check::{CheckOrigin, Stage};
 use verdone_core::done::debris;
@@ -19,7 +19,7 @@ use super::{Gate, Judged, StopError, Trace, tree, turn};
 /// Larger files were not written by hand.
 const LARGEST: u64 = 1024 * 1024;
 
-/// A subagent: its tasks, what it left in the code, and the gates that are quick.
+/// Checks a subagent: its tasks, debris it left in the code, and the quick gates.
 pub(super) fn subagent(
     gate: &Gate<'_>,
     state: Option<HeldLoop>,
@@ -73,7 +73,7 @@ pub(super) fn subagent(
         Some(work) => work,
         None => Work::Open(open),
     };
-    // The client's word on whether it was held before is not reliable for subagents.
+    // For subagents, the client does not reliably report whether it was held before.
     let same = if is_done { 0 } else { gate.files.count_agent(agent)? };
     let held = Held { same, goes_on: "verdone".to_owned(), ..Held::default() };
     let facts = StopFacts { active, work, ..StopFacts::of(Holder::Loop(held)) };
@@ -86,7 +86,7 @@ pub(super) fn subagent(
     Ok(Some((facts, decision, trace)))
 }
 
-/// A task is not complete while what was added for it is not finished.
+/// A task is not complete while code added for it is unfinished.
 pub(super) fn task(
     gate: &Gate<'_>,
     state: Option<HeldLoop>,
@@ -95,7 +95,7 @@ pub(super) fn task(
     refuse(gate, state, judging, None, |found| found.debris.blocking)
 }
 
-/// A teammate does not idle while what it used to find a fault is still there.
+/// A teammate may not idle while its debugging code is still there.
 pub(super) fn teammate(
     gate: &Gate<'_>,
     state: Option<HeldLoop>,
@@ -105,7 +105,7 @@ pub(super) fn teammate(
     refuse(gate, state, judging, Some(name), |found| found.debris.kind.is_debugging())
 }
 
-/// `teammate` is held only so often: nobody else would let it idle.
+/// A `teammate` is held only a limited number of times: no one else would release it.
 fn refuse(
     gate: &Gate<'_>,
     state: Option<HeldLoop>,
@@ -132,14 +132,14 @@ fn refuse(
     Ok(Some((facts, decision, Trace::default())))
 }
 
-/// What is left in lines that were added since the loop began.
+/// Debris in lines added since the loop started.
 fn litter(gate: &Gate<'_>, held: &HeldLoop) -> Result<Vec<Litter>, StopError> {
     let added = tree::git(gate.top)?.added_lines(held.base.head.as_ref())?;
     let own = held.plan.as_ref().and_then(|plan| std::path::Path::new(plan).strip_prefix(gate.top).ok().map(ToOwned::to_owned));
     let theirs = added.iter().filter(|file| own.as_deref() != Some(std::path::Path::new(&file.path)));
     let mut found = Vec::new();
     for file in theirs {
-        // A file that went since, or that nobody wrote by hand, has none.
+        // Skip files that are gone by now or were not written by hand.
         let Ok(bytes) = read_regular(&gate.top.join(&file.path), LARGEST) else { continue };
         let numbers: Vec<u32> = file.lines.iter().map(|(number, _)| *number).collect();
         let all = debris::debris(&file.path, &String::from_utf8_lossy(&bytes), &numbers);

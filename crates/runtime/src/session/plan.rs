@@ -1,6 +1,6 @@
-//! The plan of a loop: the user's file, which the agent can write. A mark that somebody else set is a claim and is taken back; a story
-//! that came later is taken in, but its commands run only when the user has accepted the plan with it. Without a plan, the task is the
-//! one story.
+//! The plan of a loop: the user's file, which the agent can write. A mark set by someone else
+//! is a claim and is reverted. A story added later is accepted, but its commands run only after
+//! the user approves the plan that contains it. Without a plan, the task is the only story.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -25,7 +25,7 @@ pub(super) const TASK: &str = "task";
 #[derive(Debug)]
 pub(super) struct LoopPlan {
     file: Option<PlanFile>,
-    /// The plan with stories open that are only claimed.
+    /// The plan, with merely claimed stories shown as open.
     pub(super) view: Plan,
     pub(super) found: Survey,
 }
@@ -45,7 +45,7 @@ impl LoopPlan {
         self.file.as_ref()
     }
 
-    /// Looks at the plan beside what the journal says.
+    /// Compares the plan with the journal.
     pub(super) fn survey(&mut self, stories: &BTreeMap<StoryId, Frozen>, state: &State) {
         if let Some(file) = &self.file {
             self.view = file.plan().clone();
@@ -56,7 +56,7 @@ impl LoopPlan {
         self.found = survey(&mut self.view, stories, state);
     }
 
-    /// Files that Verdone writes itself.
+    /// Files that Verdone itself writes.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         self.file.as_ref().map(PlanFile::protected_paths).unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl LoopPlan {
     pub(super) fn mark(&mut self, story: &StoryId) -> Result<(), PlanFileError> {
         let Some(file) = &mut self.file else { return Ok(()) };
         if file.plan().story(story).is_some_and(|found| found.status == Status::Done) {
-            // A worker may have been killed between the two files.
+            // A worker may have been killed between writing the two files.
             return file.mark_companion(story, Status::Done);
         }
         file.mark(story, Status::Done)
@@ -81,8 +81,8 @@ impl LoopPlan {
         self.file.as_mut().map_or(Ok(false), PlanFile::refresh).map(drop)
     }
 
-    /// Stories that were not open when the loop began, and what is to be said about them. Whoever wrote them, only the user says that
-    /// their commands judge.
+    /// Takes in stories that were not open when the loop started, and returns notes about
+    /// them. Whoever wrote them, only the user may allow their commands as checks.
     pub(super) fn admit(
         &self,
         held: &HeldLoop,
@@ -122,14 +122,14 @@ impl LoopPlan {
     }
 }
 
-/// Whether the user accepted the plan with what it says now. What cannot be read accepts nothing.
+/// Whether the user approved the plan in its current form. Errors count as no.
 fn is_accepted(file: &PlanFile, root: &Path) -> bool {
     let name = shown(file.path(), root);
     let state = |approvals: Approvals| approvals.state(&name, || file.document().fingerprint());
     Approvals::read(root).is_ok_and(|approvals| state(approvals.made_here()) == Approval::Approved)
 }
 
-/// These stories as they are now.
+/// Freezes these stories in their current form.
 pub(super) fn frozen(plan: &PlanFile, stories: &[usize], root: &Path) -> Vec<(StoryId, Frozen)> {
     let path = std::env::var_os("PATH");
     let exists = |program: &str| program_exists(program, path.as_deref(), root);

@@ -1,4 +1,4 @@
-//! What another tool's state files say about a session: they may keep the gate closed, nothing in them opens it.
+//! Other tools' state files of a session. They can keep the gate closed but never open it.
 
 use verdone_core::done::{RalphState, StateFile};
 
@@ -8,7 +8,7 @@ use super::Gate;
 
 const NAMED: usize = 3;
 
-/// Why another tool says that a session is not done. A file that cannot be read says nothing.
+/// Why another tool considers the session not done. Unreadable files are skipped.
 pub(super) fn holds(gate: &Gate<'_>) -> Vec<String> {
     match gate.config.done.ralph_state {
         RalphState::Never => Vec::new(),

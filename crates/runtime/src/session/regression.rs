@@ -1,5 +1,5 @@
-//! Before a loop is called complete: what was done after its last story has to pass as well, and what proved its stories is checked once
-//! more on the files as they are now.
+//! Before a loop is complete: work done after its last story must pass as well, and the
+//! checks that proved its stories run again on the current files.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Driver {
         let (mut tree, last) = (self.snapshot()?, self.journal.last_verified().cloned());
         let is_same = last.as_ref().map_or(Ok(false), |last| self.changed(last, &tree).map(|changed| changed.is_empty()))?;
         if let Some(last) = last.as_ref().filter(|_| is_same) {
-            // Only the plan was marked since.
+            // Only the plan's marks have changed since.
             tree.clone_from(last);
         } else if let Some(last) = last {
             let attempt = Attempt {
@@ -50,7 +50,7 @@ impl Driver {
         Ok(Input::Regressed(report).into())
     }
 
-    /// The checks of every story that is done, identical commands once.
+    /// Runs the checks of every done story, identical commands once.
     fn look_again(&mut self, tree: &Oid) -> Result<RegressionReport, StopError> {
         let results = &self.state().results;
         let done: Vec<StoryId> =
@@ -58,7 +58,7 @@ impl Driver {
         let mut due: Vec<(Check, Vec<StoryId>)> = Vec::new();
         for story in &done {
             for check in self.own_checks(story) {
-                // Green on these very files, a moment ago.
+                // It just passed on exactly these files.
                 if self.memory.results.was_green(tree, &PlannedCheck::new(&check, false).digest) {
                     continue;
                 }
@@ -69,7 +69,7 @@ impl Driver {
             }
         }
         let checks: Vec<Check> = due.iter().map(|(check, _)| check.clone()).collect();
-        // What earlier checks built must not prove anything: the final tree is built from nothing.
+        // Start without a cache: what earlier checks built must not prove anything.
         let runs = self.run_checks_in(BenchPlace::cold(), tree, &checks)?;
         let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
         for ((_, stories), run) in due.iter().zip(&runs).filter(|(_, run)| CheckState::of(run) != CheckState::Green) {

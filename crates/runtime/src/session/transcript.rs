@@ -1,4 +1,4 @@
-//! The end of the client's transcript, for how full the context is. It may be gone or cut: then nobody knows.
+//! The end of the client's transcript, to find out how full the context is. If it is missing or cut, that is unknown.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -9,7 +9,7 @@ use verdone_core::hook::HookInput;
 
 use crate::base::plain_file::open_regular;
 
-/// One answer of a model can be long.
+/// A single answer of a model can be long.
 const END: u64 = 512 * 1024;
 
 pub(super) fn tail(input: &HookInput<'_>) -> Tail {

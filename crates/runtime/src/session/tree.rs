@@ -1,5 +1,5 @@
-//! Which tree is judged: everything that a check can see of it, by one `git status` and a look at the times of all files. Cheaper than
-//! writing a tree, and a better key.
+//! Identifies the tree to judge: everything that a check can see, from one `git status`
+//! and the times of all files. Cheaper than writing a tree, and a better key.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::project::{GitDirs, HOME};
 
 use super::StopError;
 
-/// A hook waits for it.
+/// Short, because a hook waits for it.
 const GIT_DEADLINE: Duration = Duration::from_secs(30);
-/// The client writes and hides these by itself when a session begins.
+/// The client writes and hides these files when a session starts.
 const CLIENTS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
     pub(super) key: String,
     pub(crate) head: Option<Oid>,
-    /// Nothing differs from HEAD but what is ours.
+    /// Nothing differs from HEAD except our own files.
     pub(super) clean: bool,
-    /// Of all files but ours, whatever is committed of them.
+    /// Digest of all files except ours, committed or not.
     pub(crate) content: String,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn git(top: &Path) -> Result<Git, StopError> {
     Ok(Git::found(top, dirs, GIT_DEADLINE))
 }
 
-/// `ours` are the plan and its progress files: Verdone writes them itself.
+/// `ours` are the plan and its progress files, which Verdone itself writes.
 pub(crate) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
     let own = not_work(&git, root, top, ours);
@@ -43,24 +43,24 @@ pub(crate) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, St
     Ok(Tree { key, head: status.head, clean, content: looked.content })
 }
 
-/// Files that the client writes, wherever they are: no work of anybody's.
+/// Files that the client writes; they are not part of the work.
 pub(super) fn of_the_client(root: &Path, top: &Path) -> impl Iterator<Item = PathBuf> {
     CLIENTS.iter().flat_map(move |name| [root.join(name), top.join(name)])
 }
 
-/// What is nobody's work, wherever it lies: the plan's files, Verdone's own folder, settings of the client.
+/// Files that are not part of the work: the plan's files, Verdone's folder, and the client's settings.
 pub(super) fn not_work(git: &Git, root: &Path, top: &Path, ours: &[PathBuf]) -> PathSet {
     let theirs = of_the_client(root, top);
     ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect()
 }
 
 impl Tree {
-    /// The tree to compare later ones with.
+    /// The base to compare later trees with.
     pub(super) fn base(&self) -> Base {
         Base { key: self.key.clone(), head: self.head.clone(), content: self.content.clone() }
     }
 
-    /// Whether files differ. A commit alone changes the key and no file.
+    /// Whether files differ. A commit alone changes the key but no file.
     pub(super) fn differs(&self, base: &Base) -> bool {
         self.key != base.key && self.content != base.content
     }

@@ -1,5 +1,5 @@
-//! The end of a turn in a session that a loop holds: the finding of the worker is decided about, and the gate counts. Nothing here
-//! writes to git or the journal.
+//! The end of a turn in a session held by a loop: decides on the worker's finding and
+//! updates the gate's counters. Writes neither to git nor to the journal.
 
 use std::ffi::OsString;
 use std::fs;
@@ -25,7 +25,7 @@ use super::ask::{Answered, Request, Wanted, Worker};
 use super::files::{LARGEST, file_error};
 use super::{Gate, Judged, PAUSE, StopError, Trace, ralph, transcript, tree};
 
-/// What the client says, and what is known of the session's loop.
+/// What the client reports, and the session's loop.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     pub(super) active: bool,
@@ -78,7 +78,7 @@ pub(super) fn judge(
     let held_open = !tasks.is_empty() || !missing.is_empty();
     let answered = ask(gate, &held, &tree.key, held_open, active, &signals);
     if !gate.files.is_held() {
-        // The user ended the loop meanwhile, and with it the verification.
+        // The user ended the loop in the meantime, and the verification with it.
         let why = Yield::Ended(LoopStatus::Stopped);
         return Ok((facts, StopDecision::Yield { why }, Trace::default()));
     }
@@ -105,10 +105,10 @@ pub(super) fn judge(
     Ok((facts, decision, trace))
 }
 
-/// The same for the same files and the same plan.
+/// Equal for equal files and an equal plan.
 pub(super) fn question(key: &str, plan: Option<&Path>) -> String {
     let files = plan.map(|plan| PlanLocation::of(plan.to_owned()).files()).unwrap_or_default();
-    // Progress is what we write there ourselves.
+    // Progress files are written by us.
     let is_progress =
         |path: &&std::path::PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("progress"));
     let texts = files.iter().filter(|path| !is_progress(path)).map(|path| read_regular(path, LARGEST).map(|text| digest(&text)));
@@ -131,11 +131,11 @@ fn ask(
         name: name.clone(),
         what: Wanted::Turn { held_open },
     };
-    // A Stop that waited in vain said nothing to anybody: what came of it meanwhile is told before it is asked again.
+    // A Stop that timed out reported nothing. Report its finding before asking again.
     let renew = !active && held.gate.waits == 0;
     let is_enough = |finding: &Finding| {
         let is_told = held.gate.told.as_ref() == Some(&finding.at);
-        // What was red is run again for a new prompt: the user may have put something right outside of the files.
+        // For a new prompt, rerun failed checks: the user may have fixed something outside the files.
         let holds = match &finding.work {
             Work::Open(open) => open.failed.is_empty() || !renew,
             Work::Complete { .. } => held_open,
@@ -147,7 +147,7 @@ fn ask(
     worker.ask(&request, is_enough, gate.config.stop.wait.duration(), signals)
 }
 
-/// What else is open holds a session whose stories are done.
+/// Other open items hold a session even if its stories are done.
 fn with_tasks(work: Work, missing: Vec<(BlockCause, String)>, tasks: Vec<String>) -> Work {
     match work {
         Work::Open(mut open) => {
@@ -162,7 +162,7 @@ fn with_tasks(work: Work, missing: Vec<(BlockCause, String)>, tasks: Vec<String>
     }
 }
 
-/// What the gate counts, and what else follows from a decision.
+/// Updates the gate's counters and handles the consequences of a decision.
 fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &StopDecision) -> Result<(), StopError> {
     let mut progress = ProgressState::InProgress;
     let count = &mut held.gate;
@@ -197,7 +197,7 @@ fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &Stop
     let ended =
         if let StopDecision::Yield { why } = decision { why.ends_loop().map(|status| (status, why.words())) } else { None };
     let Some((status, reason)) = ended else { return gate.files.count(held) };
-    // What is complete or blocked was ended by the worker that found it so.
+    // A complete or blocked loop was already ended by the worker that found it so.
     if !matches!(facts.work, Work::Complete { .. } | Work::Blocked { .. }) {
         let (custody, name) = gate.files.custody.as_ref().ok_or(StopError::NoSecret)?;
         let what = Wanted::End { status, reason };
@@ -217,7 +217,7 @@ fn remaining(facts: &StopFacts) -> Vec<verdone_core::base::id::StoryId> {
     story.into_iter().chain(open.stories.iter().map(|(id, _)| id.clone())).collect()
 }
 
-/// The header of `progress.txt`, where the plan has one.
+/// Updates the header of `progress.txt`, if the plan has one.
 fn record_progress(held: &HeldLoop, state: ProgressState) -> Result<(), StopError> {
     let Some(plan) = held.plan.as_ref().filter(|plan| has_progress(plan)) else { return Ok(()) };
     let max_iterations = (held.max_blocks > 0).then_some(held.max_blocks);
@@ -230,7 +230,7 @@ fn has_progress(plan: &str) -> bool {
     Path::new(plan).with_file_name("progress.txt").is_file()
 }
 
-/// A run continues with the plan, in the background.
+/// Starts a run that continues the plan in the background.
 fn spawn_run(gate: &Gate<'_>, held: &HeldLoop) -> Result<(), StopError> {
     let log = gate.files.dir.join("run.log");
     let failed = |source| file_error(&log, source);
@@ -256,7 +256,7 @@ fn numbers(gate: &Gate<'_>, held: &HeldLoop) -> Held {
     }
 }
 
-/// Tasks in the background that have not ended.
+/// Background tasks that have not ended.
 fn live(tasks: Option<&str>) -> Vec<String> {
     #[derive(Deserialize)]
     struct Entry {

@@ -1,5 +1,4 @@
-//! The verification of the story at work, by the same engine as a run's: the files as they are now, compared with those that the story
-//! began with.
+//! Verifies the current story with the same engine as a run: compares the current files with those at the start of the story.
 
 use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::base::verdict::{Red, RedPolicy};
@@ -24,15 +23,15 @@ use super::drive::{Driver, Quiet, Step};
 use super::plan::TASK;
 use super::{StopError, words};
 
-/// What is judged.
+/// What to judge.
 pub(super) struct Attempt<'a> {
-    /// Nothing for work after the last story.
+    /// `None` for work after the last story.
     pub(super) story: Option<&'a StoryId>,
     pub(super) base: &'a Oid,
     pub(super) tree: &'a Oid,
     pub(super) feedback: FeedbackTurn,
     pub(super) allow_unchanged: bool,
-    /// Whether conditions and the judge are asked, too.
+    /// Whether to ask the conditions and the judge, too.
     pub(super) whole: bool,
 }
 
@@ -42,7 +41,7 @@ impl Driver {
         if self.own_checks(&story).is_empty() && gates(&self.config).is_empty() {
             return Ok(self.unverifiable(&story));
         }
-        // What is verified is what is committed, so the plan is marked tentatively where it is part of the commit.
+        // What is verified is what is committed, so mark the plan tentatively if it is part of the commit.
         if self.held.checkpoint.is_some() {
             self.plan.mark(&story)?;
         }
@@ -83,7 +82,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Work for a story with checks may have been done together with an earlier one.
+    /// The work for a story with checks may have been done together with an earlier story.
     fn allows_unchanged(&self, story: &StoryId, base: &Oid) -> bool {
         let attempt = self.state().attempt.as_ref();
         let was_green = attempt.is_some_and(|attempt| attempt.red == Some(Red::Green));
@@ -138,15 +137,15 @@ impl Driver {
         let settings = &self.config.done;
         let listed = facts.map(|facts| judge(settings, facts).conditions).unwrap_or_default();
         let wanted = facts.is_some_and(|facts| settings.wants_judge(complexity(settings, facts).value));
-        // Where a judge is asked, its answer is a step of the verification; where none is, the condition stands open. Tasks and files of
-        // other tools hold the session at every Stop, and no story.
+        // If a judge is asked, its answer is a separate step of the verification. If not, its condition stays open. Tasks and other tools'
+        // files hold the session at every Stop, but no story.
         let is_due = |one: &Judged| match one.prover {
             Prover::Judge => one.required && !wanted,
             Prover::Record | Prover::State => false,
             _ => one.required,
         };
         let conditions = listed.into_iter().filter(is_due).map(|one| one.name);
-        // Without a plan there is no story, only the gates.
+        // Without a plan there are only the gates.
         let story = story.filter(|story| story.as_str() != TASK || self.held.plan.is_some());
         let job = VerifyJob {
             surface: Surface::Loop,
@@ -166,7 +165,7 @@ impl Driver {
             protected,
             autorun,
             others,
-            // What comes after the last story proves none.
+            // Work after the last story proves no story.
             minimum: if attempt.story.is_some() { settings.minimum } else { Proof::Unchecked },
             at_most: None,
             enforce_scope: self.config.policy.on_scope() == OnScope::Enforced,
@@ -179,14 +178,14 @@ impl Driver {
         Ok(Verification::new(job, Some(trees), &self.memory.results))
     }
 
-    /// An agent may raise it in the plan, never lower it.
+    /// An agent may raise the complexity in the plan, but never lower it.
     fn complexity(&self, story: &StoryId, frozen: Option<u8>) -> u8 {
         let now = self.plan.view.story(story).and_then(|story| story.complexity);
         let stated = |planned| stated_complexity(&self.config.done, planned).value;
         stated(frozen).max(if now.is_some() { stated(now) } else { 0 })
     }
 
-    /// What is known before the checks ran; nothing where the settings ask for no more than them.
+    /// Facts known before the checks ran. `None` if the settings require only checks.
     fn asked_for(&self, attempt: &Attempt<'_>) -> Result<Option<Facts>, StopError> {
         if !self.config.done.asks_more_than_a_run() {
             return Ok(None);
@@ -194,7 +193,7 @@ impl Driver {
         self.facts(attempt, Checked { runs: &[], passed: true, gates_only: false }).map(Some)
     }
 
-    /// Whether the conditions hold, now that the checks passed.
+    /// Evaluates the conditions after the checks passed.
     fn conditions(&self, attempt: &Attempt<'_>, report: &VerifyReport) -> Result<Vec<SeenCondition>, StopError> {
         let checked = Checked { runs: report.runs_on(Tree::Attempt), passed: true, gates_only: false };
         let facts = self.facts(attempt, checked)?;
@@ -203,7 +202,7 @@ impl Driver {
         Ok(seen_conditions(judge(&self.config.done, &facts)))
     }
 
-    /// The first clear answer about a tree stands.
+    /// The first clear answer about a tree is final.
     fn refute(&self, attempt: &Attempt<'_>, report: &VerifyReport) -> Result<JudgeFact, StopError> {
         let checked = Checked { runs: report.runs_on(Tree::Attempt), passed: true, gates_only: false };
         done::ask(&self.ask(attempt, checked), &self.signals).map_err(Box::new)?;
@@ -212,7 +211,7 @@ impl Driver {
 
     fn facts(&self, attempt: &Attempt<'_>, checked: Checked<'_>) -> Result<Facts, StopError> {
         let mut facts = done::facts(&self.ask(attempt, checked)).map_err(Box::new)?;
-        // What the story's commit takes in is as good as committed.
+        // Files that the story's commit will include count as committed.
         if let (GitFact::Seen { uncommitted, .. }, Some(_)) = (&mut facts.git, &self.held.checkpoint) {
             uncommitted.clear();
         }
@@ -232,7 +231,7 @@ impl Driver {
         }
     }
 
-    /// A story that no check and no gate verifies. One that an agent may have added lets nobody go.
+    /// A story that no check or gate verifies. If an agent may have added it, it does not release the session.
     fn unverifiable(&self, story: &StoryId) -> Step {
         let root = &self.project.root;
         if self.frozen(story).unaccepted {

@@ -1,4 +1,4 @@
-//! What a worker says about the plan of its loop.
+//! Messages of a worker about the plan of its loop.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The process that verifies for the gate. It outlives the hook that asked, is the only one that writes the loop's journal and git, and
-//! leaves a finding.
+//! The process that verifies for the gate. It outlives the hook that asked, is the only
+//! one that writes the loop's journal and to git, and leaves a finding.
 
 use std::ffi::OsString;
 use std::fs;
@@ -38,7 +38,7 @@ use super::{StopError, turn};
 /// The hidden first argument of the binary.
 pub const ARGUMENT: &str = "stop-verify";
 
-/// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it: the project, and the folder of the loop.
+/// The entry point if the first argument is [`ARGUMENT`]. Gets the arguments after it: the project and the loop's folder.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     own_session();
     let [root, folder] = arguments else { return ExitCode::from(2) };
@@ -48,7 +48,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     }
     match work(Path::new(root), folder) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever waits sees that there is no finding.
+        // The waiting hook sees that there is no finding.
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -57,7 +57,7 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
     let custody = Custody::of(root).ok_or(StopError::NoSecret)?;
     let dir = custody.dir().join(folder);
     let lock = lock_file(&dir).map_err(|source| file_error(&dir, source))?;
-    // A look at the lock takes it for a moment.
+    // Checking whether the lock is free takes it for a moment.
     let began = Instant::now();
     while lock.try_lock().is_err() {
         if began.elapsed() > PATIENCE {
@@ -77,7 +77,7 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
     let signals = Signals::install().unwrap_or_else(|_| Signals::none());
     let memory = Memory::read(&custody, &name)?.unwrap_or_default();
     let git_top = find_git_top(root).map_err(|error| StopError::Settings(error.to_string()))?;
-    // The folder of the loop's start, whatever is left of its `.verdone/`.
+    // Use the root from the start of the loop, even if its `.verdone/` is gone.
     let config_path = root.join(HOME).join("config.toml");
     let project = Project { root: root.to_owned(), git_top, start: root.to_owned(), config_path, ralph_root: None };
     let plan = LoopPlan::open(&held)?;
@@ -97,18 +97,18 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
     custody.put(folder, FINDING, &finding, Durable::Yes)
 }
 
-/// As long as all of the stories may take one by one, where the last look at them can come.
+/// The time limit for each story, multiplied by the number of stories, because the final regression can be due.
 fn deadline_of(held: &HeldLoop, journal: &LoopJournal) -> Span {
     let done = u32::try_from(journal.state().results.len()).unwrap_or(u32::MAX);
     held.settings.config.stop.verify_deadline.times(done.saturating_add(1))
 }
 
-/// When all of it has to be over, the checks are ended like by a signal.
+/// At the deadline, ends the checks as a signal would.
 fn deadline(limit: Span, signals: &Signals) -> Arc<AtomicBool> {
     let overdue = Arc::new(AtomicBool::new(false));
     if let Some(limit) = limit.limit() {
         let (signals, flag) = (signals.clone(), Arc::clone(&overdue));
-        // Without the thread every check still has its own limit.
+        // Without the thread, each check still has its own limit.
         let _ = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
             thread::sleep(limit);
             flag.store(true, Ordering::SeqCst);
@@ -146,7 +146,7 @@ fn one_turn(
     }
     Ok(Finding {
         at: format!("{} {}", Timestamp::now(), std::process::id()),
-        // Files that changed since the hook looked are another question.
+        // If files changed since the hook looked, this answers another question.
         asked: if seen == asked { seen } else { String::new() },
         after: question(driver)?,
         tree: driver.key()?,
@@ -161,7 +161,7 @@ fn question(driver: &Driver) -> Result<String, StopError> {
     Ok(turn::question(&driver.key()?, driver.held.plan.as_deref().map(Path::new)))
 }
 
-/// Where the machine stands still by itself: the agent has to work, or the loop is over.
+/// Why the machine waits: the agent must work, or the loop has ended.
 fn standing(driver: &Driver) -> (Work, bool) {
     if let Phase::Stopped { finish, .. } = driver.state().phase {
         let status = LoopStatus::of(finish);
@@ -178,21 +178,21 @@ fn standing(driver: &Driver) -> (Work, bool) {
     let feedback = attempt.and_then(|attempt| attempt.feedback.as_ref());
     match (attempt.and_then(|attempt| attempt.refused.as_ref()), feedback) {
         (Some(_), Some(feedback)) => open.missing.push((BlockCause::CheckFailed, feedback.reason.clone())),
-        // What later work broke is told with the checks that fail now.
+        // Regressions are reported together with the failing checks.
         (None, Some(feedback)) if feedback.regressed => open.failed.extend(feedback.failed.iter().cloned()),
         (Some(_) | None, _) => {}
     }
     (Work::Open(open), is_final)
 }
 
-/// Why the loop is over, with the stories that wait for a person.
+/// Why the loop ended, with the stories that need review.
 fn ended(driver: &Driver) -> String {
     let reason = driver.journal.end_reason().unwrap_or_default();
     let waiting: Vec<&str> = driver.state().progress.review.keys().map(StoryId::as_str).collect();
     if waiting.is_empty() { reason } else { format!("{reason}: {} (`verdone review`)", waiting.join(", ")) }
 }
 
-/// Gates of the first stage on the files as they are.
+/// Runs the gates of the first stage on the current files.
 fn quick_gates(driver: &mut Driver) -> Result<Finding, StopError> {
     let asked = question(driver)?;
     let tree = driver.snapshot()?;
@@ -213,7 +213,7 @@ fn quick_gates(driver: &mut Driver) -> Result<Finding, StopError> {
     Ok(Finding { at, asked, after, tree, work, notes: Vec::new(), stands: true, report: Some(Box::new(report)) })
 }
 
-/// The folder of a subagent's worker, below its loop's.
+/// The folder of a subagent's worker, below its loop's folder.
 pub(super) fn folder_of_agent(name: &str, agent: &str) -> String {
     PathBuf::from(name).join("agents").join(encode_component(agent)).display().to_string()
 }

@@ -1,4 +1,4 @@
-//! The last run id that was given out in a repository. Its work trees share refs, so no two of them may choose the same id.
+//! The last run id allocated in a repository. Its work trees share refs, so no two of them may choose the same id.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -11,10 +11,10 @@ use verdone_core::base::id::RunId;
 
 use crate::base::plain_file::open_regular;
 
-/// Whoever holds it does so for the time of making a folder.
+/// The lock is held only while a folder is created.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Held until the new id is remembered: the next work tree waits that long.
+/// Locks the allocation until the new id is stored; other work trees wait that long.
 #[derive(Debug)]
 pub(super) struct Given {
     file: File,
@@ -37,7 +37,7 @@ impl Given {
         }
     }
 
-    /// Nothing where it is no id of ours, or one of a time that is yet to come by far.
+    /// `None` if it is not one of our ids, or far in the future.
     pub(super) fn last(&mut self, now: Timestamp) -> Option<RunId> {
         let mut text = String::new();
         (&self.file).take(64).read_to_string(&mut text).ok()?;

@@ -1,6 +1,6 @@
-//! Requests to a run that is under way: one small file each in the run's directory, taken in the order in which they came.
+//! Requests to an active run: one small file each in the run's directory, processed in order of arrival.
 //!
-//! Anybody who can write there can ask, the agent included. That is bearable because no request makes a story done.
+//! Anyone who can write there can send requests, including the agent. That is acceptable because no request can make a story done.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use crate::base::atomic::write_atomically;
 use crate::base::fault::{self, Point};
 use crate::base::plain_file::read_regular;
 
-/// A longer request is none of ours.
+/// Longer files are not our requests.
 const LARGEST: u64 = 64 * 1024;
 
 #[derive(Debug, Clone)]
@@ -29,19 +29,19 @@ impl Inbox {
     /// Leaves a request for the run.
     pub fn post(&self, request: &Request) -> io::Result<()> {
         fs::create_dir_all(&self.dir)?;
-        // After everything that waits there, even if the wall clock was set back: pause and resume must not change places.
+        // Sort after all pending requests, even if the wall clock was set back: pause and resume must not swap places.
         let last = self.waiting()?.last().and_then(|path| path.file_stem()?.to_str()?.split('-').next()?.parse::<i128>().ok());
         let number = Timestamp::now().as_nanosecond().max(last.unwrap_or(0).saturating_add(1));
         let name = format!("{number:020}-{}.json", std::process::id());
         write_atomically(&self.dir.join(name), &serde_json::to_vec(request)?)
     }
 
-    /// Takes everything that is there; what cannot be read is dropped.
+    /// Takes all pending requests. Drops those that cannot be read.
     pub fn take(&self) -> io::Result<Vec<Request>> {
         let mut requests = Vec::new();
         for path in self.waiting()? {
             let request = read_regular(&path, LARGEST).ok();
-            // One that cannot be removed would be heard again and again; it must not take the others with it either.
+            // A file that cannot be removed would be processed again and again. It must not block the others either.
             if fault::point(Point::InboxTaken).and_then(|()| fs::remove_file(&path)).is_ok() {
                 requests.extend(request.and_then(|bytes| serde_json::from_slice::<Request>(&bytes).ok()));
             }

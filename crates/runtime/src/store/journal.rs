@@ -1,4 +1,4 @@
-//! The append-only log of a run: one JSON event a line, on disk before anything is done about it. One process writes it.
+//! The append-only log of a run: one JSON event per line, on disk before it takes effect. Only one process writes it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,17 +21,17 @@ pub enum JournalError {
     Newer { path: PathBuf, found: u32 },
 }
 
-/// The writing end.
+/// The writer.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
     path: PathBuf,
     seq: u64,
-    /// How the file looked after our last write.
+    /// The file's metadata after our last write.
     stamp: Option<Stamp>,
 }
 
-/// The time of a line: the wall clock's, and the run's own where it has one.
+/// The time of a line: wall clock and, if available, the run's active time.
 #[derive(Debug, Clone, Copy)]
 pub struct When {
     pub at: Timestamp,
@@ -44,11 +44,11 @@ impl From<Timestamp> for When {
     }
 }
 
-/// Device, inode and size of a file: another writer changes at least one of them, a backup does not.
+/// Device, inode and size of a file. Another writer changes at least one of them; a backup does not.
 type Stamp = (u64, u64, u64);
 
 impl Journal {
-    /// Begins the journal of a new run.
+    /// Creates the journal of a new run.
     pub fn create(dir: &Path) -> Result<Self, JournalError> {
         let path = dir.join("journal.jsonl");
         let open = || -> io::Result<File> {
@@ -63,7 +63,7 @@ impl Journal {
         Ok(Self { file, path, seq: 0, stamp })
     }
 
-    /// Goes on with a journal; a torn last line, which only a crash leaves behind, is cut off.
+    /// Continues a journal. Cuts off an incomplete last line, which only a crash leaves behind.
     pub fn reopen(dir: &Path) -> Result<Self, JournalError> {
         let path = dir.join("journal.jsonl");
         let (seq, length) = find_from_end(&path, |events, end| Some((events.last()?.seq, end)))?.unwrap_or_default();
@@ -78,7 +78,7 @@ impl Journal {
         Ok(Self { file, path, seq, stamp })
     }
 
-    /// Writes the events in one go and waits until they are on disk.
+    /// Writes the events in one write and waits until they are on disk.
     pub fn append(&mut self, events: Vec<Event>, when: impl Into<When>) -> Result<Vec<Recorded>, JournalError> {
         if events.is_empty() {
             return Ok(Vec::new());
@@ -105,8 +105,7 @@ impl Journal {
         Ok(recorded)
     }
 
-    /// One process writes a journal. What another one did to the file is not written over, and nothing is written into a file that
-    /// is gone.
+    /// Only one process may write a journal. Changes by another process are not overwritten, and nothing is written to a deleted file.
     fn refuse_if_changed(&self) -> io::Result<()> {
         if self.stamp.is_some() && stamp(&self.path) == self.stamp {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the journals of all runs know together: what stories came to.
+//! What the journals of all runs know together: the results of stories.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use verdone_core::verify::{Outcome, StoryResult};
 
 use super::{JournalError, JournalReader, Store};
 
-/// What the journals know about a plan's stories: the best that each came to in a run.
+/// The best result of each of a plan's stories in any run.
 pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryResult>, JournalError> {
     let mut proven = BTreeMap::new();
     for id in store.ids().map_err(|source| JournalError::Io { path: store.runs.clone(), source })? {
         let mut of_plan = false;
         let mut found = BTreeMap::new();
         let mut reader = JournalReader::open(&store.run(id).journal())?;
-        // Every journal of the project is read at every start, so nothing is parsed that is not about this.
+        // Every start reads all journals of the project, so only relevant lines are parsed.
         while let Some(line) = reader.line()? {
             let seen = match kind(line) {
                 Some(b"committed") => light(line),
@@ -28,7 +28,7 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryResult
                 Some(Light::Nothing) | None => match reader.event() {
                     Ok(Some(recorded)) => recorded.event,
                     Ok(None) => break,
-                    // An old run with a broken line must not stop a new one; the line proves nothing.
+                    // A broken line in an old run's journal must not block a new run; the line proves nothing.
                     Err(JournalError::Broken { .. }) => continue,
                     Err(error @ (JournalError::Io { .. } | JournalError::Newer { .. })) => return Err(error),
                 },

@@ -1,6 +1,6 @@
-//! One run in a work tree. The lock is the kernel's, so a killed run never leaves a stale one behind; the text in the file only
-//! tells the next one who holds it. A child that a killed run was about to start holds the lock as well, until it is the program
-//! that it was meant to be: where nobody alive says that the lock is theirs, it is waited for.
+//! Allows one run per work tree. The kernel holds the lock, so a killed run never leaves a stale one. The text in the file only identifies
+//! the holder. A child that a killed run was about to start also holds the lock until its exec. Therefore, if the named holder is not
+//! alive, the lock is waited for briefly.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -15,10 +15,10 @@ use verdone_core::base::id::RunId;
 use crate::base::fault::{self, Point};
 use crate::base::plain_file::{open_regular, read_regular};
 
-/// Who holds it fits into a line.
+/// The holder fits into one line.
 const LARGEST: u64 = 64 * 1024;
 
-/// How long the lock of nobody is waited for: the time from a fork to its exec, on a busy machine.
+/// How long to wait for a lock without a live holder: the time from fork to exec on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum LockError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Who holds the lock.
+/// The holder of the lock.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Holder {
     pub pid: u32,
@@ -53,7 +53,7 @@ pub struct RunLock {
 }
 
 impl RunLock {
-    /// Takes the lock of the work tree that has this git directory.
+    /// Takes the lock of the work tree with this git directory.
     pub fn take(git_dir: &Path) -> Result<Self, LockError> {
         let path = git_dir.join("verdone.lock");
         let failed = |source| LockError::Io { path: path.clone(), source };
@@ -76,14 +76,14 @@ impl RunLock {
         }
     }
 
-    /// Who holds it, asked without touching it: a look must not make a run that is just starting fail.
+    /// The holder, determined without taking the lock: a query must not make a starting run fail.
     pub fn holder(git_dir: &Path) -> Option<Holder> {
         let holder: Holder = serde_json::from_slice(&read_regular(&git_dir.join("verdone.lock"), LARGEST).ok()?).ok()?;
         let pid = Pid::from_raw(i32::try_from(holder.pid).ok()?)?;
         test_kill_process(pid).is_ok().then_some(holder)
     }
 
-    /// Says who we are, for the one who comes second.
+    /// Records the holder for other processes.
     pub fn tell(&mut self, holder: &Holder) -> io::Result<()> {
         self.file.rewind()?;
         self.file.set_len(0)?;
@@ -96,7 +96,7 @@ impl RunLock {
 mod tests {
     use super::*;
 
-    /// Above every limit of the kernel.
+    /// A pid above every limit of the kernel.
     const NOBODY: u32 = 2_000_000_000;
 
     #[test]

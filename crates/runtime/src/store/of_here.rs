@@ -1,4 +1,4 @@
-//! Whether journals are those of runs that were made here. A command that stands in one is run only then.
+//! Whether journals come from local runs. Only then may their commands be run.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Store;
 use crate::git::Git;
 
-/// Journals are never committed: those that git tracks, or that lie behind a link, came with the repository.
+/// Journals are never committed. Those that git tracks, or that are behind a link, came with the repository.
 pub fn are_of_here(git: &Git, store: &Store) -> bool {
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     let runs = store.path();

@@ -1,5 +1,5 @@
-//! Making room: what old runs kept is deleted, their journals stay. The evidence of every story lives on in those and in git notes.
-//! Of the user's own sessions nothing is evidence: old ones go.
+//! Frees space: deletes the kept files of old runs, but not their journals. Those and the git notes preserve the evidence of every story.
+//! Old sessions of the user are deleted completely, because they contain no evidence.
 
 use std::collections::HashSet;
 use std::fs;
@@ -33,24 +33,24 @@ pub enum PruneError {
 #[derive(Debug, Default)]
 pub struct Pruned {
     pub runs: Vec<RunId>,
-    /// How many attempts that were not accepted.
+    /// The number of attempts that were not accepted.
     pub attempts: usize,
-    /// Branches of runs whose commits are all on the user's branch.
+    /// Run branches that have landed completely.
     pub branches: Vec<String>,
-    /// How many sessions of the user's own.
+    /// The number of the user's own sessions.
     pub sessions: usize,
     pub bytes: u64,
-    /// Copies of loops that nobody waits for any more.
+    /// Leftover copies of loops that are no longer needed.
     pub loops: usize,
 }
 
-/// A session is over after this much silence. One that is not, and is pruned all the same, only forgets which files it has read.
+/// A session counts as over after this much silence. If an active one is pruned anyway, it only forgets which files it has read.
 const QUIET: Duration = Duration::from_hours(24);
-/// What a folder of sessions is called while it is deleted: no session has such a name.
+/// The name of a sessions folder while it is being deleted. No session can have this name.
 const GOING: &str = ".pruned";
 
-/// Deletes prompts, outputs, kept attempts and landed branches of all but the newest `keep` runs, and what hooks recorded of all but the newest
-/// `keep` sessions of the user's own. A run that did not end is left alone, and so is a session that wrote something in the last day.
+/// Deletes prompts, outputs, kept attempts and landed branches of all but the newest `keep` runs, and the hook records of all but the
+/// newest `keep` sessions of the user. Skips runs that have not ended and sessions that were active in the last day.
 pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Pruned, PruneError> {
     let _lock = RunLock::take(git.git_dir())?;
     let store = Store::of(root);
@@ -70,7 +70,7 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
         }
         let dir = store.dir(id);
         let bytes = size_without_journal(&dir).map_err(|source| PruneError::Io { path: dir.clone(), source })?;
-        // Runs of the first edition kept their work in a ref of their own.
+        // Runs of the first edition kept their work in a separate ref.
         let has_ref = git.runs_with_refs()?.iter().any(|name| name == id.as_str());
         let attempts = git.kept_attempts(Some(id))?.len();
         let landed = match branch {
@@ -111,11 +111,11 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
 }
 
 fn branch_of(stored: &StoredRun) -> Option<(String, Option<String>)> {
-    // A journal that cannot be read names no branch.
+    // An unreadable journal names no branch.
     stored.branches().ok().flatten()
 }
 
-/// Where a branch that Verdone named stands, if all of its commits are on the user's branch and no work tree is on it.
+/// The tip of a branch named by Verdone, if all of its commits are on the user's branch and it is not checked out anywhere.
 fn landed_tip(git: &Git, branch: &str, target: Option<&str>) -> Result<Option<Oid>, GitError> {
     let Some(tip) = git.branch_tip(branch)?.filter(|_| branch.starts_with("verdone/")) else { return Ok(None) };
     if git.checked_out_at(branch)?.is_some() {
@@ -143,16 +143,16 @@ fn prune_sessions(
     if !dry_run && fs::symlink_metadata(&going).is_ok_and(|meta| meta.is_dir()) {
         fs::remove_dir_all(&going)?;
     }
-    // A time that is still to come is a clock that was set back: that session may be a new one.
+    // A time in the future means that the clock was set back, so the session may be new.
     let is_quiet = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > QUIET);
     for session in sessions(folder)?.into_iter().skip(keep).filter(|session| is_quiet(session.changed)) {
-        // Its loop would be forgotten, and a session that is resumed would not be held any more.
+        // Deleting it would drop its loop, and the session would not be held after a resume.
         if is_held(&session.name) {
             continue;
         }
         let bytes = size(&session.dir)?;
         if !dry_run {
-            // Out of the way in one step: a hook that comes just now finds all of the session or none of it.
+            // Move it away in one step, so that a concurrent hook sees either the whole session or nothing.
             fs::rename(&session.dir, &going)?;
             fs::remove_dir_all(&going)?;
         }
@@ -172,12 +172,12 @@ fn prune_sessions(
     Ok(())
 }
 
-/// Bytes of everything below `.verdone/runs/`.
+/// The disk usage of `.verdone/runs/` in bytes.
 pub fn disk_use(root: &Path) -> io::Result<u64> {
     size(&root.join(".verdone/runs"))
 }
 
-/// Bytes of what hooks recorded of the user's own sessions.
+/// The disk usage of hook records of the user's own sessions, in bytes.
 pub fn sessions_disk_use(root: &Path) -> io::Result<u64> {
     size(&own_sessions(root))
 }
@@ -198,7 +198,7 @@ fn size_without_journal(dir: &Path) -> io::Result<u64> {
     Ok(size(dir)?.saturating_sub(journal))
 }
 
-/// Links are counted as what they are, never followed.
+/// Counts links themselves and never follows them.
 pub(crate) fn size(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     let mut open = vec![dir.to_owned()];

@@ -1,4 +1,4 @@
-//! Reads a journal line by line, so that its length costs time and no memory.
+//! Reads a journal line by line: a long journal costs time but no memory.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -8,18 +8,18 @@ use verdone_core::journal::event::{Recorded, SCHEMA_VERSION};
 
 use super::JournalError;
 
-/// Large, because most lines of a long journal are only skipped.
+/// Large, because most lines of a long journal are skipped.
 const BUFFER: usize = 256 * 1024;
-/// How much of a journal's end is looked at first: several attempts.
+/// How much of a journal's end is read first: several attempts.
 const END: u64 = 32 * 1024;
 
-/// The reading end. A torn last line is left out and told about; anything else that is broken is an error.
+/// The reader. An incomplete last line is skipped and reported; any other damage is an error.
 #[derive(Debug)]
 pub struct JournalReader {
     path: PathBuf,
     file: BufReader<File>,
     line: Vec<u8>,
-    /// Where the last complete line ended.
+    /// The end of the last complete line.
     offset: u64,
     torn: bool,
 }
@@ -29,10 +29,10 @@ impl JournalReader {
         Self::open_at(path, 0)
     }
 
-    /// Goes on where another reader was: at the beginning of a line.
+    /// Continues at the offset of another reader, which must be the start of a line.
     pub fn open_at(path: &Path, offset: u64) -> Result<Self, JournalError> {
         let open = || -> io::Result<File> {
-            // A pipe in its place would make us wait for ever.
+            // Reading from a pipe would block forever.
             if !fs::metadata(path)?.is_file() {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "not a file"));
             }
@@ -44,7 +44,7 @@ impl JournalReader {
         Ok(Self { path: path.to_owned(), file: BufReader::with_capacity(BUFFER, file), line: Vec::new(), offset, torn: false })
     }
 
-    /// The next line as it is, its line end included.
+    /// The next raw line, including its line end.
     pub fn line(&mut self) -> Result<Option<&[u8]>, JournalError> {
         self.line.clear();
         let failed = |source| JournalError::Io { path: self.path.clone(), source };
@@ -60,12 +60,12 @@ impl JournalReader {
         Ok(None)
     }
 
-    /// Where the next line begins.
+    /// Where the next line starts.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// What is wrong with the journal's end, where something is.
+    /// Describes damage at the journal's end, if any.
     pub fn damage(&self) -> Result<Option<String>, JournalError> {
         if !self.torn {
             return Ok(None);
@@ -73,7 +73,7 @@ impl JournalReader {
         Ok(Some(format!("line {} is incomplete and was left out", self.lines_before(self.offset)? + 1)))
     }
 
-    /// Turns the line that was read last into its event. Nothing where it is the last one, and torn.
+    /// Parses the line that was just read. `None` if it is the last line and incomplete.
     pub fn event(&mut self) -> Result<Option<Recorded>, JournalError> {
         let error = match serde_json::from_slice::<Recorded>(&self.line) {
             Ok(Recorded { v: found, .. }) if found > SCHEMA_VERSION => {
@@ -95,7 +95,7 @@ impl JournalReader {
         Err(JournalError::Broken { path: self.path.clone(), line, message: without_position(&error) })
     }
 
-    /// Counted only where something is wrong.
+    /// Counted only for error messages.
     fn lines_before(&self, offset: u64) -> Result<usize, JournalError> {
         let count = || -> io::Result<usize> {
             let mut bytes = BufReader::with_capacity(BUFFER, File::open(&self.path)?.take(offset));
@@ -129,30 +129,30 @@ impl Iterator for JournalReader {
     }
 }
 
-/// Reads a whole journal. What was wrong with its end is told.
+/// Reads a whole journal. Also returns a description of damage at its end.
 pub fn read_journal(path: &Path) -> Result<(Vec<Recorded>, Option<String>), JournalError> {
     let mut reader = JournalReader::open(path)?;
     let events = reader.by_ref().collect::<Result<_, _>>()?;
     Ok((events, reader.damage()?))
 }
 
-/// The lines of a journal that are events, as they stand there.
+/// The lines of a journal that are valid events, unchanged.
 pub fn readable_lines(bytes: &[u8]) -> Vec<u8> {
     let is_event = |line: &&[u8]| line.ends_with(b"\n") && serde_json::from_slice::<Recorded>(line).is_ok();
     bytes.split_inclusive(|byte| *byte == b'\n').filter(is_event).flatten().copied().collect()
 }
 
-/// Looks at more and more of a journal's end until `find` finds something in its events, and where the
-/// last of them ends; `None` where all of it was not enough.
+/// Reads more and more of a journal's end until `find` returns something for its events and the offset where the last one ends. `None` if
+/// the whole journal is not enough.
 ///
-/// What matters about a run that has ended, or died, is in its last lines: this costs the same for every length.
+/// The last lines contain everything that matters about a run that has ended or died, so the cost does not depend on the journal's length.
 pub(super) fn find_from_end<T>(path: &Path, find: impl Fn(&[Recorded], u64) -> Option<T>) -> Result<Option<T>, JournalError> {
     let failed = |source| JournalError::Io { path: path.to_owned(), source };
     let length = fs::metadata(path).map_err(failed)?.len();
     let mut size = END;
     loop {
         let from = length.saturating_sub(size);
-        // One byte earlier: where that is a line end, the first line is whole.
+        // Start one byte earlier: if that byte is a line end, the first line is complete.
         let mut reader = JournalReader::open_at(path, from.saturating_sub(1))?;
         if from > 0 {
             reader.line()?;
@@ -166,7 +166,7 @@ pub(super) fn find_from_end<T>(path: &Path, find: impl Fn(&[Recorded], u64) -> O
     }
 }
 
-/// The parser counts from the start of the line, which only confuses beside the journal's own line number.
+/// Removes the parser's position, which is relative to the line and would be confusing next to the journal's line number.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()

@@ -1,5 +1,5 @@
-//! One process for one session of the agent: the client itself lets two of them go on with the same one. The lock is the kernel's, in
-//! git's folder that all work trees of a repository share, which an agent may not write.
+//! Allows one process per agent session: the client itself would let two processes continue the same session. The kernel holds the lock, in
+//! the git directory shared by all work trees, which an agent may not write.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -13,20 +13,20 @@ use verdone_core::base::id::encode_component;
 use crate::base::plain_file::open_regular;
 
 const FOLDER: &str = "verdone-sessions";
-/// A child that a killed run was about to start holds the lock, too, for the time from its fork to its exec.
+/// A child that a killed run was about to start also holds the lock, from its fork to its exec.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Held until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct SessionLock {
-    /// Holds it.
+    /// Keeps the lock.
     _file: File,
     path: PathBuf,
     session: String,
 }
 
 impl SessionLock {
-    /// Nothing where another process has the session.
+    /// `None` if another process has the session.
     pub fn take(common_dir: &Path, session: &str) -> io::Result<Option<Self>> {
         let folder = common_dir.join(FOLDER);
         match fs::create_dir(&folder) {
@@ -39,7 +39,7 @@ impl SessionLock {
             let mut options = OpenOptions::new();
             let file = open_regular(&path, options.create(true).truncate(false).read(true).write(true))?;
             match file.try_lock() {
-                // Whoever had it before may have deleted the file that we locked.
+                // The previous holder may have deleted the file that we locked.
                 Ok(()) if is_at(&file, &path)? => return Ok(Some(Self { _file: file, path, session: session.to_owned() })),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(Duration::from_millis(5)),
@@ -56,7 +56,7 @@ impl SessionLock {
 
 impl Drop for SessionLock {
     fn drop(&mut self) {
-        // A file that stays locks nobody out.
+        // A leftover file blocks no one.
         let _ = fs::remove_file(&self.path);
     }
 }

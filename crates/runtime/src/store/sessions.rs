@@ -1,5 +1,5 @@
-//! What hooks recorded, read back: the sessions of a run (`.verdone/runs/<run>/sessions/`) and the user's own
-//! (`.verdone/sessions/`). Reads only, a line at a time; links and pipes among the files are not opened.
+//! Reads what hooks recorded: the sessions of a run (`.verdone/runs/<run>/sessions/`) and the user's own (`.verdone/sessions/`). Read-only,
+//! one line at a time; links and pipes are not opened.
 
 mod faults;
 mod lines;
@@ -19,36 +19,36 @@ pub(crate) use lines::each_line;
 pub use faults::{FaultWatch, faults};
 pub use stops::{StoredStop, stops};
 
-/// The name of the folder, beside the user's settings and in the directory of each run.
+/// The name of the sessions folder, in `.verdone/` and in each run's directory.
 pub const FOLDER: &str = "sessions";
 
-/// A session that hooks kept files of.
+/// A session with recorded files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSession {
-    /// The client's id, encoded: the name of its folder.
+    /// The client's id, encoded. This is the name of its folder.
     pub name: String,
     pub dir: PathBuf,
-    /// When something was last written.
+    /// The time of the last write.
     pub changed: SystemTime,
 }
 
-/// Where the sessions are that the user starts.
+/// The folder of sessions that the user started.
 pub fn own_sessions(root: &Path) -> PathBuf {
     root.join(HOME).join(FOLDER)
 }
 
-/// Where those of a run are.
+/// The folder of a run's sessions.
 pub fn run_sessions(run_dir: &Path) -> PathBuf {
     run_dir.join(FOLDER)
 }
 
-/// The same folder for a process in the run's workspace. Where nothing can be mounted, the workspace has a link to it.
+/// The same folder for a process in the run's workspace. If nothing can be mounted, the workspace contains a link to it.
 pub fn sessions_in_workspace(run_dir: &Path) -> PathBuf {
     let folder = run_sessions(run_dir);
     fs::read_link(&folder).unwrap_or(folder)
 }
 
-/// The sessions below a folder, newest first; none where it is no folder.
+/// The sessions in a folder, newest first. Empty if it is not a folder.
 pub fn sessions(folder: &Path) -> io::Result<Vec<StoredSession>> {
     if !is_dir(folder) {
         return Ok(Vec::new());
@@ -56,7 +56,7 @@ pub fn sessions(folder: &Path) -> io::Result<Vec<StoredSession>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        // Ours have names that are safe; what else is there was put there by somebody else.
+        // Our folders have safe names; skip anything else.
         let Ok(name) = entry.file_name().into_string() else { continue };
         if is_name(&name) && entry.file_type()?.is_dir() {
             let dir = entry.path();
@@ -68,23 +68,23 @@ pub fn sessions(folder: &Path) -> io::Result<Vec<StoredSession>> {
 }
 
 impl StoredSession {
-    /// Whether this is its id, or its folder's name.
+    /// Whether this is the session's id or its folder's name.
     pub fn is_named(&self, id: &str) -> bool {
         self.name == id || self.name == encode_component(id)
     }
 
-    /// The same for the beginning of a name.
+    /// The same, but a prefix is enough.
     pub fn is_meant_by(&self, id: &str) -> bool {
         self.is_named(id) || (id.len() >= 4 && self.name.starts_with(id))
     }
 
-    /// All that was recorded, added up.
+    /// Sums up all records.
     pub fn tally(&self) -> io::Result<SessionTally> {
         tally_in(&self.dir)
     }
 }
 
-/// All that was recorded of the session with this id, added up; nothing where nothing was.
+/// Sums up all records of the session with this id. Empty if there are none.
 pub(crate) fn session_tally(folder: &Path, id: &str) -> io::Result<SessionTally> {
     tally_in(&folder.join(encode_component(id)))
 }
@@ -98,7 +98,7 @@ fn tally_in(dir: &Path) -> io::Result<SessionTally> {
     Ok(tally)
 }
 
-/// What the records of one session say about its conditions, by its id.
+/// What the records of a session say about its conditions.
 pub fn session_fold(folder: &Path, id: &str) -> io::Result<SessionFold> {
     let mut fold = SessionFold::default();
     let events = folder.join(encode_component(id)).join("events.jsonl");
@@ -114,11 +114,11 @@ fn is_dir(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
-/// Every event is written into a file right inside the folder.
+/// The time of the last event. All events are written to files directly inside the folder.
 fn changed(dir: &Path) -> io::Result<SystemTime> {
     let mut newest = fs::symlink_metadata(dir)?.modified()?;
     for entry in fs::read_dir(dir)? {
-        // One that is gone by now was moved aside, and its folder is as new.
+        // A file that is gone by now was renamed, which also updates the folder's time.
         if let Ok(meta) = entry?.metadata() {
             newest = newest.max(meta.modified()?);
         }

@@ -1,4 +1,4 @@
-//! One run that is on disk, and what its journal says about it.
+//! A run on disk and the information in its journal.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use verdone_core::journal::view::{Brief, RunView};
 
 use super::{JournalError, JournalReader, reader};
 
-/// A run that is on disk. Its journal may be long: nothing of it is read before it is asked for.
+/// A run on disk. Its journal may be long, so it is read only on demand.
 #[derive(Debug)]
 pub struct StoredRun {
     pub id: RunId,
@@ -22,7 +22,7 @@ impl StoredRun {
         self.dir.join("journal.jsonl")
     }
 
-    /// The whole run, and what is wrong with the journal's end, where something is.
+    /// The whole run, and a description of damage at the journal's end, if any.
     pub fn view(&self) -> Result<(RunView, Option<String>), JournalError> {
         let mut reader = JournalReader::open(&self.journal())?;
         let mut view = RunView::default();
@@ -32,7 +32,7 @@ impl StoredRun {
         Ok((view, reader.damage()?))
     }
 
-    /// The same view without the details of attempts that have ended: much less to read and to keep.
+    /// The same view without details of ended attempts: far less to read and to hold in memory.
     pub fn brief_view(&self) -> Result<(RunView, Option<String>), JournalError> {
         let mut reader = JournalReader::open(&self.journal())?;
         let mut brief = Brief::default();
@@ -47,13 +47,13 @@ impl StoredRun {
         }
     }
 
-    /// Whether it is the loop of a session. A beginning that cannot be read is a run's.
+    /// Whether it is a session loop. If the beginning is unreadable, it counts as a run.
     pub fn is_loop(&self) -> bool {
         let begin = JournalReader::open(&self.journal()).ok().and_then(|mut reader| reader.next()?.ok());
         matches!(begin, Some(Recorded { event: Event::RunStarted { session: Some(_), .. }, .. }))
     }
 
-    /// Where the run stands: its phase and the attempt that was begun last. What led there is not part of it.
+    /// The state of the run: its phase and last attempt, without earlier history.
     pub fn last_state(&self) -> Result<State, JournalError> {
         let mut began = State::default();
         self.beginning()?.iter().for_each(|recorded| apply(&mut began, recorded));
@@ -67,12 +67,12 @@ impl StoredRun {
         Ok(state.unwrap_or_default())
     }
 
-    /// Whether the journal has a hole: lines of it could not be read, and the whole lies beside it.
+    /// Whether unreadable lines were removed from the journal. The original is stored next to it.
     pub fn was_mended(&self) -> bool {
         self.dir.join("journal-broken-1.jsonl").exists()
     }
 
-    /// Whether a line of this kind is in the journal, by what `look` says about the line itself.
+    /// Whether the journal has a line of this kind for which `look` returns true.
     pub fn has(&self, name: &[u8], look: impl Fn(&[u8]) -> bool) -> Result<bool, JournalError> {
         let mut reader = JournalReader::open(&self.journal())?;
         while let Some(line) = reader.line()? {
@@ -83,7 +83,7 @@ impl StoredRun {
         Ok(false)
     }
 
-    /// What happened before the first story was chosen.
+    /// The events before the first story was selected.
     pub fn beginning(&self) -> Result<Vec<Recorded>, JournalError> {
         let before = |recorded: &Result<Recorded, JournalError>| {
             !matches!(recorded, Ok(Recorded { event: Event::StorySelected { .. }, .. }))
@@ -91,7 +91,7 @@ impl StoredRun {
         JournalReader::open(&self.journal())?.take_while(before).collect()
     }
 
-    /// The run's branch and the user's. Runs of the first edition worked on the user's own branch: they have none.
+    /// The run's branch and the user's. `None` for runs of the first edition, which worked on the user's branch.
     pub fn branches(&self) -> Result<Option<(String, Option<String>)>, JournalError> {
         Ok(self.beginning()?.into_iter().find_map(|line| match line.event {
             Event::RunStarted { branch, target, .. } => {
@@ -102,7 +102,7 @@ impl StoredRun {
         }))
     }
 
-    /// Looks at more and more of the journal's end until `find` finds something in it.
+    /// Reads more and more of the journal's end until `find` returns something.
     pub fn find_from_end<T>(&self, find: impl Fn(&[Recorded]) -> Option<T>) -> Result<Option<T>, JournalError> {
         reader::find_from_end(&self.journal(), |events, _| find(events))
     }

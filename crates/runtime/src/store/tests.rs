@@ -1,4 +1,4 @@
-//! Runs on disk: which is the latest, where each stands, what is proven.
+//! Runs on disk: which is the latest, the state of each, what is proven.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ fn turn_ended(place: &Place) -> Event {
         place: place.clone(),
         outcome: TurnOutcome::Ended,
         duration_ms: 1,
-        // Not every reader of JSON gives the same number back.
+        // Not every JSON parser reads this number back exactly.
         usage: Usage { cost_usd: Some(0.1 + 0.2 + 1.0 / 3.0), tokens: None },
         prompt: None,
         output: None,
@@ -120,7 +120,7 @@ fn check(digest: &str) -> CheckRun {
     }
 }
 
-/// The evidence of the commit that is being made.
+/// The evidence of the commit in progress.
 fn evidence(state: &State) -> Option<Evidence> {
     let (Phase::Committing { proof, outcome, .. }, Some(attempt)) = (&state.phase, &state.attempt) else { return None };
     Some(Evidence::of(state, attempt, (*proof, *outcome), attempt.report.as_deref()?))

@@ -18,19 +18,19 @@ use crate::run::site::ways;
 use crate::verify::check_runner::{CheckContext, CheckMoment, Ways, run_checks};
 use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};
 
-/// What the checks of one verification share.
+/// State shared by the checks of one verification.
 #[derive(Debug)]
 pub struct Bench<'a> {
     pub git: &'a Git,
     pub spaces: &'a mut Workspaces,
-    /// What git calls HEAD there.
+    /// The commit that checks see as HEAD.
     pub head: &'a Oid,
     pub config: &'a Config,
-    /// Gets the outputs, below `checks/`.
+    /// The folder for outputs, below `checks/`.
     pub run_dir: &'a Path,
-    /// Checks that ran so far: they number the kept outputs.
+    /// Checks so far, used to number stored outputs.
     pub number: &'a mut u32,
-    /// A variable that every check gets, and by which its processes are found.
+    /// A variable set for every check, by which its processes are found.
     pub mark: (&'a str, &'a str),
     pub redactor: &'a Redactor,
     pub signals: &'a Signals,
@@ -38,39 +38,39 @@ pub struct Bench<'a> {
     pub place: BenchPlace,
 }
 
-/// The workspace that is open on a bench. Checks of one tree share it, so that a later stage finds what an earlier one built.
+/// The workspace that is open on a bench. Checks of one tree share it, so that a later stage can use what an earlier one built.
 #[derive(Debug, Default)]
 pub struct BenchPlace {
     start: Start,
     open: Option<(Oid, CheckPlace)>,
-    /// The tree whose build output is wanted later.
+    /// The tree whose build output will be needed later.
     wanted: Option<Oid>,
     built: Option<(Oid, KeptCache)>,
 }
 
 impl BenchPlace {
-    /// One without anything that was built before: a poisoned cache proves nothing.
+    /// A workspace without earlier build output: a poisoned cache would prove nothing.
     pub fn cold() -> Self {
         Self { start: Start::Cold, ..Self::default() }
     }
 
-    /// Keeps what the checks of this tree build.
+    /// Keeps the build output of this tree's checks.
     pub fn want_built(&mut self, tree: &Oid) {
         self.wanted = Some(tree.clone());
     }
 
-    /// What was built, and from which tree.
+    /// The build output, and the tree it was built from.
     pub fn take_built(&mut self) -> Option<(Oid, KeptCache)> {
         self.built.take()
     }
 }
 
 impl Bench<'_> {
-    /// Runs checks on a tree, in a workspace that no agent wrote to. Hidden ones get a workspace each, which nobody else sees. Gives a
-    /// result for each check, in the same order: a check that did not start any more was interrupted.
+    /// Runs checks on a tree, in a workspace that no agent wrote to. Each hidden check gets a separate workspace. Returns one result per
+    /// check, in the same order; a check that was not started counts as interrupted.
     pub fn run(&mut self, tree: &Oid, checks: &[Check], reporter: &mut dyn Reporter) -> Result<Vec<CheckResult>, VerifyError> {
         let (hidden, plain): (Vec<usize>, Vec<usize>) = (0..checks.len()).partition(|at| checks[*at].terms.hidden.is_some());
-        // Results come in the order in which checks run.
+        // Results are returned in the order in which checks run.
         let plain: Vec<usize> = stages_by(plain, |at| &checks[*at]).concat();
         let together: Vec<Check> = plain.iter().map(|at| checks[*at].clone()).collect();
         let mut results: Vec<CheckResult> = checks.iter().map(|check| CheckRun::of(check).into()).collect();
@@ -101,7 +101,7 @@ impl Bench<'_> {
         Ok(results)
     }
 
-    /// The same outside of a verification; what they say is remembered.
+    /// The same outside a verification; stores the results.
     pub fn run_and_note(
         &mut self,
         results: &mut Results,
@@ -117,7 +117,7 @@ impl Bench<'_> {
         Ok(checks.iter().zip(ran).map(note).collect())
     }
 
-    /// Ends the open workspace.
+    /// Closes the open workspace.
     pub fn close(&mut self) {
         let Some((tree, place)) = self.place.open.take() else { return };
         if self.place.wanted.as_ref() == Some(&tree)
@@ -128,7 +128,7 @@ impl Bench<'_> {
     }
 }
 
-/// What does not change from one workspace to the next.
+/// State shared by all workspaces.
 struct Shared<'a> {
     config: &'a Config,
     run_dir: &'a Path,

@@ -1,6 +1,6 @@
-//! Runs checks and records what was seen: the only source of evidence.
+//! Runs checks and records the results: the only source of evidence.
 //!
-//! Stages run one after another. Gates of one stage run at the same time, as far as the settings allow; a story's own checks never do.
+//! Stages run one after another. Gates of one stage run in parallel if the settings allow it; a story's own checks never do.
 
 mod guarded;
 mod judge;
@@ -25,20 +25,20 @@ use crate::workspace::Inside;
 pub use guarded::Guarded;
 use reports::Reports;
 
-/// Bytes of the end of an output that go into the journal.
+/// How many bytes at the end of an output go into the journal.
 const TAIL: usize = 4 * 1024;
 
-/// What all checks of one verification share.
+/// State shared by all checks of one verification.
 #[derive(Debug)]
 pub struct CheckContext<'a> {
     pub cwd: &'a Path,
-    /// Where files that checks write at `cwd` are found, if that is elsewhere: paths below it, each with its folder.
+    /// Where to find files that checks write below `cwd`, if stored elsewhere: paths below it, each with its real folder.
     pub written: &'a [(PathBuf, PathBuf)],
-    /// The workspace that they run in; nothing: right here.
+    /// The workspace that the checks run in. `None`: the current directory tree, without a workspace.
     pub inside: Option<&'a Inside>,
     /// Gets `checks/<number>-<name>.txt`.
     pub run_dir: &'a Path,
-    /// Number of the first check; go on with `number + runs.len()`, so that no file is written twice in a run.
+    /// Number of the first check. Continue with `number + runs.len()`, so that file names are unique within a run.
     pub number: u32,
     pub env: EnvPlan,
     pub cap: u64,
@@ -47,16 +47,16 @@ pub struct CheckContext<'a> {
     pub ways: Ways,
 }
 
-/// How checks are run together. The default: one after another.
+/// How to schedule checks. Default: one after another.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ways {
-    /// Gates of one stage that run at the same time.
+    /// How many gates of one stage run at the same time.
     pub parallel: usize,
-    /// Later stages run although one failed.
+    /// Run later stages even if one failed.
     pub keep_going: bool,
 }
 
-/// What the caller of [`run_checks`] hears.
+/// Progress reports from [`run_checks`].
 #[derive(Debug)]
 pub enum CheckMoment<'a> {
     Started(&'a Check),
@@ -64,7 +64,8 @@ pub enum CheckMoment<'a> {
     Ended(&'a CheckRun),
 }
 
-/// Runs a story's checks, then gates stage by stage. A stage that does not pass stops the later ones, but not its own.
+/// Runs a story's checks, then the gates stage by stage. If a stage does not pass, later
+/// stages are skipped, but the stage itself is completed.
 pub fn run_checks(
     checks: &[Check],
     context: &CheckContext<'_>,
@@ -90,7 +91,7 @@ fn is_interrupted(result: &CheckResult) -> bool {
     result.run.outcome == CheckOutcome::Interrupted
 }
 
-/// Runs one check. Whatever goes wrong with it is an outcome; only our own files fail.
+/// Runs one check. Failures of the check become outcomes; only errors with our own files are returned as errors.
 pub fn run_check(
     check: &Check,
     context: &CheckContext<'_>,
@@ -126,14 +127,14 @@ fn run_stage(
     Ok(results)
 }
 
-/// One check, and under which number it runs.
+/// One check and its number.
 #[derive(Debug)]
 struct Job<'a> {
     check: &'a Check,
     number: u32,
 }
 
-/// What the threads of a stage share.
+/// State shared by the threads of a stage.
 #[derive(Debug)]
 struct Shared<'a> {
     cwd: &'a Path,
@@ -213,7 +214,7 @@ impl Worker<'_> {
                 names = judged.seen.names.map(|names| redacted_names(names, redactor));
                 run.duration_ms = ended.duration.as_millis() as u64;
                 ended.output.tail(TAIL).clone_into(&mut run.tail);
-                // At the end: that is what feedback and reports show.
+                // At the end, because feedback and reports show the end.
                 run.tail.extend(judged.failed.map(|failed| format!("\n{}", redactor.redact(&sanitise_line(&failed)))));
                 run.output_digest = ended.output.digest;
                 run.output = spawn.keep.is_some_and(|path| path.exists()).then_some(file);
@@ -225,13 +226,13 @@ impl Worker<'_> {
     }
 }
 
-/// A report may hold what the environment does.
+/// A report can contain secrets from the environment.
 fn redacted_names(names: TestNames, redactor: &Redactor) -> TestNames {
     let clean = |names: BTreeSet<String>| names.iter().map(|name| redactor.redact(name).into_owned()).collect();
     TestNames { passed: clean(names.passed), failed: clean(names.failed), skipped: clean(names.skipped) }
 }
 
-/// Whether another try could end in another way.
+/// Whether a retry could have a different result.
 fn is_worth_a_retry(outcome: &CheckOutcome) -> bool {
     match outcome {
         CheckOutcome::Failed { .. } | CheckOutcome::Signalled { .. } | CheckOutcome::TimedOut { .. } => true,
@@ -239,7 +240,7 @@ fn is_worth_a_retry(outcome: &CheckOutcome) -> bool {
     }
 }
 
-/// What is kept of a command; a secret may stand in it.
+/// The command as recorded, with secrets redacted.
 pub(crate) fn redacted(command: &CommandSpec, redactor: &Redactor) -> CommandSpec {
     match command {
         CommandSpec::Shell(text) => CommandSpec::Shell(redactor.redact(text).into_owned()),

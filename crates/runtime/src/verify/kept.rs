@@ -1,7 +1,7 @@
-//! Results of checks that an earlier process saw: `.verdone/cache/results/`, one file a question.
+//! Check results from earlier processes: `.verdone/cache/results/`, one file per question.
 //!
-//! The folder lies in the project, where an agent can write. So every entry carries a seal; one without it counts as not there. Without a
-//! place for the secret nothing is kept.
+//! The folder is in the project, where an agent can write. So every entry is sealed, and an entry without a valid seal is ignored. Without
+//! a place for the secret, nothing is stored.
 
 use std::fs;
 use std::io;
@@ -25,16 +25,16 @@ const CACHE: &str = ".verdone/cache";
 const RESULTS: &str = "results";
 const SUFFIX: &str = ".json";
 const VERSION: u32 = 2;
-/// A few lines, the end of an output, and the names of tests.
+/// Enough for a few lines, the end of an output, and test names.
 const LARGEST: u64 = 4 * 1024 * 1024;
-/// A larger input is no input but data; then nothing is kept.
+/// A larger file is data rather than an input; then nothing is stored.
 const LARGEST_INPUT: u64 = 64 * 1024 * 1024;
-/// More entries than this are cut down to half of them, the newest.
+/// Above this number, the older half of the entries is removed.
 const MOST: usize = 2000;
-/// What the mark is for.
+/// The purpose of the seal.
 const PURPOSE: &str = "check result";
 
-/// The results of one project, as its settings are now.
+/// The results of one project under its current settings.
 #[derive(Debug)]
 pub struct KeptResults {
     root: PathBuf,
@@ -42,7 +42,7 @@ pub struct KeptResults {
     folder: String,
     place: String,
     environment: Vec<(String, String)>,
-    /// Whether earlier results answer a question. Otherwise they only tell what is flaky.
+    /// Whether earlier results may be used as answers. Otherwise they only help to detect flaky checks.
     answers: bool,
 }
 
@@ -56,7 +56,7 @@ struct Entry {
 }
 
 impl KeptResults {
-    /// `state_home` is the user's folder for secrets; it must not lie in the work tree.
+    /// `state_home` is the user's folder for secrets. It must not be inside the work tree.
     pub fn open(project: &Project, config: &Config, state_home: &Path) -> Option<Self> {
         let seal = Seal::open(&project.root, &project.git_top, state_home)?;
         let folder = project.root.strip_prefix(&project.git_top).ok()?.to_string_lossy().into_owned();
@@ -65,22 +65,22 @@ impl KeptResults {
         Some(Self { root: project.root.clone(), seal, folder, place, environment, answers: true })
     }
 
-    /// The same, but every question is asked again.
+    /// The same, but every check runs again.
     #[must_use]
     pub fn without_answers(self) -> Self {
         Self { answers: false, ..self }
     }
 
-    /// What is known about a check on a tree, if it may be used.
+    /// The known result of a check on a tree, if it may be used.
     pub fn answer(&self, question: &ResultId, check: &Check) -> Option<CheckResult> {
         self.get(question, check).filter(|_| self.answers)
     }
 
-    /// Marks a result as flaky that passes where it failed before, and keeps one that would be the same the next time.
+    /// Marks a result as flaky if it passes but failed before. Stores the result if a rerun would give the same.
     pub fn settle(&self, question: &ResultId, check: &Check, mut result: CheckResult) -> CheckResult {
         let was_red = self.get(question, check).is_some_and(|before| !before.run.outcome.passed());
         result.run.flaky |= was_red && result.run.outcome.passed();
-        // A result that cannot be kept only has to be found out again.
+        // If it cannot be stored, the check simply runs again next time.
         let _ = self.put(question, check, &result);
         result
     }
@@ -99,7 +99,7 @@ impl KeptResults {
 
     fn put(&self, question: &ResultId, check: &Check, result: &CheckResult) -> io::Result<()> {
         let Some(key) = self.key(question, check).filter(|_| is_worth_keeping(&result.run)) else { return Ok(()) };
-        // The file with its output may be gone when it is asked for.
+        // The output file may be gone by the time it is needed.
         let run = CheckRun { cached: false, output: None, ..result.run.clone() };
         let (names, some_tests_ran) = (result.names.clone(), result.some_tests_ran);
         let entry = Entry { v: VERSION, key: key.clone(), run, names, some_tests_ran };
@@ -110,7 +110,7 @@ impl KeptResults {
     }
 
     fn key(&self, question: &ResultId, check: &Check) -> Option<String> {
-        // What a hidden check says is not for the eyes of an agent, and its files are no part of the tree.
+        // An agent must not see what a hidden check prints, and its files are not part of the tree.
         if check.terms.hidden.is_some() {
             return None;
         }
@@ -135,7 +135,7 @@ impl KeptResults {
         real_folder(&cache_folder(&self.root)?, Path::new(RESULTS))
     }
 
-    /// Why no result can be kept.
+    /// Why no result can be stored.
     pub fn trouble(&self) -> Option<io::Error> {
         self.folder_to_write().err()
     }
@@ -166,7 +166,7 @@ fn cut_down(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The declared inputs with their contents, as a digest; nothing where they cannot be read.
+/// A digest of the declared inputs and their contents. `None` if they cannot be read.
 fn inputs(patterns: &[String], root: &Path) -> Option<String> {
     let mut all = Vec::new();
     for pattern in patterns {
@@ -178,8 +178,8 @@ fn inputs(patterns: &[String], root: &Path) -> Option<String> {
     Some(digest(&serde_json::to_vec(&all).ok()?))
 }
 
-/// `.verdone/cache/`, created where it is missing. It ignores itself, so that it never shows up in the user's git status. A pull request
-/// can commit a link in its place, to any folder of the user: that is an error.
+/// `.verdone/cache/`, created if missing, with a `.gitignore` that hides it from the user's git status. A pull request could commit a link
+/// in its place that points to any folder of the user, so a link is an error.
 pub(crate) fn cache_folder(root: &Path) -> io::Result<PathBuf> {
     let cache = real_folder(root, Path::new(CACHE))?;
     let ignore = cache.join(".gitignore");
@@ -190,7 +190,7 @@ pub(crate) fn cache_folder(root: &Path) -> io::Result<PathBuf> {
     Ok(cache)
 }
 
-/// A timeout may come from a busy machine, and what is unknown or flaky answers nothing.
+/// A timeout may be caused by a busy machine, and unknown or flaky results answer nothing.
 fn is_worth_keeping(run: &CheckRun) -> bool {
     let settled = match run.outcome {
         CheckOutcome::Passed | CheckOutcome::Failed { .. } => true,
@@ -326,7 +326,7 @@ mod tests {
             fs::write(world.entry("a"), text).unwrap();
             assert!(kept.answer(&on("a"), &check()).is_none(), "{text}");
         }
-        // An honest answer to another question is none to this one.
+        // A valid answer to another question does not answer this one.
         fs::write(world.entry("b"), &honest).unwrap();
         assert!(kept.answer(&on("b"), &check()).is_none());
         fs::write(world.entry("a"), &honest).unwrap();
@@ -339,7 +339,7 @@ mod tests {
         world.kept().settle(&on("a"), &check(), result(CheckOutcome::Passed));
         let path = world.state.join("verdone/gate-results.key");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        // One that others may have read is replaced, and what it marked counts no more.
+        // A secret that others may have read is replaced, and its marks are no longer valid.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(world.kept().answer(&on("a"), &check()).is_none());
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);

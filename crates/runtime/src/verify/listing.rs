@@ -1,4 +1,4 @@
-//! What is protected in a project, file by file, and why: `verdone protect`.
+//! Lists what is protected in a project, file by file, and why: `verdone protect`.
 
 use std::path::Path;
 
@@ -11,18 +11,18 @@ use super::VerifyError;
 use super::named::with_named;
 use crate::git::{Git, GitError};
 
-/// A file and what it counts as.
+/// A file and its classification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedFile {
-    /// Relative to the top of the repository.
+    /// The path relative to the top of the repository.
     pub path: String,
     pub role: ListedRole,
     pub why: String,
-    /// It runs outside of the workspace later.
+    /// Whether it runs outside the workspace later.
     pub autorun: bool,
-    /// Every story may change it.
+    /// Whether every story may change it.
     pub released: bool,
-    /// Whether the last commit has it.
+    /// Whether it is in the last commit.
     pub exists: bool,
 }
 
@@ -30,12 +30,12 @@ pub struct ListedFile {
 #[serde(rename_all = "kebab-case")]
 pub enum ListedRole {
     Protected,
-    /// Some of its parts are.
+    /// Some of its parts are protected.
     Partly,
     Work,
 }
 
-/// What a listing is made from.
+/// The input of a listing.
 #[derive(Debug)]
 pub struct ListingRequest<'a> {
     pub git: &'a Git,
@@ -49,12 +49,12 @@ pub struct ListingRequest<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listing {
-    /// Whose conventions apply.
+    /// The ecosystems whose conventions apply.
     pub ecosystems: Vec<String>,
     pub files: Vec<ListedFile>,
 }
 
-/// Every protected file of the last commit; with a path, every file at or below it, protected or not.
+/// All protected files of the last commit. With a path, all files at or below it, protected or not.
 pub fn listing(request: &ListingRequest<'_>) -> Result<Listing, VerifyError> {
     let ListingRequest { git, settings, gates, root, path } = *request;
     let head = git.status()?.head;
@@ -76,7 +76,7 @@ pub fn listing(request: &ListingRequest<'_>) -> Result<Listing, VerifyError> {
     let mut found: Vec<ListedFile> =
         names.iter().filter(|name| is_wanted(name)).map(|name| one(&protection, name, true)).collect();
     match wanted {
-        // What a new file there would count as.
+        // How a new file at this path would be classified.
         Some(wanted) if found.is_empty() && !wanted.is_empty() => found.push(one(&protection, &wanted, false)),
         Some(_) => {}
         None => found.retain(|file| file.role != ListedRole::Work || file.autorun),
@@ -94,7 +94,7 @@ fn one(protection: &Protection, path: &str, exists: bool) -> ListedFile {
         Role::Work => ListedRole::Work,
     };
     let why = match role {
-        // Rust files keep tests beside the code.
+        // Rust files contain tests next to the code.
         ListedRole::Partly if class.role == Role::Work => "tests in the file are protected, the rest is work".to_owned(),
         ListedRole::Protected | ListedRole::Partly | ListedRole::Work => class.why.to_string(),
     };

@@ -1,4 +1,4 @@
-//! Which files of a tree are protected because a protected script or configuration names them.
+//! Files that are protected because a protected script or configuration names them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use verdone_core::verify::ProtectedKind;
 
 use crate::git::{Git, GitError, TreeFile};
 
-/// Scripts and configuration that are read.
+/// How many scripts and configuration files are read.
 const MOST_READ: usize = 500;
 
-/// The protection of a tree with these files, extended by what its protected scripts and configuration name, and what those name. New
-/// files count only where a script runs them: others may be what the work is about.
+/// Extends the protection of a tree by the files that its protected scripts and configuration name, directly or indirectly. New files count
+/// only if a script runs them: others may be the subject of the work.
 pub(super) fn with_named(
     protection: Protection,
     git: &Git,
@@ -56,7 +56,7 @@ pub(super) fn with_named(
     Ok(protection.with_named(named))
 }
 
-/// Whether it is worth a look: only then are files read.
+/// Whether any changed file could be named. Only then are files read.
 pub(super) fn could_be_named<'p>(mut changed: impl Iterator<Item = &'p str>) -> bool {
     changed.any(may_be_named)
 }

@@ -1,6 +1,6 @@
-//! Verification on demand, without a run: the checkout as it is now, or a range of commits.
+//! Verification on demand, without a run: of the current checkout, or of a range of commits.
 //!
-//! Nothing is written but `.verdone/cache/`: no mark in the plan, no commit, no journal. Checks run in workspaces, never in the checkout.
+//! Writes only to `.verdone/cache/`: no mark in the plan, no commit, no journal. Checks run in workspaces, never in the checkout.
 
 mod error;
 mod laid_out;
@@ -38,33 +38,33 @@ use laid_out::LaidOut;
 use outputs::Outputs;
 use settings::{Asked, Read, Settings};
 
-/// The checkout is to be verified.
+/// A request to verify the checkout.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// A folder of the project.
+    /// A folder inside the project.
     pub root: PathBuf,
-    /// This story's own checks too.
+    /// Also run this story's own checks.
     pub story: Option<StoryId>,
-    /// The gates of this stage alone.
+    /// Run only the gates of this stage.
     pub stage: Option<Stage>,
-    /// Answer with earlier results of the same tree, where the settings allow that.
+    /// Use earlier results for the same tree, if the settings allow it.
     pub use_cache: bool,
 }
 
-/// A range of commits is to be verified.
+/// A request to verify a range of commits.
 #[derive(Debug, Clone)]
 pub struct RangeAsk {
-    /// A folder of the project.
+    /// A folder inside the project.
     pub root: PathBuf,
-    /// What the work is compared with. Settings and gates come from there.
+    /// The commit to compare the work with. Settings and gates come from there.
     pub base: String,
-    /// The last commit of the work; the present one where nothing is named.
+    /// The last commit of the work. Default: HEAD.
     pub head: Option<String>,
     pub story: Option<StoryId>,
     pub stage: Option<Stage>,
 }
 
-/// Verifies the checkout. Whatever is known of the same files already is not run again.
+/// Verifies the checkout. Reuses known results for the same files.
 pub fn verify(ask: &Ask, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
     let mut scene = Scene::of_checkout(ask)?;
     let kept = scene.kept(ask.use_cache);
@@ -77,7 +77,7 @@ pub fn verify_range(ask: &RangeAsk, signals: &Signals, reporter: &mut dyn Report
     Scene::of_range(ask)?.verify(None, signals, reporter)
 }
 
-/// The answer about the checkout, if all of it is known. Never runs a check.
+/// The result for the checkout, if it is fully known. Never runs a check.
 pub fn cached(ask: &Ask) -> Result<Option<VerifyReport>, VerifyError> {
     let scene = Scene::of_checkout(ask)?;
     let Some(kept) = scene.kept(ask.use_cache) else { return Ok(None) };
@@ -89,13 +89,13 @@ pub fn cached(ask: &Ask) -> Result<Option<VerifyReport>, VerifyError> {
 /// The gates of a project.
 #[derive(Debug)]
 pub struct Listed {
-    /// The work tree as it is now.
+    /// The current work tree.
     pub tree: Oid,
-    /// In the order in which they run, with what is known of them for this tree.
+    /// The gates in the order in which they run, with known results for this tree.
     pub gates: Vec<(Check, Option<CheckRun>)>,
 }
 
-/// Every gate. Nothing is run.
+/// Lists all gates. Runs nothing.
 pub fn gates(root: &Path) -> Result<Listed, VerifyError> {
     let ask = Ask { root: root.to_owned(), story: None, stage: None, use_cache: true };
     let scene = Scene::open(&ask)?;
@@ -109,21 +109,20 @@ pub fn gates(root: &Path) -> Result<Listed, VerifyError> {
     Ok(Listed { tree, gates })
 }
 
-/// What is judged.
+/// What to judge.
 #[derive(Debug)]
 struct Subject {
     surface: Surface,
-    /// A tree; absent where the attempt does not differ from anything.
+    /// A tree. `None` if there is nothing to compare the attempt with.
     base: Option<Oid>,
     attempt: Oid,
-    /// What git calls HEAD where checks run.
+    /// The commit that checks see as HEAD.
     head: Oid,
     range: Option<CommitRange>,
     /// Files that are not part of the work.
     ours: PathSet,
 }
 
-/// Everything that a verification needs.
 struct Scene {
     project: Project,
     git: Git,
@@ -151,7 +150,7 @@ impl Scene {
             &mut if asked.config.gates.cache { KnownFiles::of(&project.root, &project.git_top) } else { KnownFiles::default() };
         let now = git.tree_now(asked.config.limits.largest_file(), known)?;
         let base = Some(git.tree_of(&head)?).filter(|base| *base != now.tree);
-        // The settings in the checkout are the ones in force, committed or not.
+        // The settings in the checkout apply, committed or not.
         let home = git.repo_path(&project.root.join(crate::project::HOME));
         let ours = asked.plan_files.iter().filter_map(|file| git.repo_path(file)).chain(home).collect();
         let subject = Subject { surface: Surface::Verify, base, attempt: now.tree, head, range: None, ours };
@@ -165,7 +164,7 @@ impl Scene {
         Ok(Self { project, git, asked, subject, notes })
     }
 
-    /// Says if the plan or the settings, which decide what is verified, are not as they were committed.
+    /// A note if the plan or settings, which decide what is verified, have uncommitted changes.
     fn uncommitted(&self) -> Result<Option<String>, VerifyError> {
         let Self { project, git, asked, subject, .. } = self;
         let Some(base) = &subject.base else { return Ok(None) };
@@ -190,7 +189,7 @@ impl Scene {
         let (mut asked, plans) = match settings.ask(story, stage).map_err(|error| laid_out.relative(error))? {
             Read::Found(asked) => (*asked, None),
             Read::NoStory(error) => {
-                // A plan that comes with the work can say what the work is to be, but not what proves it.
+                // A plan that comes with the work may define the work, but not what proves it.
                 let there = LaidOut::plans(&git, &range.head, &start, &settings)?;
                 match settings.at(there.found()).ask(story, stage) {
                     Ok(Read::Found(mut asked)) => {
@@ -221,7 +220,7 @@ impl Scene {
         Ok(Self { project, git, asked, subject, notes })
     }
 
-    /// Results of earlier processes; nothing where they may not be used.
+    /// Results of earlier processes. `None` if they may not be used.
     fn kept(&self, use_cache: bool) -> Option<KeptResults> {
         let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let home = state_home(get).filter(|_| self.asked.config.gates.cache)?;
@@ -275,7 +274,7 @@ impl Scene {
         let Self { git, asked, subject, .. } = self;
         let (config, story) = (&asked.config, &asked.story);
         let mut gates = asked.gates.clone();
-        // Somebody who asks about the checkout asks about all gates, whatever is committed already.
+        // Verifying the checkout means all gates, whatever is already committed.
         for gate in gates.iter_mut().filter(|_| subject.range.is_none()) {
             gate.terms.when.paths.clear();
         }
@@ -321,7 +320,7 @@ impl Scene {
         Verified { not_run: not_run.collect(), range: self.subject.range.clone(), seal, notes, took_ms, report }
     }
 
-    /// Where the project lies below the top of the repository.
+    /// The project's path below the top of the repository.
     fn folder(&self) -> String {
         self.git.repo_path(&self.project.root).map(|folder| folder.to_string()).unwrap_or_default()
     }

@@ -1,5 +1,4 @@
-//! Checks of other stories: an attempt that changes tests or settings must not make weaker what proved the earlier ones, nor what is to
-//! prove the later ones.
+//! Checks of other stories: an attempt that changes tests or settings must not weaken the proof of earlier or later stories.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +8,13 @@ use verdone_core::verify::{ChangeKind, OtherCheck, ProtectedChange, command_name
 
 use crate::run::site::seen_from;
 
-/// Whether what proved earlier stories could be weaker now. A new test takes nothing away.
+/// Whether checks that proved earlier stories could be weaker now. A new test weakens nothing.
 pub fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {
     let is_new_test = |change: &ProtectedChange| change.change == ChangeKind::Added && change.kind.is_test();
     protected.iter().any(|change| !change.released && !is_new_test(change))
 }
 
-/// The checks of stories that are done, each command once and without those of the story itself: they have to pass with the files from
-/// before this attempt, too.
+/// The checks of done stories, each command once and without the story's own. They must also pass with the files from before this attempt.
 pub fn earlier_checks<'a>(own: &[Check], done: impl Iterator<Item = (&'a StoryId, Vec<Check>)>) -> Vec<Check> {
     let mut commands: BTreeSet<String> = own.iter().map(|check| check.command.display()).collect();
     let mut checks = Vec::new();
@@ -31,7 +29,7 @@ pub fn earlier_checks<'a>(own: &[Check], done: impl Iterator<Item = (&'a StoryId
     checks
 }
 
-/// Changed files that checks of other open stories name. `folder` is the project's, below the top of the repository.
+/// Changed files that are named by checks of other open stories. `folder` is the project's path below the top of the repository.
 pub fn other_checks<'a>(
     protected: &[ProtectedChange],
     folder: &str,

@@ -1,4 +1,4 @@
-//! What checks said about trees: the same command on the same tree need not be asked twice.
+//! Check results by tree: the same command need not run twice on the same tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,35 +9,34 @@ use verdone_core::verify::{CheckResult, CheckState, ResultId};
 
 use super::kept::KeptResults;
 
-/// The results of one process, of a run or of a loop, which keeps them sealed; and those that earlier ones kept on disk where they may be
-/// used.
+/// The results of one process, of a run, or of a loop (which stores them sealed), plus earlier results on disk if they may be used.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Results {
     #[serde(with = "as_list")]
     known: BTreeMap<ResultId, CheckResult>,
-    /// What was red at some time: a pass on the same tree is flaky.
+    /// Checks that failed at some time: a pass on the same tree is flaky.
     red: BTreeSet<ResultId>,
     #[serde(skip)]
     kept: Option<KeptResults>,
 }
 
 impl Results {
-    /// Results that outlive this process.
+    /// Results that are stored on disk.
     pub fn with_kept(kept: Option<KeptResults>) -> Self {
         Self { kept, ..Self::default() }
     }
 
-    /// What an earlier process saw.
+    /// The result from an earlier process.
     pub fn kept(&self, question: &ResultId, check: &Check) -> Option<CheckResult> {
         self.kept.as_ref()?.answer(question, check)
     }
 
-    /// Why results cannot outlive this process, although they should.
+    /// Why results cannot be stored on disk, although they should be.
     pub fn trouble(&self) -> Option<std::io::Error> {
         self.kept.as_ref()?.trouble()
     }
 
-    /// Remembers a result, on disk too if results are kept there.
+    /// Stores a result, on disk too if enabled.
     pub(super) fn keep(&mut self, question: &ResultId, check: &Check, result: CheckResult) -> CheckResult {
         let result = self.note(question.clone(), result);
         match &self.kept {
@@ -46,8 +45,8 @@ impl Results {
         }
     }
 
-    /// What is known before an attempt is verified. On the attempt's own tree only gates that passed count: whatever was red there, and
-    /// the story's own checks, are asked again.
+    /// The results known before an attempt is verified. On the attempt's own tree only
+    /// passed gates count: failed checks and the story's own checks run again.
     pub fn before(&self, attempt: &Oid) -> BTreeMap<ResultId, CheckResult> {
         let counts = |(id, result): &(&ResultId, &CheckResult)| {
             let is_green = CheckState::of(&result.run) == CheckState::Green && result.run.origin != CheckOrigin::Story;
@@ -61,7 +60,7 @@ impl Results {
         self.known.iter().filter(counts).map(cached).collect()
     }
 
-    /// Remembers a result; one that passes where it failed before is marked as flaky.
+    /// Stores a result and marks it as flaky if it passes but failed before.
     pub fn note(&mut self, question: ResultId, mut result: CheckResult) -> CheckResult {
         match CheckState::of(&result.run) {
             CheckState::Green => result.run.flaky |= self.red.contains(&question),
@@ -76,25 +75,25 @@ impl Results {
         result
     }
 
-    /// Whether a command passed on this very tree.
+    /// Whether a command passed on exactly this tree.
     pub fn was_green(&self, tree: &Oid, command: &str) -> bool {
         let question = ResultId { tree: tree.clone(), command: command.to_owned() };
         self.known.get(&question).is_some_and(|result| CheckState::of(&result.run) == CheckState::Green)
     }
 
-    /// Forgets checks that ran out of a time that was shorter than their own.
+    /// Drops timeouts of checks whose time limit was cut short.
     pub fn forget_timeouts(&mut self) {
         self.known.retain(|_, result| !matches!(result.run.outcome, CheckOutcome::TimedOut { .. }));
     }
 
-    /// Forgets what is known of all trees but this one.
+    /// Drops the results of all other trees.
     pub fn keep_only(&mut self, tree: &Oid) {
         self.known.retain(|id, _| id.tree == *tree);
         self.red.retain(|id| id.tree == *tree);
     }
 }
 
-/// JSON has only text for keys.
+/// JSON keys must be strings, so the map is stored as a list.
 mod as_list {
     use super::{BTreeMap, CheckResult, Deserialize, ResultId, Serialize};
     use serde::{Deserializer, Serializer};

@@ -1,4 +1,4 @@
-//! The trees of a verification: what an attempt changed, and the pristine and the proof tree made of it.
+//! The trees of a verification: the changes of an attempt, and the pristine and proof trees built from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,38 +11,38 @@ use super::VerifyError;
 use super::named::{could_be_named, with_named};
 use crate::git::{Git, GitError, PathSet, RepoPath, Side, TreeChange, TreeFile};
 
-/// A larger file is not read: it is protected or work as a whole.
+/// A larger file is not split into parts: all of it is protected, or all of it is work.
 const LARGEST_READ: u64 = 4 * 1024 * 1024;
 
-/// What the trees are planned from.
+/// The input for planning the trees.
 #[derive(Debug)]
 pub struct TreesRequest<'a> {
     pub git: &'a Git,
     pub settings: &'a ProtectSettings,
-    /// The project's folder below the top of the repository.
+    /// The project's path below the top of the repository.
     pub folder: &'a str,
     /// The story's `Scope:`, relative to the project.
     pub scope: &'a [String],
     /// Scripts that checks run, relative to the project.
     pub check_scripts: &'a BTreeSet<String>,
-    /// Files that the story's own checks look at, relative to the project.
+    /// Files that the story's own checks inspect, relative to the project.
     pub subjects: &'a BTreeSet<String>,
-    /// What the run began with, where it may have added files since.
+    /// The commit that the run started from, if the run may have added files since.
     pub start: Option<&'a Oid>,
-    /// Trees, or commits with them.
+    /// Trees, or commits.
     pub base: &'a Oid,
     pub attempt: &'a Oid,
-    /// Files that Verdone writes itself.
+    /// Files that Verdone itself writes.
     pub ours: &'a PathSet,
 }
 
-/// The differences between base and attempt, and how the other trees are made of them.
+/// The differences between base and attempt, and how to build the other trees from them.
 #[derive(Debug)]
 pub struct Trees {
     base: Oid,
     attempt: Oid,
     plan: TreePlan,
-    /// Changed paths as they were, and as they are now.
+    /// Changed paths before and after.
     old: BTreeMap<String, (RepoPath, Side)>,
     new: BTreeMap<String, (RepoPath, Side)>,
 }
@@ -72,7 +72,7 @@ impl Trees {
         &self.plan
     }
 
-    /// Composes the pristine or the proof tree. Base and attempt exist already.
+    /// Builds the pristine or proof tree. Base and attempt already exist.
     pub fn build(&self, git: &Git, tree: Tree) -> Result<Oid, GitError> {
         let (start, takes, unchanged) = match tree {
             Tree::Base => return Ok(self.base.clone()),
@@ -84,7 +84,7 @@ impl Trees {
         for (path, take) in takes.iter().filter(|(_, take)| **take != unchanged) {
             files.push(self.file(git, path, take)?);
         }
-        // A file that makes way for a folder has to go first.
+        // A file that is replaced by a folder must be removed first.
         files.sort_by_key(|file| !file.is_gone());
         git.overlaid(Some(start), &files)
     }
@@ -104,14 +104,14 @@ impl Trees {
         })
     }
 
-    /// A name that is not UTF-8 is shown in another way than it is spelled.
+    /// The real path for a displayed name. They differ if the name is not UTF-8.
     fn repo_path(&self, shown: &str) -> RepoPath {
         let known = self.new.get(shown).or_else(|| self.old.get(shown));
         known.map_or_else(|| RepoPath::from(shown), |(path, _)| path.clone())
     }
 }
 
-/// A change without the files that Verdone writes itself. A file that was moved to the place of one is gone.
+/// Removes the files that Verdone itself writes from a change. A file moved onto one of them counts as deleted.
 fn without_ours(change: TreeChange, ours: &PathSet) -> Option<TreeChange> {
     let TreeChange { path, renamed_from, old, new } = change;
     let was_ours = renamed_from.as_ref().is_some_and(|from| ours.contains(from));
@@ -124,7 +124,7 @@ fn without_ours(change: TreeChange, ours: &PathSet) -> Option<TreeChange> {
     }
 }
 
-/// Files of the base that stories of the run added.
+/// Files of the base that were added by stories of this run.
 fn added_by_run(request: &TreesRequest<'_>) -> Result<BTreeSet<String>, VerifyError> {
     let Some(start) = request.start else { return Ok(BTreeSet::new()) };
     let changed = request.git.changed_paths(Some(start), request.base)?;
@@ -135,13 +135,13 @@ fn added_by_run(request: &TreesRequest<'_>) -> Result<BTreeSet<String>, VerifyEr
         .collect())
 }
 
-/// What is protected, by the settings and by the conventions of the ecosystems that base or attempt belong to.
+/// The protected files, by the settings and the conventions of all ecosystems in base or attempt.
 fn protection(request: &TreesRequest<'_>, changes: &[TreeChange]) -> Result<Protection, VerifyError> {
     let files = request.git.files_of(request.base)?;
     let names: Vec<String> = files.iter().map(|file| file.path.to_string()).collect();
     let added: Vec<String> = changes.iter().map(|change| change.path.to_string()).collect();
     let ecosystems = Ecosystem::present(names.iter().chain(&added).map(String::as_str));
-    // A new script is what the story is about if its check looks at the output.
+    // If the story's check inspects a new script's output, the script is the subject of the work.
     let exists = |script: &String| {
         names.iter().any(|name| name.strip_prefix(request.folder).is_some_and(|rest| rest.trim_start_matches('/') == script))
     };

@@ -1,6 +1,6 @@
-//! The agent's workspace, and how it continues after a commit of its files.
+//! The agent's workspace, and how it continues after its files were committed.
 //!
-//! An agent has written in it: names may be links that lead anywhere, so nothing is written through one.
+//! An agent has written to it, so any name may be a link to anywhere. Never write through a link.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,38 +20,39 @@ use crate::base::plain_file::read_regular;
 use crate::git::{Alternates, BOUND_OBJECTS, Git, PrivateRepository, RepoPath};
 use crate::project::HOME;
 
-/// More such files than anybody has.
+/// Projects have fewer such files.
 const MOST_SETTINGS: usize = 1000;
 
 #[derive(Debug)]
 pub(super) struct AgentSpace {
-    /// The commit that its files were when nobody had changed them.
+    /// The commit of its files before the agent changed them.
     pub(super) at: Oid,
     pub(super) branch: String,
-    /// The agent's own program, copied in from the checkout: not part of the work.
+    /// The agent's own program, copied from the checkout. It is not part of the work.
     pub(super) copied_program: Option<RepoPath>,
-    // Before the folder: whatever runs in it ends first.
+    // Declared before the folder, so that its processes end first.
     pub(super) view: Option<View>,
-    /// The view in which git reads its files.
+    /// The view in which git reads the files.
     pub(super) reader: Option<GitRoom>,
-    // After the view: nobody writes it any more.
+    // Declared after the view, so that it is no longer written to when it is dropped.
     pub(super) login: Option<Login>,
     pub(super) place: Option<Place>,
-    /// When its files were laid out, and when the agent could write for the first time, by the clock of file systems.
+    /// When its files were checked out, and when the agent could first write, by the clock for file times.
     pub(super) ready: SystemTime,
     pub(super) opened: Option<SystemTime>,
-    /// Verdone's index of the files. No view shows it.
+    /// Verdone's index of the files, not visible in any view.
     pub(super) index: PathBuf,
-    /// The index as the files were laid out, and from which commit. No view shows it.
+    /// The index at checkout and its commit. Not visible in any view.
     pub(super) laid_out: PathBuf,
     pub(super) laid_out_from: Oid,
-    /// Files in which the agent's changes have no effect, as it got them.
+    /// Files in which the agent's changes have no effect, in their original state.
     pub(super) settings: Settings,
     pub(super) tree: PathBuf,
     pub(super) folder: Disposable,
 }
 
-/// What steers Verdone or the user's own sessions of the agent's client, relative to the project: it runs outside of any workspace.
+/// Files that configure Verdone or the user's own sessions with the agent's client, relative to the project. They take effect
+/// outside of any workspace.
 const STEERING: [&str; 7] = [
     HOME,
     ".fresher/hooks",
@@ -62,15 +63,15 @@ const STEERING: [&str; 7] = [
     ".claude/hooks",
 ];
 
-/// Such files, relative to the tree, with digests; none for what is no plain file.
+/// Such files relative to the tree, with their digests; `None` for anything but a regular file.
 pub(super) type Settings = BTreeMap<PathBuf, Option<String>>;
 
-/// Where an agent's changes have no effect. A link or a file on the way counts for everything that could be below it.
+/// Paths where an agent's changes have no effect. If a parent is a link or a file, it stands for everything below.
 pub(super) fn without_effect(tree: &Path, project: &Path) -> Vec<PathBuf> {
     STEERING.iter().map(|path| real_part(tree, &project.join(path))).collect()
 }
 
-/// The path, or that part of it which is something else than a folder.
+/// The path, or its first parent that exists but is not a folder.
 fn real_part(tree: &Path, path: &Path) -> PathBuf {
     let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
     above.reverse();
@@ -78,7 +79,7 @@ fn real_part(tree: &Path, path: &Path) -> PathBuf {
     other.unwrap_or(path).to_owned()
 }
 
-/// Reads the files that have no effect, without those that Verdone itself writes. No link is followed.
+/// Reads the files that have no effect, except those that Verdone itself writes. Follows no links.
 pub(super) fn settings(tree: &Path, project: &Path) -> Settings {
     let mut found = Settings::new();
     let mut left = without_effect(tree, project);
@@ -102,7 +103,8 @@ fn entries(tree: &Path, folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(tree.join(folder)).into_iter().flatten().flatten().map(|entry| folder.join(entry.file_name())).collect()
 }
 
-/// The files are those of the commit, but for `texts`, which Verdone changed: they are written, and git there knows the commit.
+/// Continues at `commit`, whose files are already there except for `texts`, which Verdone changed. Writes these and updates the
+/// repository in the workspace.
 pub(super) fn follow(
     space: &mut AgentSpace,
     git: &Git,
@@ -120,7 +122,7 @@ pub(super) fn follow(
     Ok(())
 }
 
-/// Replaces a file by another; every folder on the way has to be a real one.
+/// Replaces a file. Every folder on the way must be a real one.
 pub(super) fn write_beside_links(top: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut folder = top.to_owned();
     for part in path.parent().into_iter().flat_map(Path::components) {
@@ -139,8 +141,8 @@ pub(super) fn write_beside_links(top: &Path, path: &Path, bytes: &[u8]) -> io::R
     draft.persist(place).map(drop).map_err(|error| error.error)
 }
 
-/// Everything in `.git` but the mount points of the real objects is made anew. Repositories of submodules have such in them, and
-/// stay as the files of the submodules do.
+/// Recreates everything in `.git` except the mount points of the real objects. Repositories of submodules contain such mount
+/// points, so they stay, as do the files of the submodules.
 fn replace_repository(space: &AgentSpace, git: &Git, commit: &Oid, objects: Alternates) -> Result<(), WorkspaceError> {
     let own = space.tree.join(".git");
     let is_folder = fs::symlink_metadata(&own).is_ok_and(|meta| meta.is_dir());

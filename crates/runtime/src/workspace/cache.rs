@@ -1,8 +1,8 @@
-//! Build output of checks: what those of a committed story wrote into build folders is shown to the checks of the stories that build
-//! on it, so that large builds stay incremental. Everything else that checks write is dropped.
+//! Keeps the build output of checks. What the checks of a committed story wrote into build folders is shown to the checks of
+//! later stories, so that large builds stay incremental. Everything else that checks write is discarded.
 //!
-//! On disk a cache is a folder with one layer for each build folder of the checkout, one more layer for build folders that only
-//! workspaces have, and the index of the files that it was built from, which knows their times.
+//! On disk a cache is a folder. It has one layer for each build folder of the checkout, one more for build folders that exist
+//! only in workspaces, and the index of the files that it was built from, with their times.
 
 mod collect;
 mod merge;
@@ -24,13 +24,13 @@ use crate::git::{DatedBy, EarlierBuild};
 pub(super) use collect::Written;
 use merge::merge;
 
-/// What checks wrote into build folders. It is deleted when dropped, unless [`super::Workspaces::adopt_cache`] takes it.
+/// What checks wrote into build folders. Deleted on drop, unless [`super::Workspaces::adopt_cache`] takes it.
 #[derive(Debug)]
 pub struct KeptCache {
     parts: Parts,
-    /// New build folders of the cache below that were removed.
+    /// Build folders from the cache below that were removed.
     gone: Vec<PathBuf>,
-    /// The cache that it was written over.
+    /// The cache below it.
     over: Option<Arc<Cache>>,
 }
 
@@ -44,17 +44,17 @@ pub(super) struct Cache {
 #[derive(Debug)]
 struct Parts {
     folder: Disposable,
-    /// The layer of each build folder that the checkout has, by its path below the top.
+    /// The layer of each build folder of the checkout, by its path below the top.
     layers: BTreeMap<PathBuf, PathBuf>,
     /// Build folders that the checkout does not have.
     new: BTreeSet<PathBuf>,
     build: Build,
 }
 
-/// When it was built, and from what.
+/// When and from what a cache was built.
 #[derive(Debug)]
 struct Build {
-    /// Whose time each file has, in the order of the index.
+    /// The origin of each file's time, in the order of the index.
     dated: Arc<[DatedBy]>,
     begun: SystemTime,
     ended: SystemTime,
@@ -72,7 +72,7 @@ impl Parts {
         self.folder.path().join("index")
     }
 
-    /// Takes over what another cache that was written over this one has. `checkout` has the build folders below both.
+    /// Merges another cache that was written on top of this one. `checkout` has the build folders below both.
     fn add(mut self, above: KeptCache, checkout: &Path) -> io::Result<Self> {
         for path in &above.gone {
             remove_tree(&self.tree().join(path))?;
@@ -93,15 +93,15 @@ impl Parts {
 }
 
 impl KeptCache {
-    /// The cache of the commit whose tree it was built from. Nothing where that cannot be: the next checks start from the caches of
-    /// the checkout then.
+    /// The cache of the commit whose tree it was built from. `None` if that is impossible; the next checks then start from the
+    /// caches of the checkout.
     pub(super) fn into_cache(mut self, before: Option<Arc<Cache>>, base: &Oid, checkout: &Path) -> Option<Cache> {
         let base = base.clone();
         let Some(over) = self.over.take() else { return Some(Cache { base, parts: self.parts }) };
-        // Incomplete without the one that it was written over.
+        // Incomplete without the cache below it.
         let before = before.filter(|before| Arc::ptr_eq(before, &over))?;
         drop(over);
-        // Not changed while a workspace shows it.
+        // A workspace may still show it. Then it must not change.
         let before = Arc::into_inner(before)?;
         Some(Cache { base, parts: before.parts.add(self, checkout).ok()? })
     }
@@ -112,12 +112,12 @@ impl Cache {
         self.base == *base
     }
 
-    /// The layers of build folders that the checkout has too, by their paths below its top.
+    /// The layers of build folders that the checkout also has, by their paths below its top.
     pub(super) fn layers(&self) -> &BTreeMap<PathBuf, PathBuf> {
         &self.parts.layers
     }
 
-    /// Build folders that the checkout does not have, if there are any and the files have nothing in their places.
+    /// Build folders that the checkout does not have, if any, and if `files` has nothing in their places.
     pub(super) fn new_folders(&self, files: &Path) -> Option<NewFolders<'_>> {
         let new = &self.parts.new;
         let covers = |path: &PathBuf| fs::symlink_metadata(files.join(path)).is_ok();
@@ -129,14 +129,14 @@ impl Cache {
         then(&EarlierBuild { index: &self.parts.index(), dated, begun: *begun, ended: *ended })
     }
 
-    /// Whether the times of folders in this layer agree with the cache: it is the one that was built from, or came later. In any
-    /// other, a folder may have lost a file before the cache was built, which the time of the folder would not show.
+    /// Whether the times of folders in this layer match the cache: the layer is the one that it was built from, or a later one.
+    /// In any other layer, a folder may have lost a file before the cache was built, which the folder's time would not show.
     pub(super) fn agrees_with(&self, layer: &Layer) -> bool {
         layer.folder() == self.parts.build.layer || layer.made() > self.parts.build.ended
     }
 }
 
-/// A folder to be shown above the files, and the build folders in it.
+/// A folder to show above the files, and the build folders in it.
 #[derive(Debug)]
 pub(super) struct NewFolders<'a> {
     pub(super) tree: PathBuf,
@@ -144,14 +144,14 @@ pub(super) struct NewFolders<'a> {
 }
 
 impl NewFolders<'_> {
-    /// Makes the folders around them in `upper` look as they do in `files`: those of the cache are of another time.
+    /// Recreates the parent folders in `upper` with the permissions and times from `files`. Those of the cache have other times.
     pub(super) fn make_folders_around(&self, files: &Path, upper: &Path) -> io::Result<()> {
         let around = |path: &PathBuf| path.ancestors().skip(1).map(Path::to_owned).collect::<Vec<_>>();
         let around: BTreeSet<PathBuf> = self.paths.iter().flat_map(around).collect();
         for folder in &around {
             fs::create_dir_all(upper.join(folder))?;
         }
-        // The innermost first: making an entry changes the time of a folder.
+        // Innermost first, because creating an entry changes the time of its folder.
         for folder in around.iter().rev() {
             let like = fs::metadata(files.join(folder))?;
             fs::set_permissions(upper.join(folder), like.permissions())?;

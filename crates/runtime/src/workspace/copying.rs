@@ -1,4 +1,4 @@
-//! The user's files that a workspace gets although they are in no commit.
+//! The user's uncommitted files that a workspace gets.
 
 use std::fs;
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::error::WorkspaceError;
 use crate::project::HOME;
 
-/// What of `.verdone/` no workspace gets.
+/// Parts of `.verdone/` that no workspace gets.
 pub(super) const NOT_COPIED: [&str; 4] = ["runs", "cache", "sessions", ".gitignore"];
 
-/// The user's files that a workspace needs although they are in no commit: those named, and the settings.
+/// The user's uncommitted files that a workspace needs: those named, and the settings.
 pub(super) fn files_to_copy(root: &Path, named: &[PathBuf]) -> Vec<PathBuf> {
     let home = root.join(HOME);
     let mut found = named.to_vec();
@@ -28,7 +28,7 @@ pub(super) fn files_to_copy(root: &Path, named: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// Copies files of the checkout into a tree that nobody else has written. The checkout's version counts, committed or not.
+/// Copies files of the checkout into a tree that only Verdone has written. Uses the checkout's version, committed or not.
 pub(super) fn copy_files(top: &Path, tree: &Path, files: &[PathBuf]) -> Result<(), WorkspaceError> {
     for file in files {
         let Ok(below) = file.strip_prefix(top) else { continue };
@@ -39,7 +39,7 @@ pub(super) fn copy_files(top: &Path, tree: &Path, files: &[PathBuf]) -> Result<(
         if let Some(parent) = to.parent() {
             fs::create_dir_all(parent).map_err(WorkspaceError::io(parent))?;
         }
-        // A link is replaced, not followed.
+        // Replace a link instead of following it.
         match fs::remove_file(&to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(WorkspaceError::io(&to)(error)),
             _ => fs::copy(file, &to).map_err(WorkspaceError::io(&to))?,
@@ -48,7 +48,7 @@ pub(super) fn copy_files(top: &Path, tree: &Path, files: &[PathBuf]) -> Result<(
     Ok(())
 }
 
-/// Whether a folder on the way to a path is a link or a file.
+/// Whether a parent folder of the path is a link or a file.
 fn leads_elsewhere(tree: &Path, below: &Path) -> bool {
     let folders = below.ancestors().skip(1).map(|folder| tree.join(folder));
     folders.into_iter().any(|folder| fs::symlink_metadata(folder).is_ok_and(|meta| !meta.is_dir()))

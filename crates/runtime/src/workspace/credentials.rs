@@ -1,9 +1,10 @@
-//! A login that the client renewed in its view, brought back to the user: the old one may not be valid any more.
+//! Copies a login that the client renewed in its view back to the user, because the old one may no longer be valid.
 //!
-//! An agent can write the file in its view. So only the tokens are taken from it, into the user's own file, and only where they belong to
-//! the same account and are good for longer than those that the user has. The file usually does not name the account, and nothing can be
-//! told from the tokens; the client names it in `.claude.json`, of which an agent can leave its copy alone. Then the user's login has to
-//! be one that the client renews, too: one that is about to end. While it is good for longer, the user loses nothing.
+//! An agent can write to the file in its view. So only the tokens are copied into the user's own file, and only if they belong to
+//! the same account and expire later than the user's. The file usually does not name the account, and the tokens do not reveal
+//! it. The client names it in `.claude.json`, but an agent can leave its copy of that file alone. In that case, the user's login
+//! must also be one that the client would renew: one that is about to expire. As long as it is valid for longer, the user loses
+//! nothing.
 
 use std::fs;
 use std::io;
@@ -16,30 +17,30 @@ use super::visible::Credentials;
 use crate::base::atomic::write_atomically;
 use crate::base::plain_file::{read_linked, read_regular};
 
-/// A few tokens; servers of tools may have theirs in it too.
+/// A few tokens; tool servers may store theirs there too.
 const LARGEST: u64 = 1024 * 1024;
-/// The client's answers about every project it has seen.
+/// The client's settings for every project that it has seen.
 const LARGEST_ANSWERS: u64 = 64 * 1024 * 1024;
-/// The longest that a login is issued for is a year.
+/// Logins are issued for a year at most.
 const LONGEST: Duration = Duration::from_hours(24 * 400);
-/// The client renews a login in its last minutes.
+/// The client renews a login in its last minutes before expiry.
 const DUE: Duration = Duration::from_mins(15);
 const LOGIN: &str = "claudeAiOauth";
-/// Names of the one who is logged in, wherever the client writes them.
+/// Keys that identify the account, wherever the client writes them.
 const ACCOUNT: [&str; 4] = ["accountUuid", "organizationUuid", "emailAddress", "email"];
 
-/// What became of the login that a view left.
+/// Whether a login from a view was copied back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CopyBack {
     /// The view did not change it.
     Unchanged,
     /// The user's file has the new tokens.
     Copied,
-    /// The user's file stays as it is.
+    /// The user's file was left unchanged.
     Refused { why: &'static str },
 }
 
-/// The client's login while a view exists. It has to be dropped after the view: what is in there by then is brought back.
+/// The client's login while a view exists. Drop it after the view: the login that the view leaves is then copied back.
 #[derive(Debug)]
 pub(super) struct Login(Option<Credentials>);
 
@@ -48,12 +49,14 @@ impl Login {
         Self(credentials)
     }
 
-    /// Brings a renewed login back while the client may still be at work. What cannot be taken now may be complete the next time.
+    /// Copies a renewed login back while the client may still be running. If that fails now, the file may be complete the next
+    /// time.
     pub(super) fn save(&self) {
         let _ = self.0.as_ref().map(|credentials| copy_back(credentials, SystemTime::now()));
     }
 
-    /// The same for the last time. A text for the user where there is another login that is not theirs to have.
+    /// Copies the login back for the last time. Returns a message for the user if there is a changed login that could not be
+    /// copied.
     pub(super) fn close(&mut self) -> Option<String> {
         let credentials = self.0.take()?;
         let own = credentials.own.display();
@@ -73,13 +76,13 @@ impl Drop for Login {
     }
 }
 
-/// Brings a renewed login back.
+/// Copies a renewed login back.
 pub fn copy_back(credentials: &Credentials, now: SystemTime) -> io::Result<CopyBack> {
     let refused = |why| Ok(CopyBack::Refused { why });
     let new = match read_regular(&credentials.written, LARGEST) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(CopyBack::Unchanged),
-        // A file that was removed in the view is no plain file in its layer.
+        // A file removed in the view is a whiteout in its layer, not a regular file.
         Err(_) => return refused("it was removed, or replaced by something that is no file"),
     };
     let own = match read_linked(&credentials.own, LARGEST) {
@@ -139,14 +142,15 @@ fn names_account(part: &Map<String, Value>) -> bool {
     ACCOUNT.iter().any(|name| part.contains_key(*name))
 }
 
-/// The same for the account that the client itself wrote down; a view that did not write that file has the user's.
+/// Like [`same_account`], for the account that the client itself recorded. If the view did not write that file, it shows the
+/// user's.
 fn same_answers(credentials: &Credentials) -> bool {
     let Some((written, own)) = &credentials.answers else { return true };
     let account = |path: &Path| {
         let file = parsed(&read_regular(path, LARGEST_ANSWERS).ok()?)?;
         Some(file.get("oauthAccount")?.as_object()?.clone())
     };
-    // Not `exists`, which follows a link that leads nowhere.
+    // Not `exists`, which would follow a dangling link.
     if fs::symlink_metadata(written).is_err() {
         return true;
     }

@@ -23,7 +23,7 @@ impl Disposable {
 impl Drop for Disposable {
     fn drop(&mut self) {
         let path = std::mem::take(&mut self.0);
-        // What is not deleted in time goes with the whole workspace, or is swept by the next run.
+        // Whatever is not deleted in time goes with the whole workspace or is removed by the next run.
         let _ = std::thread::Builder::new().name("delete".to_owned()).spawn(move || remove_tree(&path));
     }
 }

@@ -1,4 +1,4 @@
-//! What `verdone doctor` says about workspaces: how agents and checks can be confined here, found out by trying.
+//! What `verdone doctor` reports about workspaces: how well agents and checks can be confined here, found by trying.
 
 use verdone_core::config::Config;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a workspace, and what to do about it.
+//! Errors of workspaces, and what to do about them.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Folders of hidden checks: outside of the repository, shown to the check that they are for and to nobody else.
+//! Folders of hidden checks. They are outside of the repository and visible only to their own check.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,31 +9,31 @@ use verdone_core::check::Gate;
 use super::error::WorkspaceError;
 use super::places::expand;
 
-/// The variable that names the folder to its check.
+/// The variable that tells a check where its folder is.
 pub const HIDDEN_VARIABLE: &str = "VERDONE_HIDDEN";
 
-/// Where a folder may not be, and what it may not have in it.
+/// Places that must not overlap with a hidden folder.
 #[derive(Debug)]
 pub(super) struct Surroundings<'a> {
     pub(super) home: Option<&'a Path>,
-    /// The top of the work tree, and the repository.
+    /// The top of the work tree, and the repository's folder.
     pub(super) top: &'a Path,
     pub(super) repository: &'a Path,
     pub(super) state: &'a Path,
-    /// Folders that agents can really write, as the settings spell them.
+    /// Folders that agents can really write to, as spelled in the settings.
     pub(super) writable: &'a [String],
 }
 
-/// All of them, as the settings spell them, with their real paths.
+/// All hidden folders, as spelled in the settings, with their real paths.
 #[derive(Debug, Default)]
 pub(super) struct HiddenFolders {
     by_name: BTreeMap<PathBuf, PathBuf>,
-    /// With more that nobody is to see.
+    /// These folders and others that nobody may see.
     all: Vec<PathBuf>,
 }
 
 impl HiddenFolders {
-    /// Refuses a folder that could not be hidden. `more` is hidden from everybody.
+    /// Refuses a folder that could not be hidden. `more` is hidden from every process.
     pub(super) fn find(gates: &[Gate], more: Vec<PathBuf>, around: &Surroundings<'_>) -> Result<Self, WorkspaceError> {
         let mut by_name = BTreeMap::new();
         for (gate, folder) in gates.iter().filter_map(|gate| Some((&gate.name, gate.hidden.as_ref()?))) {
@@ -53,7 +53,7 @@ impl HiddenFolders {
         &self.all
     }
 
-    /// The real path of a folder that the settings name so.
+    /// The real path of a folder from the settings.
     pub(super) fn real(&self, folder: &Path) -> Result<&Path, WorkspaceError> {
         let unknown = || WorkspaceError::Hidden {
             gate: String::new(),
@@ -80,7 +80,7 @@ impl Surroundings<'_> {
         if folder.starts_with(real(self.state)) {
             return Err("it is inside Verdone's state folder");
         }
-        // An agent could move a folder around it, and find it under another name.
+        // An agent could move a parent folder and find this one under another name.
         let writable = self.writable.iter().filter_map(|text| expand(text, self.home, self.top));
         if writable.into_iter().any(|path| folder.starts_with(real(&path))) {
             return Err("it is inside a folder of `workspace.writable`");

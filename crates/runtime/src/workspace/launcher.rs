@@ -1,7 +1,7 @@
-//! Hidden entry points of the binary: one process that builds a view and holds it, others that enter it and become a program.
+//! Hidden entry points of the binary: one process builds a view and keeps it open, others enter it and execute a program.
 //!
-//! Namespaces can only be changed by a process with a single thread, so this happens in processes of their own, before anything else
-//! in `main`. Unsafe code is confined to `launcher/sys.rs`.
+//! Only a single-threaded process can change its namespaces, so this happens in separate processes, before anything else in
+//! `main`. Unsafe code is confined to `launcher/sys.rs`.
 
 #[cfg(target_os = "linux")]
 mod confine;
@@ -39,26 +39,27 @@ pub const ARGUMENT: &str = "launch";
 pub(super) const HOLD: &str = "hold";
 const ENTER: &str = "enter";
 const LANDLOCK: &str = "landlock";
-/// Says what a process inside of a view can see: for the probe.
+/// Reports what a process inside a view can see, for the probe.
 pub(super) const LOOK: &str = "look";
-/// Workspaces whose costs a benchmark wants to know.
+/// Runs workspaces for a benchmark.
 const MEASURE: &str = "measure";
 pub(super) const OWN_PROC: &str = "own proc";
-/// What a holder says when its view can be entered; otherwise it says a [`Failure`].
+/// Printed by a holder once its view can be entered; otherwise it prints a [`Failure`].
 pub(super) const READY: &str = "ready";
-/// The empty file beside the plan, which hidden files become.
+/// The empty file beside the plan that is mounted over hidden files.
 pub(super) const EMPTY_FILE: &str = "empty";
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Names the binary whose [`main`] is the launcher's, for test binaries, which are not Verdone. Counts once a process.
+/// Sets the binary whose [`main`] is the launcher's. Test binaries need it because they are not Verdone. Only the first call has
+/// an effect.
 pub fn set_program(path: impl Into<PathBuf>) {
     let _ = PROGRAM.set(path.into());
 }
 
 /// The binary to start as the launcher.
 pub(super) fn program() -> PathBuf {
-    // What the kernel calls us is right as long as nobody replaced the file.
+    // The path that the kernel reports is right unless the file was replaced.
     PROGRAM.get().cloned().or_else(|| own_program().ok()).unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
@@ -74,7 +75,7 @@ pub(super) fn command_line(inside: &Inside, argv: &[OsString], cwd: &Path, failu
     line
 }
 
-/// The Landlock version of the kernel; nothing where it is missing or switched off.
+/// The Landlock version of the kernel; `None` if it is missing or disabled.
 pub(super) fn landlock_version() -> Option<u32> {
     #[cfg(target_os = "linux")]
     {
@@ -84,7 +85,7 @@ pub(super) fn landlock_version() -> Option<u32> {
     None
 }
 
-/// What the binary does when its first argument is [`ARGUMENT`]; gets the arguments after it.
+/// Runs if the binary's first argument is [`ARGUMENT`], with the arguments after it.
 #[cfg(target_os = "linux")]
 pub fn main(arguments: &[OsString]) -> ExitCode {
     use std::io::Write as _;

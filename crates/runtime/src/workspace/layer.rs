@@ -1,4 +1,4 @@
-//! The files that check workspaces are copy-on-write over: written by Verdone alone, and brought from one tree to the next while no view
+//! The files below the copy-on-write check workspaces. Only Verdone writes them, and updates them to the next tree while no view
 //! shows them.
 
 use std::fs;
@@ -19,32 +19,32 @@ pub(super) struct Layer {
     folder: Disposable,
     holds: Oid,
     made: SystemTime,
-    /// Whose time each file has, in the order of the index.
+    /// The origin of each file's time, in the order of the index.
     dated: Arc<[DatedBy]>,
-    /// Files of the user's that are in no commit.
+    /// The user's uncommitted files.
     copies: Vec<PathBuf>,
 }
 
-/// What a layer is to show.
+/// What a layer should show.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) tree: &'a Oid,
-    /// What git calls HEAD there.
+    /// The commit that is HEAD there.
     pub(super) head: &'a Oid,
     pub(super) objects: Alternates,
-    /// Files of the checkout, whose top is `top`, that are shown as they are there.
+    /// Files of the checkout, whose top is `top`, to show in the checkout's version.
     pub(super) copies: &'a [PathBuf],
     pub(super) top: &'a Path,
     pub(super) filters: &'a Filters,
-    /// What the caches that are shown with it were built from.
+    /// What the caches shown with it were built from.
     pub(super) built: BuiltFrom<'a>,
 }
 
 impl Layer {
-    /// A layer with what is wanted: the one from before where it can be changed, else a new one at `place`.
+    /// A layer with the wanted content: the earlier one if it can be changed, otherwise a new one at `place`.
     pub(super) fn hold(before: Option<Self>, git: &Git, wanted: Wanted<'_>, place: PathBuf) -> Result<Self, WorkspaceError> {
         let since = SystemTime::now();
-        // What was copied before is either written again, or has to go.
+        // A file copied earlier is either copied again or must be removed.
         let before = before.filter(|layer| layer.copies.iter().all(|copy| wanted.copies.contains(copy)));
         let mut layer = match before.and_then(|layer| layer.changed_to(git, wanted.tree, wanted.filters)) {
             Some(layer) => layer,
@@ -61,7 +61,7 @@ impl Layer {
         if self.holds != *tree {
             let attributes = attribute_files(&self.index()).ok()?;
             git.update_files(tree, &self.tree(), &self.index(), filters).ok()?;
-            // They also say how files are written that are the same in both trees.
+            // Attributes also determine how files are written that are equal in both trees.
             if attribute_files(&self.index()).ok()? != attributes {
                 return None;
             }
@@ -98,7 +98,7 @@ impl Layer {
         self.folder.path().join("index")
     }
 
-    /// Gives the files a repository of their own, whose HEAD is this commit.
+    /// Gives the files their own repository, whose HEAD is this commit.
     fn show(&self, git: &Git, head: &Oid, objects: Alternates) -> Result<(), WorkspaceError> {
         let at = self.tree().join(".git");
         if at.exists() {

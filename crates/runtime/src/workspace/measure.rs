@@ -1,4 +1,4 @@
-//! Workspaces for `scripts/bench workspace`: the real ones, driven by lines on standard input, each answered with how long it took.
+//! Real workspaces for `scripts/bench workspace`, driven by lines on standard input. Each answer contains the time taken.
 //!
 //! `create COMMIT`, `reset COMMIT`, `read` and `remove`, in the repository of the working folder.
 
@@ -74,7 +74,7 @@ fn open(project: &Project, git: &Git, name: &str, run_dir: &Path) -> Result<Work
     Ok(spaces)
 }
 
-/// Everything until an agent could be started.
+/// Everything that happens before an agent can be started.
 fn attempt_at(spaces: &mut Workspaces, git: &Git, commit: &str) -> Result<Value, Failed> {
     spaces.reset_agent(git, &Oid::from(commit), "verdone/measure", &[])?;
     Ok(json!({ "files": spaces.agent()?.tree }))

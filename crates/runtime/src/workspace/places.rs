@@ -1,9 +1,9 @@
-//! Paths as settings spell them, and what went wrong with one in plain words.
+//! Paths from the settings, and readable errors about paths.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A path of the settings: `~/` is the home folder, a relative one counts from `root`.
+/// A path from the settings. `~/` is the home folder; a relative path starts at `root`.
 pub(super) fn expand(text: &str, home: Option<&Path>, root: &Path) -> Option<PathBuf> {
     match text.strip_prefix('~') {
         Some(rest) => Some(home?.join(rest.trim_start_matches('/')).components().collect()),
@@ -11,7 +11,7 @@ pub(super) fn expand(text: &str, home: Option<&Path>, root: &Path) -> Option<Pat
     }
 }
 
-/// What went wrong with a file of a workspace, and what to do about it.
+/// Explains an error with a file of a workspace, and what to do about it.
 pub(super) fn explain(what: &str, path: &Path, error: &io::Error) -> String {
     let path = path.display();
     match error.kind() {

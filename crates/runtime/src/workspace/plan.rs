@@ -1,4 +1,4 @@
-//! What a view shows, as data: made by the workspace, carried out by the launcher.
+//! What a view shows, as data: made by the workspace, executed by the launcher.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::launcher;
 
-/// What the processes of a view can see and write. Whatever no mount covers is the system as it is, read-only.
+/// What the processes of a view can see and write to. Paths without a mount show the system, read-only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewPlan {
-    /// In this order: a later one covers an earlier one. Missing mount points are created inside earlier mounts.
+    /// In order: a later mount covers an earlier one. Missing mount points are created inside earlier mounts.
     pub mounts: Vec<Mount>,
     pub network: Network,
 }
@@ -19,13 +19,13 @@ pub struct ViewPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mount {
-    /// A file or folder seen at another place (or at its own).
+    /// A file or folder at another path (or at its own).
     Bind { from: PathBuf, at: PathBuf, write: bool },
-    /// Copy-on-write: the first `lower` covers the next; what is written goes to `upper`. `work` is a fresh empty folder beside it.
+    /// Copy-on-write: the first `lower` covers the next, and writes go to `upper`. `work` is a fresh empty folder beside it.
     Overlay { lower: Vec<PathBuf>, upper: PathBuf, work: PathBuf, at: PathBuf },
     /// An empty writable folder in memory.
     Scratch { at: PathBuf },
-    /// A folder becomes an empty read-only one, a file an empty one. An absent path stays absent.
+    /// A folder becomes an empty read-only folder, and a file an empty file. A missing path stays missing.
     Mask { at: PathBuf },
 }
 
@@ -34,27 +34,27 @@ pub enum Mount {
 pub enum Network {
     #[default]
     Open,
-    /// Only a loopback of its own.
+    /// Only a private loopback interface.
     Off,
 }
 
-/// How a process gets into a workspace. Cheap to clone; valid while the workspace's view lives.
+/// How a process enters a workspace. Cheap to clone; valid as long as the workspace's view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Inside {
-    /// Into the namespaces that this process holds open.
+    /// Join the namespaces that this process keeps open.
     View { holder: u32 },
-    /// No namespaces: the process is confined by Landlock to what this file (a `ViewPlan`) lets it write.
+    /// Without namespaces: Landlock lets the process write only where this file (a `ViewPlan`) allows it.
     Landlock { plan: PathBuf },
 }
 
 impl Inside {
-    /// Confinement by Landlock. The file is written here and must stay as long as something is started with it.
+    /// Confinement by Landlock. Writes the file, which must exist as long as processes are started with it.
     pub fn landlock(plan: &ViewPlan, file: &Path) -> io::Result<Self> {
         fs::write(file, serde_json::to_vec(plan)?)?;
         Ok(Self::Landlock { plan: file.to_owned() })
     }
 
-    /// Whether everything that a process starts ends with it, by a pid namespace.
+    /// Whether a pid namespace ends all descendants of a process along with it.
     pub fn ends_all(&self) -> bool {
         match self {
             Self::View { .. } => true,
@@ -62,8 +62,8 @@ impl Inside {
         }
     }
 
-    /// The command line that starts `argv` inside, in the folder `cwd` as seen there. If the program cannot be started, the launcher
-    /// writes the reason into the file `failure` and exits with 125.
+    /// The command line that starts `argv` inside, in the folder `cwd` as seen there. If the program cannot be started, the
+    /// launcher writes the reason to the file `failure` and exits with 125.
     pub fn command_line(&self, argv: &[OsString], cwd: &Path, failure: &Path) -> Vec<OsString> {
         launcher::command_line(self, argv, cwd, failure)
     }

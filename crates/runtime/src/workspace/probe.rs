@@ -1,5 +1,5 @@
-//! Finds out what this system allows, by doing it: a sysctl or a version number does not tell. Everything runs in child processes on
-//! empty folders and takes a few milliseconds.
+//! Finds out what this system allows by trying it, because sysctls and version numbers are not reliable. Everything runs in child
+//! processes on empty folders and takes a few milliseconds.
 
 mod remedy;
 
@@ -21,17 +21,17 @@ use crate::process;
 /// What this system can do for a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ability {
-    /// Namespaces and mounts of our own.
+    /// Private namespaces and mounts.
     pub view: Part,
     /// Copy-on-write folders below the state folder.
     pub overlay: Part,
     /// A `/proc` that shows only the processes of the view.
     pub own_proc: Part,
-    /// A network namespace, which cuts the view off.
+    /// A network namespace, which disconnects the view.
     pub own_network: Part,
     /// The version of Landlock, if the kernel has it.
     pub landlock: Option<u32>,
-    /// What says that we run in a container.
+    /// Evidence that we run in a container.
     pub container: Option<String>,
 }
 
@@ -41,21 +41,21 @@ pub struct Ability {
 pub enum Part {
     Works,
     Refused(Refusal),
-    /// Something that it needs was refused.
+    /// A part that it depends on was refused.
     NotTried,
 }
 
-/// What the system refused, and what can be done about it.
+/// What the system refused, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The step that failed; nothing if the launcher itself did not answer.
+    /// The step that failed; `None` if the launcher itself did not answer.
     pub failure: Option<Failure>,
-    /// In plain words.
+    /// A readable explanation.
     pub reason: String,
     pub remedy: Option<String>,
 }
 
-/// How well a workspace can be separated from the rest, the best first.
+/// How well a workspace can be isolated, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -94,7 +94,7 @@ pub fn probe(state_folder: &Path) -> Ability {
         landlock: launcher::landlock_version(),
         container: container.clone(),
     };
-    // A part that is refused is left out of the next try; two parts can be.
+    // A refused part is left out of the next try. Two parts can be left out.
     for _ in 0..3 {
         let error = match try_view(state_folder, ability.overlay.works(), ability.own_network.works()) {
             Ok(own_proc) => {
@@ -119,7 +119,7 @@ pub fn probe(state_folder: &Path) -> Ability {
     ability
 }
 
-/// Builds a view and runs a program in it. Says whether it has a `/proc` of its own.
+/// Builds a view and runs a program in it. Returns whether it has its own `/proc`.
 fn try_view(state_folder: &Path, overlay: bool, own_network: bool) -> Result<bool, ViewError> {
     let failed = |source: io::Error| ViewError::Files { path: state_folder.to_owned(), source };
     fs::create_dir_all(state_folder).map_err(failed)?;
@@ -133,7 +133,7 @@ fn try_view(state_folder: &Path, overlay: bool, own_network: bool) -> Result<boo
         Mount::Bind { from: path("tree"), at: path("at"), write: true },
         Mount::Mask { at: path("hidden") },
     ];
-    // Unpacked below /tmp, which the view hides, we could not run ourselves in it.
+    // If our own binary is below /tmp, which the view hides, it could not run inside.
     let program = launcher::program();
     if program.starts_with("/tmp") {
         mounts.push(Mount::Bind { from: program.clone(), at: program, write: false });
@@ -144,12 +144,12 @@ fn try_view(state_folder: &Path, overlay: bool, own_network: bool) -> Result<boo
     }
     let network = if own_network { Network::Off } else { Network::Open };
     let result = View::open(&ViewPlan { mounts, network }, folder.path()).and_then(|view| look(&view));
-    // The kernel leaves a folder without any permission in there.
+    // The kernel leaves a folder without any permissions in there.
     let _ = remove_tree(&path("work"));
     result.map_err(|error| without_path_below(error, folder.path()))
 }
 
-/// The probe's own folder is gone by the time somebody reads about it.
+/// Drops the path of the probe's own folder, which is gone by the time anyone reads the error.
 fn without_path_below(error: ViewError, folder: &Path) -> ViewError {
     match error {
         ViewError::Refused(Failure { step, path: Some(path), errno }) if Path::new(&path).starts_with(folder) => {
@@ -166,7 +166,7 @@ fn look(view: &View) -> Result<bool, ViewError> {
     let (report, line) = LaunchReport::begin(&view.inside(), &argv, Path::new("/")).map_err(failed)?;
     let (launcher, arguments) = line.split_first().ok_or(ViewError::Ended)?;
     let mut command = Command::new(launcher);
-    // A library that the user preloads may need what this bare view does not have.
+    // A library that the user preloads may need files that this bare view lacks.
     command
         .args(arguments)
         .env_clear()

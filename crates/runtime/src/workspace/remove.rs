@@ -1,5 +1,5 @@
-//! Removes a folder whatever an agent left in it: folders without rights, names of any bytes, pipes, folders nested deeper than a path
-//! can name. Links are removed, never followed, and another file system is never entered.
+//! Removes a folder, whatever an agent left in it: folders without permissions, names of any bytes, pipes, folders nested deeper
+//! than a path can name. Removes links without following them, and never enters another file system.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -10,12 +10,12 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fchmod, fstat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-/// Below it a folder is moved up instead of entered: each level costs a descriptor.
+/// Deeper folders are moved up instead of entered, because each level costs a descriptor.
 const MOST_DEPTH: usize = 64;
-/// Names that are held in memory at once.
+/// The most names to keep in memory at once.
 const BATCH: usize = 4096;
 
-/// Removes a file or a folder with everything in it. What is not there is fine, and another process may remove the same tree.
+/// Removes a file, or a folder with everything in it. It may be missing, and another process may be removing the same tree.
 pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} cannot be removed", path.display())));
@@ -36,7 +36,7 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
 
 struct Remover<'p> {
     device: u64,
-    /// Where folders that are too deep are moved to.
+    /// Where folders that are too deep are moved.
     top: BorrowedFd<'p>,
     name: &'p [u8],
     deep: Vec<CString>,
@@ -47,7 +47,7 @@ impl Remover<'_> {
     fn remove(&mut self, parent: BorrowedFd<'_>, name: &CStr, depth: usize) -> io::Result<()> {
         match unlinkat(parent, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
-            // Linux says the first about folders, POSIX the second.
+            // For a folder, Linux returns the first error and POSIX the second.
             Err(Errno::ISDIR | Errno::PERM) => {}
             Err(error) => return Err(error.into()),
         }
@@ -83,7 +83,7 @@ impl Remover<'_> {
                     Err(error) => failed = Some(error),
                 }
             }
-            // What cannot be removed would be listed for ever.
+            // Otherwise names that cannot be removed would be listed forever.
             if let Some(error) = failed.filter(|_| removed == 0 || names.len() < BATCH) {
                 return Err(error);
             }
@@ -103,14 +103,15 @@ impl Remover<'_> {
     }
 }
 
-/// Opens a folder that may have no rights at all, and gives it those that removing needs.
+/// Opens a folder that may have no permissions at all, and adds those needed to remove it.
 pub(crate) fn open_folder(parent: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     let readable = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = match openat(parent, name, readable, Mode::empty()) {
         Err(Errno::ACCESS) => {
             let place =
                 openat(parent, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-            // A descriptor that only names a place cannot change it; its name below /proc can, and is no link of an agent's.
+            // An `O_PATH` descriptor cannot change the mode, but its path below /proc can, and the agent cannot put a symlink
+            // there.
             rustix::fs::chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RWXU)?;
             openat(parent, name, readable, Mode::empty())?
         }

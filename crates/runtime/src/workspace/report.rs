@@ -1,4 +1,4 @@
-//! The file in which a launcher says why it could not start a program.
+//! The file in which a launcher reports why it could not start a program.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,19 +11,19 @@ use tempfile::NamedTempFile;
 use super::launcher::{EXIT_FAILED, Failure};
 use super::plan::Inside;
 
-/// Lives as long as the process that was started.
+/// Must live as long as the started process.
 #[derive(Debug)]
 pub(crate) struct LaunchReport(NamedTempFile);
 
 impl LaunchReport {
-    /// A report for one launch, and the command line of the launch.
+    /// A report for one launch, and the command line for it.
     pub(crate) fn begin(inside: &Inside, argv: &[OsString], cwd: &Path) -> io::Result<(Self, Vec<OsString>)> {
         let file = tempfile::Builder::new().prefix("verdone-launch-").tempfile()?;
         let line = inside.command_line(argv, cwd, file.path());
         Ok((Self(file), line))
     }
 
-    /// Why the program was never started; nothing if it was, however it ended.
+    /// Why the program was never started; `None` if it was, however it ended.
     pub(crate) fn failure(&self, status: ExitStatus) -> Option<Failure> {
         self.failure_of(status.code()?)
     }

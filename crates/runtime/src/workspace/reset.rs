@@ -1,5 +1,5 @@
-//! The agent's next workspace, made from the files of its last one: most of them are as they were laid out, and writing them again
-//! is what takes long in a large project.
+//! Makes the agent's next workspace from the files of its last one. Most of them are unchanged, and writing them again takes long
+//! in a large project.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,11 @@ use super::agent_space::AgentSpace;
 use crate::git::{Filters, Git, ResetFiles, file_clock_after};
 use crate::process;
 
-/// Laying out all files anew is faster than looking through this many leftovers.
+/// If scanning the leftovers takes longer, a full checkout is faster.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Makes `tree` hold the files of a commit and nothing else, with `index` as its index, out of an earlier workspace. Where that is
-/// not possible, neither of the two exists. Whatever else was in the earlier workspace is deleted in the background.
+/// Makes `tree` contain exactly the files of a commit, with `index` as its index, by reusing an earlier workspace. If that is
+/// impossible, neither of the two exists afterwards. The rest of the earlier workspace is deleted in the background.
 pub(super) fn reuse(earlier: &AgentSpace, git: &Git, commit: &Oid, tree: &Path, index: &Path, filters: &Filters) -> bool {
     // A process that is still dying could write once more.
     if process::has_descendants() {
@@ -40,7 +40,7 @@ pub(super) fn reuse(earlier: &AgentSpace, git: &Git, commit: &Oid, tree: &Path, 
     }
     let moved = fs::rename(&earlier.tree, tree).and_then(|()| fs::rename(&earlier.laid_out, index));
     if moved.is_err() && tree.exists() {
-        // Half of it is of no use.
+        // A half-finished move is useless.
         let _ = fs::rename(tree, trash.join("tree"));
     }
     moved.is_ok()

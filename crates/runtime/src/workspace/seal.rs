@@ -1,16 +1,16 @@
-//! How far this machine can confine what runs in a workspace, in plain words.
+//! How well this system can confine what runs in a workspace, in readable messages.
 
 use verdone_core::config::{NetworkAccess, SealSettings};
 
 use super::Network;
 use super::probe::{Ability, Level, Part};
 
-/// Where the network cannot be cut off, [`missing`] says so.
+/// The wanted network, if it can be enforced. If the network cannot be cut off, [`missing`] reports it.
 pub(super) fn possible(network: Network, ability: &Ability) -> Network {
     if ability.own_network.works() { network } else { Network::Open }
 }
 
-/// Why there is no full seal, and what helps.
+/// Why there is no full seal, and how to fix it.
 pub(super) fn refusal(ability: &Ability) -> (String, Option<String>) {
     let parts = [&ability.view, &ability.own_proc, &ability.own_network];
     let refused = parts.into_iter().find_map(|part| match part {
@@ -20,14 +20,14 @@ pub(super) fn refusal(ability: &Ability) -> (String, Option<String>) {
     refused.unwrap_or_else(|| ("the reason is not known".to_owned(), None))
 }
 
-/// What this machine cannot do, in plain words.
+/// What this system does not support, as readable messages.
 pub(super) fn missing(ability: &Ability, seal: &SealSettings) -> Vec<String> {
     let mut missing = missing_seal(ability, seal);
     missing.extend(told("no copy-on-write, so dependency folders are copied", &ability.overlay));
     missing
 }
 
-/// What this machine cannot enforce.
+/// What this system cannot enforce.
 pub(super) fn missing_seal(ability: &Ability, seal: &SealSettings) -> Vec<String> {
     let mut missing: Vec<String> = told("no private view of the file system", &ability.view).into_iter().collect();
     missing.extend(told("processes outside are listed in /proc", &ability.own_proc));

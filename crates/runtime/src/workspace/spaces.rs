@@ -1,4 +1,4 @@
-//! The workspaces of one run: one for the agent, which lasts as long as its tree is right, and a fresh one for each set of checks.
+//! The workspaces of one run: one for the agent, kept as long as its tree is right, and a fresh one for each set of checks.
 
 mod checks;
 mod commit_hooks;
@@ -44,11 +44,11 @@ pub(super) use git_room::GitRoom;
 pub use read_attempt::ReadAttempt;
 pub use script::ScriptPlace;
 
-/// The branch that git names where no agent works. Not `verdone`: the branches of runs are below that name.
+/// The branch name in workspaces without an agent. Not `verdone`, because the branches of runs are below that name.
 pub(super) const OWN_BRANCH: &str = "verdone-check";
-/// Where git has its own files while it reads the agent's.
+/// Where git keeps its own files while it reads the agent's.
 const READER: &str = "read";
-/// A larger file of the plan or of `.verdone/` is not compared.
+/// Larger files of the plan or of `.verdone/` are not compared.
 pub(super) const LARGEST_COMPARED: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -68,36 +68,36 @@ pub struct Workspaces {
     workspace: WorkspaceSettings,
     seal: SealSettings,
     agent: AgentInUse,
-    /// The agent's own program, where it is named by a path: it may lie in the project and in no commit.
+    /// The agent's own program, if it is given by path. It may be an uncommitted file of the project.
     agent_program: Option<PathBuf>,
     name: String,
-    /// Nothing without a run.
+    /// `None` without a run.
     run_dir: Option<PathBuf>,
     objects: Vec<PathBuf>,
-    /// Whether trees keep the `.verdone/` that they have, whatever the checkout has.
+    /// Whether trees keep their own `.verdone/` instead of the checkout's.
     settings_of_trees: bool,
     gates: Vec<Gate>,
     open: Option<Open>,
     notes: Vec<String>,
-    /// Notes that were taken.
+    /// Notes that were already returned.
     told: BTreeSet<String>,
 }
 
-/// What is on disk.
+/// The workspaces on disk.
 #[derive(Debug)]
 struct Open {
-    // Views before folders: whatever runs in them ends first.
+    // Views come before folders, so that their processes end first.
     agent: Option<AgentSpace>,
     /// The agent's last workspace, without its view.
     spare: Option<AgentSpace>,
-    /// The files of the last check workspace, and what checks built for those that build on a commit.
+    /// The files of the last check workspace, and the build output of checks for the stories that follow a commit.
     layer: Option<Arc<Layer>>,
     cache: Option<Arc<Cache>>,
     script_layer: Option<Arc<Layer>>,
     ability: Ability,
     ignored: Vec<IgnoredEntry>,
     modules: Vec<Module>,
-    /// Filters of the user's git settings.
+    /// Filters in the user's git settings.
     filters: Vec<String>,
     hidden: HiddenFolders,
     system: System,
@@ -105,7 +105,7 @@ struct Open {
     held: Held,
 }
 
-/// Where a process of a workspace works.
+/// Where the processes of a workspace run.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// The project's root, as seen there.
@@ -114,12 +114,12 @@ pub struct Place {
     pub tree: PathBuf,
     pub inside: Option<Inside>,
     pub env: EnvPlan,
-    /// Folders of the project that can be emptied there, but not removed or renamed.
+    /// Folders of the project that can be emptied inside, but not removed or renamed.
     pub mount_points: Vec<PathBuf>,
 }
 
 impl Workspaces {
-    /// Nothing is written before [`Self::open`].
+    /// Writes nothing before [`Self::open`].
     pub fn new(request: &WorkspaceRequest<'_>) -> Self {
         let agents = &request.config.agent;
         let command = agents.command.run.as_ref().map(verdone_core::check::CommandSpec::display).unwrap_or_default();
@@ -148,24 +148,24 @@ impl Workspaces {
         }
     }
 
-    /// Checks see the `.verdone/` of their tree instead of the checkout's, which may be the work that is judged.
+    /// Makes checks see the `.verdone/` of their tree instead of the checkout's, because it may be part of the judged work.
     pub fn leave_settings_of_trees(&mut self) {
         self.settings_of_trees = true;
     }
 
-    /// What the user should know about the workspaces, once.
+    /// What the user should know about the workspaces. Returns each note only once.
     pub fn take_notes(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
         notes.retain(|note| self.told.insert(note.clone()));
         notes
     }
 
-    /// Whether the agent's next attempt from this commit needs a new folder.
+    /// Whether the agent's next attempt, from this commit, needs a new folder.
     pub fn needs_new_agent_space(&self, commit: &Oid) -> bool {
         self.open.as_ref().and_then(|open| open.agent.as_ref()).is_none_or(|agent| agent.at != *commit)
     }
 
-    /// Makes the agent's workspace hold a commit and nothing else. `copies` are files of the user's that are in no commit.
+    /// Makes the agent's workspace contain exactly the files of a commit. `copies` are uncommitted files of the user to add.
     pub fn reset_agent(&mut self, git: &Git, commit: &Oid, branch: &str, copies: &[PathBuf]) -> Result<(), WorkspaceError> {
         if !self.needs_new_agent_space(commit) {
             return Ok(());
@@ -190,7 +190,7 @@ impl Workspaces {
             fs::create_dir(&tree).map_err(WorkspaceError::io(&tree))?;
             let mut room = self.filter_room(git, [folder.path()])?;
             git.lay_out_files(commit, &tree, &laid_out, room.filters()?)?;
-            // Best effort: a build may take longer without it.
+            // Best effort: without it, only a build takes longer.
             let _ = git.copy_times(&tree, &laid_out);
         }
         let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
@@ -222,7 +222,7 @@ impl Workspaces {
         Ok(())
     }
 
-    /// Brings files of the user's that are in no commit up to date in the agent's workspace.
+    /// Updates uncommitted files of the user in the agent's workspace.
     pub fn copy_again(&mut self, copies: &[PathBuf]) {
         let Some(agent) = self.open.as_ref().and_then(|open| open.agent.as_ref()) else { return };
         let top = &self.project.git_top;
@@ -236,14 +236,14 @@ impl Workspaces {
         }
     }
 
-    /// The files are not what was committed: the next attempt gets a new folder, and the client works here until then.
+    /// For files that differ from the commit: the next attempt gets a new folder. Until then, the client keeps working here.
     pub fn replace_agent_next(&mut self) {
         if let Some(agent) = self.open.as_mut().and_then(|open| open.agent.as_mut()) {
             agent.at = Oid(String::new());
         }
     }
 
-    /// The agent's workspace goes; whatever runs in it ends. Its files stay for the next one, which may need most of them.
+    /// Closes the agent's workspace and ends its processes. Its files stay for the next workspace, which may need most of them.
     pub fn drop_agent(&mut self) {
         if let Some(open) = &mut self.open
             && let Some(mut agent) = open.agent.take()
@@ -254,14 +254,14 @@ impl Workspaces {
         }
     }
 
-    /// Saves a login that the agent's client renewed: the one that the user has may not be valid any more.
+    /// Saves a login that the agent's client renewed, because the user's may no longer be valid.
     pub fn save_login(&self) {
         if let Some(login) = self.open.as_ref().and_then(|open| open.agent.as_ref()?.login.as_ref()) {
             login.save();
         }
     }
 
-    /// The way into the agent's workspace.
+    /// How to enter the agent's workspace.
     pub fn agent(&mut self) -> Result<Place, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let agent = open.agent.as_ref().ok_or(WorkspaceError::NotOpen)?;
@@ -275,14 +275,14 @@ impl Workspaces {
         let agent = self.open.as_mut().and_then(|open| open.agent.as_mut()).ok_or(WorkspaceError::NotOpen)?;
         (agent.view, agent.login, agent.place) = (made.view, Some(made.login), Some(place.clone()));
         agent.opened.get_or_insert_with(|| file_clock_after(agent.ready));
-        // Where this fails, reading fails too, and says why.
+        // If this fails, reading fails too and reports why.
         if let Ok(reader) = self.begin_reader() {
             self.keep_reader(reader);
         }
         Ok(place)
     }
 
-    /// The agent's edits of files that are not its to change, by comparing them with what the workspace was given.
+    /// The agent's edits of files that it must not change, found by comparing them with their original content.
     pub fn edited(&self, given: &[(RepoPath, Vec<u8>)]) -> Vec<String> {
         let Some(agent) = self.open.as_ref().and_then(|open| open.agent.as_ref()) else { return Vec::new() };
         let now =
@@ -294,13 +294,13 @@ impl Workspaces {
         plan.chain(changed.map(|name| name.display().to_string())).collect()
     }
 
-    /// After a commit of exactly its files: the workspace continues from there. Where it cannot, the next attempt gets a new one.
+    /// Continues the workspace after a commit of exactly its files. If that fails, the next attempt gets a new one.
     pub fn follow(&mut self, git: &Git, commit: &Oid, texts: &[(RepoPath, Vec<u8>)]) -> Result<(), WorkspaceError> {
         let objects = self.alternates()?;
         let project = self.below_top();
         let Some(agent) = self.open.as_mut().and_then(|open| open.agent.as_mut()) else { return Ok(()) };
         let followed = agent_space::follow(agent, git, commit, objects, texts);
-        // What was named once is not named for every later story.
+        // Do not report the same edits again for every later story.
         agent.settings = agent_space::settings(&agent.tree, &project);
         if followed.is_err() {
             self.replace_agent_next();
@@ -308,7 +308,7 @@ impl Workspaces {
         followed
     }
 
-    /// A new folder of the workspaces, for this purpose.
+    /// A new folder below the workspaces' folder.
     fn new_folder(&mut self, purpose: &str) -> Result<Disposable, WorkspaceError> {
         let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
         open.number += 1;
@@ -392,9 +392,9 @@ impl Workspaces {
     }
 }
 
-/// A view that was built.
+/// A finished view.
 struct Made {
-    /// The top of the tree, as seen there.
+    /// The top of the tree, as seen inside.
     at: PathBuf,
     cwd: PathBuf,
     inside: Option<Inside>,
@@ -407,7 +407,7 @@ struct Made {
     written_apart: Vec<(PathBuf, PathBuf)>,
 }
 
-/// What a view shows beside its tree.
+/// What a view shows besides its tree.
 #[derive(Debug, Clone, Copy, Default)]
 struct Shown<'a> {
     build_folders: BuildFolders<'a>,

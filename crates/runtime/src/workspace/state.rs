@@ -1,10 +1,10 @@
-//! The folder in which workspaces live: outside of every project, one entry a workspace, each held by a lock of the kernel's. An entry
-//! that nobody holds belongs to a dead process.
+//! The folder that contains the workspaces. It is outside of every project and has one entry for each workspace, protected by a
+//! kernel lock. An entry that is not locked belongs to a dead process.
 //!
 //! ```text
-//! <state folder>/workspaces/<name>/       what the workspace holds
-//! <state folder>/workspaces/<name>.lock   who holds it, and the lock itself
-//! <state folder>/ports/<slot>.lock        one for each range of ports in use
+//! <state folder>/workspaces/<name>/       the workspace's files
+//! <state folder>/workspaces/<name>.lock   the lock, with its owner
+//! <state folder>/ports/<slot>.lock        one for each port range in use
 //! <state folder>/trash/                   what is being deleted
 //! ```
 
@@ -27,12 +27,12 @@ use crate::base::seal::state_home;
 use lock::hold;
 
 const LOCK: &str = ".lock";
-/// Ranges of ports that workspaces of one user can have at the same time.
+/// How many port ranges the workspaces of one user can have at the same time.
 const SLOTS: u64 = 200;
 const FIRST_PORT: u16 = 10_000;
-/// Ports of one range. The last range ends below those that the kernel gives out by itself.
+/// Ports in a range. The last range ends below the kernel's ephemeral ports.
 const PORTS: u16 = 100;
-/// How long the end of a run may take because its workspaces are deleted.
+/// How long deleting its workspaces may delay the end of a run.
 const LAST_DELETION: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ impl StateError {
     }
 }
 
-/// Who a workspace belongs to.
+/// The owner of a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Owner {
@@ -68,12 +68,12 @@ pub struct Owner {
     pub run: Option<String>,
 }
 
-/// A workspace that is on disk.
+/// A workspace on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     pub name: String,
     pub owner: Owner,
-    /// Bytes on disk, as far as they can be read.
+    /// Bytes on disk, as far as they are readable.
     pub size: u64,
     pub in_use: bool,
 }
@@ -85,8 +85,8 @@ pub struct StateFolder {
 }
 
 impl StateFolder {
-    /// Opens the folder that the settings name, else that of the environment, and makes it where it is missing. Refuses one that lies in
-    /// the work tree at `git_top`, or around it.
+    /// Opens the folder from the settings, or else from the environment, and creates it if it is missing. Refuses a folder that
+    /// is inside the work tree at `git_top` or contains it.
     pub fn open(configured: Option<&str>, git_top: &Path, get: impl Fn(&str) -> Option<String>) -> Result<Self, StateError> {
         let home = get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let folder = match configured {
@@ -116,7 +116,7 @@ impl StateFolder {
         Ok(Self { path: folder })
     }
 
-    /// The same with the environment of this process.
+    /// Like [`Self::open`], with the environment of this process.
     pub fn from_environment(configured: Option<&str>, git_top: &Path) -> Result<Self, StateError> {
         Self::open(configured, git_top, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -125,7 +125,7 @@ impl StateFolder {
         &self.path
     }
 
-    /// A new, empty workspace, held until it is dropped. What a dead owner left under this name is removed.
+    /// Creates an empty workspace and keeps it locked until it is dropped. Removes what a dead owner left under this name.
     pub fn create(&self, name: &str, owner: &Owner) -> Result<Held, StateError> {
         let name = encode_component(name);
         let (folder, lock) = self.places(&name);
@@ -148,7 +148,7 @@ impl StateFolder {
         Ok(all.collect())
     }
 
-    /// Removes a workspace that nobody holds. One that is not there is fine.
+    /// Removes a workspace that is not locked. It may be missing.
     pub fn remove(&self, name: &str) -> Result<Deletion, StateError> {
         let (folder, lock) = self.places(name);
         if !is_name(name) {
@@ -161,12 +161,12 @@ impl StateFolder {
             return Err(StateError::InUse { name: name.to_owned(), pid: lock::owner(&lock).pid });
         };
         let deletion = self.discard(&folder)?;
-        // The lock goes last: what is left without one is still found by its folder.
+        // Remove the lock last. A workspace without one can still be found by its folder.
         let _ = fs::remove_file(&lock);
         Ok(deletion)
     }
 
-    /// Removes what dead owners left, and what was not deleted to the end. Gives the names of the workspaces.
+    /// Removes the workspaces of dead owners and finishes interrupted deletions. Returns the names of the workspaces.
     pub fn sweep(&self) -> Result<(Vec<String>, Deletion), StateError> {
         let mut gone = Vec::new();
         for name in self.names()? {
@@ -186,7 +186,7 @@ impl StateFolder {
         (all.join(name), all.join(format!("{name}{LOCK}")))
     }
 
-    /// Of workspaces: an entry may have only its lock, or only its folder.
+    /// Names of workspaces. An entry may have only a lock or only a folder.
     fn names(&self) -> Result<Vec<String>, StateError> {
         let all = self.path.join("workspaces");
         let entries = fs::read_dir(&all).map_err(StateError::io("read", &all))?;
@@ -199,7 +199,7 @@ impl StateFolder {
         Ok(names)
     }
 
-    /// Moves a folder out of the way at once, and deletes it in the background.
+    /// Moves a folder out of the way at once and deletes it in the background.
     fn discard(&self, folder: &Path) -> Result<Deletion, StateError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
@@ -212,7 +212,7 @@ impl StateFolder {
         }
     }
 
-    /// A range of ports that no other workspace of this user has now.
+    /// Reserves a port range that no other workspace of this user is using.
     fn take_ports(&self, name: &str) -> Result<Ports, StateError> {
         let first = u64::from_str_radix(&digest(name.as_bytes())[..8], 16).unwrap_or(0);
         for n in 0..SLOTS {
@@ -222,7 +222,7 @@ impl StateFolder {
                 return Ok(Ports { base: FIRST_PORT + slot as u16 * PORTS, _file: Some(file) });
             }
         }
-        // That many at once share what there is.
+        // With that many at once, workspaces share ranges.
         Ok(Ports { base: FIRST_PORT + (first % SLOTS) as u16 * PORTS, _file: None })
     }
 }
@@ -233,14 +233,13 @@ struct Ports {
     _file: Option<File>,
 }
 
-/// A workspace that is ours while this lives. It is removed when it is dropped.
+/// A workspace that we own. Removed on drop.
 #[derive(Debug)]
 pub struct Held {
     state: StateFolder,
     name: String,
     folder: PathBuf,
     lock: PathBuf,
-    /// The lock.
     _file: File,
     ports: Ports,
 }
@@ -255,7 +254,7 @@ impl Held {
         &self.folder
     }
 
-    /// The state folder that it is in.
+    /// The state folder that contains it.
     pub fn state(&self) -> &StateFolder {
         &self.state
     }
@@ -268,16 +267,16 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // What cannot be moved away now, or takes longer, is swept by the next one.
+        // The next sweep removes what cannot be moved away now or takes longer.
         if let Ok(deletion) = self.state.discard(&self.folder) {
-            // Last: as soon as the lock's file is gone, the name may be somebody else's.
+            // Last, because another process may use the name once the lock file is gone.
             let _ = fs::remove_file(&self.lock);
             deletion.wait_at_most(LAST_DELETION);
         }
     }
 }
 
-/// A deletion in the background. If this process ends first, a later sweep finishes it.
+/// A background deletion. If this process ends first, a later sweep finishes it.
 #[derive(Debug)]
 pub struct Deletion {
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -303,7 +302,7 @@ impl Deletion {
         }
     }
 
-    /// Waits until it is done.
+    /// Waits until the deletion is done.
     pub fn wait(self) -> io::Result<()> {
         self.thread.map_or(Ok(()), |thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("the deletion failed"))))
     }
@@ -323,13 +322,13 @@ fn size_of(folder: &Path) -> u64 {
     bytes
 }
 
-/// A name that Docker Compose takes for a project.
+/// A name that Docker Compose accepts for a project.
 pub fn compose_project(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' };
     format!("verdone-{}", name.chars().map(plain).collect::<String>())
 }
 
-/// Whether this can be the name of a workspace's folder; a path or a file of somebody else's cannot.
+/// Whether this can be the name of a workspace's folder. Rejects paths and foreign files.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_%".contains(&byte))
 }

@@ -1,4 +1,4 @@
-//! An open view: the process that holds its namespaces, from the moment they are ready until this is dropped.
+//! An open view: the process that keeps its namespaces alive until this is dropped.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -15,22 +15,22 @@ use super::launcher::{self, ARGUMENT, EMPTY_FILE, Failure, HOLD, READY};
 use super::plan::{Inside, ViewPlan};
 use crate::process;
 
-/// Mounting takes milliseconds; a holder that is silent for this long hangs on a dead file system.
+/// Mounting takes milliseconds. A holder that is silent for this long hangs on a dead file system.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a holder may take to end before it is killed, and after that.
+/// How long to wait for a holder to end, before killing it and again afterwards.
 const CLOSING: Duration = Duration::from_secs(2);
-/// A view is made from scratch, so the holder needs nothing of our environment. Coverage builds write where this says.
+/// A view is made from scratch, so the holder needs nothing else of our environment. Coverage builds need the second one.
 const KEPT_VARIABLES: [&str; 2] = [launcher::FAULT_VARIABLE, "LLVM_PROFILE_FILE"];
 
-/// A view that processes can be started in.
+/// A view in which processes can be started.
 #[derive(Debug)]
 pub struct View {
     holder: Child,
-    /// The holder ends when this is closed, so also when we are killed.
+    /// The holder ends when this is closed, and so also when we are killed.
     leash: Option<ChildStdin>,
-    /// Where the holder says that the view is ready, until it has said so.
+    /// Where the holder reports that the view is ready; `None` once it has.
     said: Option<ChildStdout>,
-    /// The plan and the file that hidden files become.
+    /// The plan and the file that is mounted over hidden files.
     _files: TempDir,
 }
 
@@ -49,14 +49,14 @@ pub enum ViewError {
 }
 
 impl View {
-    /// Builds the view. `scratch` is an existing folder for its own small files, which the plan should not show.
+    /// Builds the view. `scratch` is an existing folder for the view's own small files, which the plan should not show.
     pub fn open(plan: &ViewPlan, scratch: &Path) -> Result<Self, ViewError> {
         let mut view = Self::begin(plan, scratch)?;
         view.wait_until_ready()?;
         Ok(view)
     }
 
-    /// Starts to build the view. Nothing may be started in it before [`Self::wait_until_ready`].
+    /// Starts building the view. No process may be started in it before [`Self::wait_until_ready`].
     pub(super) fn begin(plan: &ViewPlan, scratch: &Path) -> Result<Self, ViewError> {
         let unwritable = |source: io::Error| ViewError::Files { path: scratch.to_owned(), source };
         let files = tempfile::Builder::new().prefix("view-").tempdir_in(scratch).map_err(unwritable)?;
@@ -80,7 +80,7 @@ impl View {
         if line == READY { Ok(()) } else { Err(Failure::parse(&line).map_or(ViewError::Ended, ViewError::Refused)) }
     }
 
-    /// The way in for processes. Valid until the view is dropped.
+    /// How processes enter. Valid until the view is dropped.
     pub fn inside(&self) -> Inside {
         Inside::View { holder: self.holder.id() }
     }
@@ -97,7 +97,7 @@ impl Drop for View {
     }
 }
 
-/// What a process of the launcher's own gets of our environment.
+/// The variables of our environment that the launcher's own processes get.
 pub(super) fn kept_variables() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
     KEPT_VARIABLES.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)))
 }
@@ -105,7 +105,7 @@ pub(super) fn kept_variables() -> impl Iterator<Item = (&'static str, std::ffi::
 fn ends_within(holder: &mut Child, patience: Duration) -> bool {
     let until = Instant::now() + patience;
     let mut nap = Duration::from_micros(100);
-    // An error says that it was reaped already.
+    // An error means that it was already reaped.
     while let Ok(None) = holder.try_wait() {
         if Instant::now() >= until {
             return false;
@@ -116,7 +116,7 @@ fn ends_within(holder: &mut Child, patience: Duration) -> bool {
     true
 }
 
-/// One line, without its end.
+/// Reads one line, without its newline.
 fn read_line(mut from: ChildStdout, patience: Duration) -> Result<String, ViewError> {
     let until = Instant::now() + patience;
     let mut line = Vec::new();

@@ -1,9 +1,9 @@
-//! What the processes of one view see, made as data: the mounts, the environment, what to prepare on disk, and what is missing compared
-//! with the full picture. Nothing is mounted here; only [`Preparation::carry_out`] writes.
+//! Plans what the processes of one view see, as data: the mounts, the environment, what to prepare on disk, and what is missing
+//! compared with the ideal. Nothing is mounted here; only [`Preparation::carry_out`] writes.
 //!
-//! The order of the mounts matters: a later one covers an earlier one. Private temporary folders come first, because whatever lies below
-//! /tmp has to be mounted again on top of them; then HOME and the agent's own state, the project's tree, its ignored folders, the parts
-//! of the run's folder, and last of all what is hidden.
+//! The order of the mounts matters, because a later one covers an earlier one. Private temporary folders come first, because
+//! anything below /tmp has to be mounted again on top of them. Then come HOME and the agent's own state, the project's tree, its
+//! ignored folders, the parts of the run's folder, and last of all what is hidden.
 
 mod agent_state;
 mod copy;
@@ -29,7 +29,7 @@ use crate::process::EnvPlan;
 use draft::Draft;
 use prepare::Step;
 
-/// Folders of the project in which lifecycle scripts are looked for.
+/// Folders of the project that may contain lifecycle scripts.
 const SCRIPT_HOMES: [&str; 2] = [crate::project::HOME, ".fresher"];
 
 pub(super) use draft::key;
@@ -37,33 +37,33 @@ pub(super) use folders::run_folders;
 pub use prepare::{Preparation, PrepareError};
 pub use system::System;
 
-/// Who the view is for.
+/// What the view is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewKind {
-    /// An agent at work.
+    /// A working agent.
     Agent,
-    /// A check, a setup command or a git hook of the user's.
+    /// A check, a setup command or one of the user's git hooks.
     Check,
-    /// Git that reads an agent's tree: no network, no ignored folders, HOME as it is. What it writes goes to the temporary folder.
+    /// Git reading an agent's tree: no network, no ignored folders, an unchanged HOME. Its output goes to the temporary folder.
     Read,
-    /// A lifecycle script: the user's own program, not sealed, which sees the project's files and cannot write them.
+    /// A lifecycle script. It is the user's own program, so it is not sealed. It sees the project's files but cannot write them.
     Script,
 }
 
-/// The files that are shown at the project's place.
+/// The files shown at the project's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tree {
     /// This folder itself.
     Writable(PathBuf),
-    /// Copy-on-write over this folder, and over `built`, which has build folders that are not in it. `work` is made anew by the
-    /// preparation.
+    /// Copy-on-write over this folder and over `built`, which contains build folders that are missing in it. The preparation
+    /// recreates `work`.
     Overlay { lower: PathBuf, built: Option<PathBuf>, upper: PathBuf, work: PathBuf },
-    /// This folder, not to be written.
+    /// This folder, read-only.
     ReadOnly(PathBuf),
 }
 
 impl Tree {
-    /// The folder that has the files.
+    /// The folder that contains the files.
     pub fn files(&self) -> &Path {
         match self {
             Self::Writable(folder) | Self::ReadOnly(folder) | Self::Overlay { lower: folder, .. } => folder,
@@ -71,30 +71,31 @@ impl Tree {
     }
 }
 
-/// Where the content of build folders comes from: ignored folders whose mode is `cache`.
+/// Where the content of build folders comes from. These are the ignored folders with the mode `cache`.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum BuildFolders<'a> {
     /// From the checkout.
     #[default]
     Checkout,
-    /// From the checkout, below what earlier checks wrote: a layer for each path, relative to the top of the checkout.
+    /// From the checkout, below the output of earlier checks: a layer for each path, relative to the top of the checkout.
     Kept(&'a BTreeMap<PathBuf, PathBuf>),
-    /// They are left out, as is what tools cache among dependencies.
+    /// Left out, along with tool caches inside dependency folders.
     Absent,
 }
 
-/// Folders that no setting shows, by their real paths: of hidden checks, and of runs in other checkouts of the repository.
+/// Folders that no setting can show, by their real paths: those of hidden checks, and those of runs in other checkouts of the
+/// repository.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hidden<'a> {
     pub all: &'a [PathBuf],
-    /// The one that this view is for.
+    /// The folder that this view may see.
     pub shown: Option<&'a Path>,
 }
 
-/// What this system can do, as probed.
+/// What this system supports, according to the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
-    /// Namespaces in which something can be mounted. Without them every path is seen as it is.
+    /// Namespaces in which mounting works. Without them, every path shows the real system.
     pub mounts: bool,
     /// Overlays with an upper layer in the state folder.
     pub overlay: bool,
@@ -105,37 +106,38 @@ pub struct Abilities {
 pub struct AgentInUse {
     /// `agent.name` of the settings.
     pub name: String,
-    /// The text of its command, for agents that are any command: names of known clients in it say whose login it needs.
+    /// The command line of an agent with an arbitrary command. Names of known clients in it determine which login it needs.
     pub command: String,
-    /// Programs that it starts with, as absolute paths: they stay visible where they are below /tmp.
+    /// Absolute paths of the programs that it starts with. They stay visible even below /tmp.
     pub programs: Vec<PathBuf>,
 }
 
-/// All that a view is made from. Paths are absolute and without links.
+/// Everything that a view is made from. Paths are absolute and without symlinks.
 #[derive(Debug)]
 pub struct ViewRequest<'a> {
     pub kind: ViewKind,
     /// The workspace's name, for `COMPOSE_PROJECT_NAME`.
     pub name: &'a str,
-    /// The first of the ports that are the workspace's own.
+    /// The first of the workspace's own ports.
     pub port_base: u16,
     /// The top of the user's work tree.
     pub checkout: &'a Path,
     /// The project's root in it: where `.verdone/` is.
     pub root: &'a Path,
-    /// Where the tree is seen: `checkout`, or a path of its own.
+    /// Where the tree is seen: at `checkout`, or at its own path.
     pub at: &'a Path,
     pub tree: Tree,
-    /// Object folders of the user's repository. The first is seen at `.git/base-objects` of the tree, the others at
-    /// `.git/base-objects-2` and so on. Only where `.git` is a folder of the tree.
+    /// Object folders of the user's repository. The first appears at `.git/base-objects` of the tree, the others at
+    /// `.git/base-objects-2` and so on. Only used if `.git` is a folder of the tree.
     pub objects: &'a [PathBuf],
-    /// Repositories of submodules. Their objects are seen at `base-objects` of their private ones.
+    /// Repositories of submodules. Their objects appear at `base-objects` of their private repositories.
     pub modules: &'a [Module],
-    /// What git ignores in the checkout ([`crate::git::Git::ignored_entries`]).
+    /// What git ignores in the checkout; see [`crate::git::Git::ignored_entries`].
     pub ignored: &'a [IgnoredEntry],
     pub build_folders: BuildFolders<'a>,
     pub hidden: Hidden<'a>,
-    /// A folder of the workspace for upper layers, copies and temporary files. A view that continues an earlier one gives the same.
+    /// A folder of the workspace for upper layers, copies and temporary files. A view that continues an earlier one uses the same
+    /// folder.
     pub scratch: &'a Path,
     /// Verdone's state folder.
     pub state: &'a Path,
@@ -152,29 +154,28 @@ pub struct ViewRequest<'a> {
 pub struct Visible {
     pub plan: ViewPlan,
     pub env: EnvPlan,
-    /// What is not as it should be, and why: for the start of a run, `doctor` and the evidence.
+    /// What is missing or degraded, and why: for the start of a run, `doctor` and the evidence.
     pub notes: Vec<String>,
-    /// Copy-on-write folders of the tree, relative to the project's root: they can be emptied inside, but not removed or renamed.
+    /// Copy-on-write folders of the tree, relative to the project's root. They can be emptied inside, but not removed or renamed.
     pub mount_points: Vec<PathBuf>,
-    /// Build folders that are copy-on-write, relative to the top of the tree, with the folder that gets what is written there.
+    /// Copy-on-write build folders, relative to the top of the tree, each with the folder that receives the writes.
     pub build_folders: Vec<(PathBuf, PathBuf)>,
-    /// The same for every folder of the tree that is not written together with it.
+    /// The same for every folder of the tree whose writes go elsewhere.
     pub written_apart: Vec<(PathBuf, PathBuf)>,
     pub preparation: Preparation,
-    /// Where a rotated login of the client would be written, and the user's own file.
+    /// Where the client would write a renewed login, and the user's own file.
     pub credentials: Option<Credentials>,
 }
 
-/// The client's login file: what the view writes, and the user's own.
+/// The client's login file: the one that the view writes, and the user's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     pub written: PathBuf,
     pub own: PathBuf,
-    /// The file in which the client writes down who is logged in: the view's, and the user's own.
+    /// The file in which the client records the account: the view's, and the user's own.
     pub answers: Option<(PathBuf, PathBuf)>,
 }
 
-/// Makes the view.
 pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
     let mut draft = Draft::new(request, system);
     match (request.kind, request.abilities.mounts) {
@@ -214,7 +215,7 @@ fn sealed(draft: &mut Draft<'_>) {
     temp::private(draft);
     home::show(draft);
     home::write_through(draft);
-    // A home folder inside the project is covered by the tree: then the client's own folders come on top of it.
+    // If the home folder is inside the project, the tree covers it, so the client's own folders are mounted on top of the tree.
     let late = draft.system.home.as_ref().is_some_and(|home| home.starts_with(request.at));
     if !late {
         agent_state::show(draft);
@@ -222,7 +223,7 @@ fn sealed(draft: &mut Draft<'_>) {
     // Git that reads files has its own folders there.
     let in_state = request.at.starts_with(request.state) || request.kind == ViewKind::Read;
     if in_state {
-        // What is shown of the state folder is mounted into an empty one.
+        // The visible parts of the state folder are mounted into an empty one.
         draft.mounts.push(Mount::Scratch { at: request.state.to_owned() });
     }
     if request.at != request.checkout {
@@ -243,14 +244,14 @@ fn sealed(draft: &mut Draft<'_>) {
     hidden::hide(draft);
 }
 
-/// A lifecycle script: everything as the user has it, but for the project's files.
+/// A lifecycle script sees everything like the user does, except for the project's files.
 fn script(draft: &mut Draft<'_>) {
     let request = draft.request;
     write_everywhere(draft);
     own_temp(draft);
     tree(draft);
     folders::show(draft);
-    // The scripts themselves, and where they write: the user's version, whatever the run's commits say.
+    // The scripts themselves and the folders that they write to: the user's version, whatever the run's commits contain.
     for home in SCRIPT_HOMES {
         let (own, at) = (request.root.join(home), draft.root_at().join(home));
         if own.is_dir() && draft.mount_point(&at) {
@@ -259,14 +260,14 @@ fn script(draft: &mut Draft<'_>) {
     }
 }
 
-/// A view is read-only where no mount covers it.
+/// Mounts everything writable, because a view is read-only where no mount covers it.
 fn write_everywhere(draft: &mut Draft<'_>) {
     for folder in draft.system.roots.clone() {
         draft.bind(&folder, &folder, true);
     }
 }
 
-/// A temporary folder at its own place.
+/// A temporary folder at its real path.
 fn own_temp(draft: &mut Draft<'_>) {
     let temp = draft.request.scratch.join("temp/own");
     draft.folder(&temp);
@@ -274,7 +275,7 @@ fn own_temp(draft: &mut Draft<'_>) {
     draft.temp_inside = temp;
 }
 
-/// No namespaces: what the plan says is only what may be written, and everything is at its own place.
+/// Without namespaces, every path is real, and the plan only determines what may be written.
 fn unmounted(draft: &mut Draft<'_>) {
     let request = draft.request;
     if request.kind == ViewKind::Script {
@@ -321,8 +322,9 @@ fn tree(draft: &mut Draft<'_>) {
     submodules::show_objects(draft);
 }
 
-/// Parts of the run's folder that an agent's view has, and whether they can be written there: what hooks inside write about their
-/// sessions; prompts, and the story of the turn for those hooks. Nothing else of `.verdone/runs` is in the tree, no journal and no output.
+/// The parts of the run's folder in an agent's view, and whether they are writable: what the hooks inside record about their
+/// sessions; and prompts, with the story of the turn for those hooks. Nothing else of `.verdone/runs` is in the tree, neither
+/// journals nor output.
 const RUN_PARTS: [(&str, bool); 2] = [("sessions", true), ("turns", false)];
 
 fn run_parts(draft: &mut Draft<'_>) {
@@ -341,7 +343,7 @@ fn run_parts(draft: &mut Draft<'_>) {
     }
 }
 
-/// The same where nothing can be mounted: the tree has links to them.
+/// Like [`run_parts`], for systems without mounts: the tree has links to them.
 fn link_run_parts(draft: &mut Draft<'_>) {
     let Some(run) = draft.request.run_dir.filter(|_| draft.request.kind == ViewKind::Agent) else { return };
     for (name, write) in RUN_PARTS {
@@ -358,7 +360,7 @@ fn link_run_parts(draft: &mut Draft<'_>) {
     }
 }
 
-/// The file outside that gets what is written to a path inside; none where it cannot be written.
+/// The file outside that receives the writes to a path inside; `None` if it is not writable.
 pub fn written_at(mounts: &[Mount], inside: &Path) -> Option<PathBuf> {
     let covers = |at: &PathBuf| inside.strip_prefix(at).ok().map(Path::to_path_buf);
     let joined = |folder: &Path, rest: PathBuf| if rest.as_os_str().is_empty() { folder.to_owned() } else { folder.join(rest) };

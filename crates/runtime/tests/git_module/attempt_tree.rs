@@ -129,7 +129,7 @@ fn pipes_in_a_planted_repository_do_not_hang_it() {
         let _ = fs::remove_file(&planted);
         pipe(&planted);
     }
-    // Somewhere else, and named by a file.
+    // In another folder, named by a `.git` file.
     fs::create_dir_all(workspace.path("elsewhere/repository/objects")).unwrap();
     pipe(&workspace.path("elsewhere/repository/HEAD"));
     workspace.write("named/.git", "gitdir: ../elsewhere/repository\n");
@@ -160,7 +160,7 @@ fn files_outside_of_a_sparse_checkout_stay_in_the_tree() {
     repo.git(&["add", "--all"]);
     repo.git(&["commit", "-qm", "folders"]);
     repo.git(&["sparse-checkout", "set", "in"]);
-    // The user has it all the same.
+    // The user creates it anyway.
     repo.write("out/f", "f");
     let workspace = Workspace::new(&repo);
     assert!(!workspace.path("out/f").exists());
@@ -184,7 +184,7 @@ fn large_and_unreadable_files_are_obstacles_and_stay_out() {
         TreeObstacle::TooLarge { path: "a.txt".into(), bytes: 11 },
         TreeObstacle::TooLarge { path: "large".into(), bytes: 11 },
     ];
-    // For root every file can be read.
+    // Root can read every file.
     if !rustix::process::geteuid().is_root() {
         workspace.write("closed", "1");
         fs::set_permissions(workspace.path("closed"), fs::Permissions::from_mode(0o000)).unwrap();
@@ -324,7 +324,7 @@ fn a_file_is_replaced_added_or_removed_in_a_tree() {
     let difference = repo.git(&["diff", "--name-status", base.as_str(), made.as_str()]);
     assert_eq!(difference, "M\ta.txt\nD\tdir/b.txt\nA\tdocs/PLAN.md");
     assert_eq!(repo.git.replace_in_tree(&tree, &[]).unwrap(), tree);
-    // At the top, where a folder may be in the way.
+    // At the top level, where a folder may be in the way.
     let changes = [
         ("a.txt".into(), None),
         ("dir".into(), Some(("100644", b"a file now\n".to_vec()))),

@@ -5,7 +5,7 @@ use verdone_runtime::git::{Git, GitError, PathSet};
 
 use crate::repo::{Repo, odd_names};
 
-/// Something of every kind that a checkpoint has to record.
+/// Creates one change of every kind that a checkpoint must record.
 fn make_dirty(repo: &Repo) {
     repo.write("a.txt", "changed\n");
     repo.write("dir/b.txt", "staged\n");

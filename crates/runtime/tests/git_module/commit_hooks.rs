@@ -92,7 +92,7 @@ fn hooks_may_rewrite_files_and_message() {
 #[test]
 fn hooks_of_the_work_tree_run_in_the_version_of_the_base() {
     let repo = Repo::new();
-    // As husky has it: wrappers that git does not track call the tracked hook beside their folder.
+    // As in husky: untracked wrappers call the tracked hook next to their folder.
     repo.write(".husky/pre-commit", "echo base hook; exit 1\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "husky"]);

@@ -1,4 +1,4 @@
-//! What an iteration costs in git processes. Time is the bench's business; a count does not depend on the machine.
+//! The number of git processes per iteration. Time is measured by the bench; a count does not depend on the machine.
 
 use std::fs;
 
@@ -46,6 +46,6 @@ fn an_attempt_in_a_workspace_starts_eleven_git_processes_from_its_files_to_its_c
     git.set_branch("verdone/run-1", &commit, None).unwrap();
     let events = fs::read_to_string(&trace).unwrap();
     let count = events.lines().filter(|line| line.contains("\"event\":\"start\"")).count();
-    // One of them asks which work trees are on the branch.
+    // One of them asks which worktrees are on the branch.
     assert_eq!(count, 11, "{events}");
 }

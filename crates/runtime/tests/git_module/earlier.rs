@@ -28,7 +28,7 @@ fn changes_from_before_a_checkpoint_are_told_from_what_came_after() {
         (same, names(&look().untracked)),
         (all.map(str::to_owned).to_vec(), vec!["notes".to_owned(), "scratch".to_owned()])
     );
-    // Written anew with the same bytes is no change.
+    // Rewriting a file with the same bytes is not a change.
     repo.write("a.txt", "the user's\n");
     assert!(look().mixed.is_empty());
     repo.write("dir/b.txt", "back\n");
@@ -40,7 +40,7 @@ fn changes_from_before_a_checkpoint_are_told_from_what_came_after() {
     mixed.sort();
     assert_eq!((mixed, names(&look().untracked)), (vec!["dir/b.txt".to_owned(), "link".to_owned()], vec!["notes".to_owned()]));
     assert!(look().staged.is_empty());
-    // What is committed by now, or as HEAD has it again, is nobody's open change.
+    // A file that is committed now, or equals HEAD again, is no longer an open change.
     repo.git(&["commit", "-qm", "mine", "a.txt"]);
     repo.chmod("run.sh", 0o755);
     assert_eq!(names(&look().same), Vec::<String>::new());

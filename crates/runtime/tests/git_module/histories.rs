@@ -1,5 +1,5 @@
-//! Generated histories against a reference model: whatever the user and a run do in whatever order, landing moves exactly the
-//! files that were committed or changes nothing, and a workspace that is reset has exactly the files of its tree.
+//! Generated histories, compared with a reference model: whatever the user and a run do in any order, landing either moves exactly the
+//! committed files or changes nothing, and a workspace that is reset has exactly the files of its tree.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ use crate::repo::{Repo, WorkTree, environment, files_and_folders};
 
 const RUN: &str = "refs/heads/verdone/run";
 
-/// Folders and files that get into each other's way, odd names, and names that `.gitignore` hides.
+/// Folders and files with conflicting names, odd names, and names that `.gitignore` hides.
 const NAMES: [&[u8]; 12] = [
     b"a.txt",
     b"dir",
@@ -35,7 +35,7 @@ const NAMES: [&[u8]; 12] = [
     b"kept.log",
     b"target/out",
 ];
-/// Few, so that user and run often write the same.
+/// Few, so that user and run often write the same content.
 const CONTENTS: [&[u8]; 4] = [b"one\n", b"two\n", b"", b"a\0b\r\n"];
 const TARGETS: [&[u8]; 2] = [b"a.txt", b"nowhere"];
 
@@ -53,12 +53,12 @@ enum Op {
     Stage(usize),
     Unstage(usize),
     Commit,
-    /// The run, on its branch: what is put and what is removed.
+    /// The run, on its branch: what it adds and removes.
     Story(Vec<(usize, Option<Node>)>),
     /// A new run from the user's commit.
     Begin,
-    /// One more story, so that there is something to land. A bit for each of its files that is already in the checkout, as a landing
-    /// that was killed leaves it.
+    /// One more story, so that there is something to land. The bits say which of its files are already in the checkout, as after a killed
+    /// landing.
     Land(Vec<(usize, Option<Node>)>, u8),
 }
 
@@ -87,16 +87,16 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Mode and blob of each path.
+/// The mode and blob of each path.
 type Files = BTreeMap<Vec<u8>, (String, String)>;
 
 struct World {
     repo: Repo,
-    /// The blob of everything that is ever written.
+    /// The blob of every content that is written.
     blobs: HashMap<&'static [u8], String>,
 }
 
-/// All that landing may change.
+/// Everything that landing may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     head: Oid,
@@ -122,7 +122,7 @@ impl World {
         world
     }
 
-    /// What git printed, unless it refused.
+    /// Git's output, unless it refused.
     fn try_git(&self, args: &[&str], stdin: &[u8]) -> Option<String> {
         let mut command = Command::new("git");
         command.current_dir(self.repo.path("")).args(args).envs(environment(self.repo.home()));
@@ -132,7 +132,7 @@ impl World {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Steps that do not apply are skipped: a history is whatever is left.
+    /// Steps that do not apply are skipped; the rest is the history.
     fn take(&self, op: &Op) {
         let repo = &self.repo;
         let staged = |args: &[&str], name: usize| {
@@ -166,7 +166,7 @@ impl World {
         }
     }
 
-    /// A commit on the run's branch, made without any work tree.
+    /// Commits on the run's branch without a worktree.
     fn commit_story(&self, changes: &[(usize, Option<Node>)]) {
         let mut stream =
             format!("commit {RUN}\ncommitter A <a@example.org> 1700000000 +0000\ndata 5\nstory\nfrom {RUN}^0\n").into_bytes();
@@ -189,7 +189,7 @@ impl World {
             let tab = record.iter().position(|byte| *byte == b'\t').unwrap();
             let facts = String::from_utf8(record[..tab].to_vec()).unwrap();
             let words: Vec<&str> = facts.split(' ').collect();
-            // `<mode> blob <id>` of a tree, `<mode> <id> <stage>` of the index.
+            // `<mode> blob <id>` in a tree, `<mode> <id> <stage>` in the index.
             let id = if words[1] == "blob" { words[2] } else { words[1] };
             files.insert(record[tab + 1..].to_vec(), (words[0].to_owned(), id.to_owned()));
         }
@@ -255,14 +255,14 @@ impl World {
                 let was_there = |path: &&Vec<u8>| before.work.get(*path) == target.get(*path);
                 match by_git {
                     Some(by_git) => assert_eq!(after, by_git),
-                    // Git would have refused files that are already as they are to become.
+                    // Git refuses even if a file already has its new content; landing does not.
                     None => assert!(changed.iter().any(was_there), "git would have refused it"),
                 }
             }
         }
     }
 
-    /// What `git merge --ff-only` makes of a copy of this repository, unless it refuses.
+    /// The result of `git merge --ff-only` in a copy of this repository, unless it refuses.
     fn merged_by_git(&self, new: &Oid) -> Option<Seen> {
         let copy = tempfile::tempdir().unwrap();
         let status = Command::new("cp").arg("-a").arg(self.repo.path(".")).arg(copy.path()).status().unwrap();
@@ -329,7 +329,7 @@ fn agent_op() -> impl Strategy<Value = Op> {
     prop_oneof![(name.clone(), node()).prop_map(|(name, node)| Op::Put(name, node)), name.prop_map(Op::Remove)]
 }
 
-/// Folders that hold the tree of the run's branch.
+/// Folders with the tree of the run's branch.
 struct Spaces<'a> {
     world: &'a World,
     dir: tempfile::TempDir,
@@ -383,7 +383,7 @@ impl<'a> Spaces<'a> {
         self.assert_exact(name);
     }
 
-    /// Remembers which tree is there, for the next reset.
+    /// Records which tree is there, for the next reset.
     fn assert_exact(&self, name: &str) {
         fs::write(self.at(name).1.with_extension("tree"), self.tree().as_str()).unwrap();
         let (files, folders) = files_and_folders(&self.at(name).0);
@@ -401,7 +401,7 @@ impl<'a> Spaces<'a> {
         }
     }
 
-    /// A moment that the file system dates after everything so far.
+    /// A moment that the file system dates later than everything so far.
     fn moment(&self) -> SystemTime {
         let clock = self.dir.path().join("clock");
         let now = || {
@@ -417,7 +417,7 @@ fn named(name: usize) -> &'static OsStr {
     OsStr::from_bytes(NAMES[name])
 }
 
-/// Not where something else is in the way.
+/// Does nothing if something else is in the way.
 fn put(place: &Path, node: Node) {
     let _ = fs::remove_file(place);
     if fs::create_dir_all(place.parent().unwrap()).is_err() {

@@ -36,7 +36,7 @@ fn assert_landed(repo: &Repo, new: &Oid) {
     assert!(!repo.exists("dir/b.txt"));
 }
 
-/// Nothing at all changed.
+/// Asserts that landing is refused and nothing changed.
 fn assert_refused(repo: &Repo, new: &Oid) -> LandingRefusal {
     let before = (repo.git(&["for-each-ref"]), repo.git(&["ls-files", "-s"]), repo.work_tree());
     let Landing::Refused(refusal) = land(repo, new) else { panic!("it landed") };
@@ -44,7 +44,7 @@ fn assert_refused(repo: &Repo, new: &Oid) -> LandingRefusal {
     refusal
 }
 
-/// Locks and files of ours in the git folder.
+/// Our locks and files in the git folder.
 pub(crate) fn leftovers(repo: &Repo) -> Vec<String> {
     let names = fs::read_dir(repo.git.git_dir()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.contains("verdone-") || name.ends_with(".lock")).collect()
@@ -60,7 +60,7 @@ fn a_landing_in_which_git_fails_halfway_is_finished_by_the_next_one() {
     let repo = Repo::new();
     let new = ahead(&repo);
     let well = repo.home().join("well");
-    // Git writes a.txt before it comes to the file of which its filter fails.
+    // Git writes a.txt before it reaches the file whose filter fails.
     fs::write(repo.git.git_dir().join("info/attributes"), "new/c.txt filter=broken\n").unwrap();
     repo.git(&["config", "filter.broken.required", "true"]);
     repo.git(&["config", "filter.broken.clean", "cat"]);
@@ -292,7 +292,7 @@ fn a_lock_of_the_users_own_git_is_never_removed_unless_a_landing_was_cut_off() {
     }
     let remove = || repo.git.remove_stale_locks(begin, &repo.run, Some("verdone/run")).unwrap();
     assert_eq!(remove(), Vec::<PathBuf>::new(), "no landing began");
-    // A landing on another branch locks that alone. Git itself says that it is locked, so this landing is over.
+    // A landing on another branch locks only that branch. Git itself reports the lock, so this landing has ended.
     let error = repo.git.land_files(Some("other"), &new).unwrap_err();
     assert!(error.to_string().contains("other.lock"), "{error}");
     assert_eq!(remove(), Vec::<PathBuf>::new());

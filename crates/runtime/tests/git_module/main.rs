@@ -1,4 +1,4 @@
-//! The git module against real git in temporary repositories.
+//! Tests the git module with real git in temporary repositories.
 
 #![expect(clippy::unwrap_used, reason = "fixtures outside test functions")]
 

@@ -7,7 +7,7 @@ use verdone_runtime::store::{Journal, Store};
 
 use crate::repo::Repo;
 
-/// A run that ended, with a branch at this commit and one kept attempt.
+/// A finished run with a branch at this commit and one kept attempt.
 fn run(repo: &Repo, tip: &str, branch: Option<&str>) -> (RunId, String) {
     let store = Store::of(&repo.path(""));
     let (id, dir) = store.create(repo.git.common_dir(), Timestamp::now()).unwrap();

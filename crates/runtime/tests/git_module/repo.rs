@@ -1,4 +1,4 @@
-//! A temporary repository that sees nothing of the machine's git config.
+//! A temporary repository, isolated from the machine's git config.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ pub(crate) struct Repo {
     pub(crate) run: RunId,
 }
 
-/// Path to what stands there: mode and content, or a link's target.
+/// Path to mode and content, or to a link's target.
 pub(crate) type WorkTree = BTreeMap<OsString, (u32, Vec<u8>)>;
 
 impl Repo {
@@ -52,13 +52,13 @@ impl Repo {
         Self { home, top, git, run: RunId::from("20261115-020338-5f3a") }
     }
 
-    /// The repository whose top level this folder is.
+    /// The repository with this folder as its top level.
     pub(crate) fn existing(top: tempfile::TempDir) -> Self {
         let path = top.path().to_owned();
         Self::at(top, path)
     }
 
-    /// The same repository in a linked work tree on a new branch.
+    /// The same repository in a linked worktree on a new branch.
     pub(crate) fn linked(self) -> Self {
         let top = self.home.path().join("linked");
         self.git(&["worktree", "add", "-q", "-b", "side", top.to_str().unwrap()]);
@@ -99,7 +99,7 @@ impl Repo {
         run_git(self.home.path(), &self.top, args)
     }
 
-    /// As [`Self::git`], for arguments that are no text, and with nothing taken off the output.
+    /// Like [`Self::git`], for arguments that are not UTF-8, and with the output unchanged.
     pub(crate) fn git_os(&self, args: &[&OsStr]) -> Vec<u8> {
         let output = Command::new("git").current_dir(&self.top).args(args).envs(environment(self.home.path())).output().unwrap();
         assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -125,7 +125,7 @@ impl Repo {
         fs::read(self.git.git_dir().join("index")).ok()
     }
 
-    /// Every file and link outside `.git`, and no empty directories.
+    /// Every file and link outside `.git`, without empty directories.
     pub(crate) fn work_tree(&self) -> WorkTree {
         files_and_folders(&self.top).0
     }
@@ -159,7 +159,7 @@ pub(crate) fn odd_names() -> Vec<OsString> {
     names.iter().map(|name| OsString::from_vec(name.to_vec())).collect()
 }
 
-/// Every file and link, and every folder, below a folder and outside `.git`.
+/// All files, links and folders below a folder, except `.git`.
 pub(crate) fn files_and_folders(top: &Path) -> (WorkTree, BTreeSet<OsString>) {
     let mut found = (WorkTree::new(), BTreeSet::new());
     let mut open = vec![top.to_owned()];

@@ -1,4 +1,4 @@
-//! A workspace as the loop makes one: files, index and private repository in a folder elsewhere.
+//! A workspace as the loop creates it: files, index and private repository in another folder.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -71,7 +71,7 @@ impl Workspace {
         fs::write(path, text).unwrap();
     }
 
-    /// As the agent would run it.
+    /// Runs git as the agent would.
     pub(crate) fn git(&self, args: &[&str]) -> String {
         run_git(&self.home, &self.tree(), args)
     }
@@ -107,7 +107,7 @@ impl Workspace {
     }
 }
 
-/// What `git add -A` and `git write-tree` make of a folder.
+/// The tree that `git add -A` and `git write-tree` create from a folder.
 pub(crate) fn tree_by_git(repo: &Repo, folder: &Path) -> Oid {
     let index = tempfile::tempdir().unwrap();
     let git = |args: &[&str]| {

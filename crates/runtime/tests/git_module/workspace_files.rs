@@ -134,12 +134,12 @@ fn files_that_a_cache_was_built_from_keep_their_times_and_all_others_are_of_a_la
     let first = Workspace::new(&repo);
     let begun = file_clock_after(file_clock());
     let dated = repo.git.date_files(&first.tree(), &first.index(), BuiltFrom::Checkout, begun).unwrap();
-    // A rule for git, and the three.
+    // The three files and git's ignore rule.
     assert_eq!(dated, [DatedBy::User; 4]);
     let modified = |workspace: &Workspace, name: &str| fs::metadata(workspace.path(name)).unwrap().modified().unwrap();
     let ended = SystemTime::now();
     let build = EarlierBuild { index: &first.index(), dated: &dated, begun, ended };
-    // One file differs, one was touched by the user since, with its old time, and one is the same.
+    // One file differs, one was touched by the user since but keeps its old time, and one is the same.
     let time = fs::metadata(repo.path("run.sh")).unwrap().modified().unwrap();
     fs::File::open(repo.path("run.sh")).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
     let other = repo.git.replace_in_tree(&tree_of(&repo), &[("a.txt".into(), Some(("100644", b"two\n".to_vec())))]).unwrap();

@@ -1,5 +1,5 @@
-//! The scripted model server by itself: `verdone-model SCRIPT.toml [--log FILE] [--until-eof]`. Prints its port and serves until it is
-//! ended, or until its standard input is. The log gets a JSON object for every request.
+//! The scripted model server as a program: `verdone-model SCRIPT.toml [--log FILE] [--until-eof]`. Prints its port and serves until it is
+//! terminated or, with --until-eof, its standard input ends. The log gets one JSON object per request.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -42,7 +42,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
     for number in 1.. {
         let request = server.request(number);
         if let Some(log) = &mut log {
-            // In one piece: whoever reads along, or ends us, sees whole lines.
+            // One write per line, so that readers only see complete lines, even if we are terminated.
             let line = format!("{}\n", line(&request));
             log.write_all(line.as_bytes()).map_err(|error| format!("the log cannot be written: {error}"))?;
         }

@@ -1,4 +1,4 @@
-//! A client that stays and is talked to line by line, as a driver does it.
+//! A long-lived client that exchanges JSON lines, as with a driver.
 
 use std::io::Write as _;
 use std::process::ChildStdin;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::process::{Output, Running};
 use crate::sandbox::Sandbox;
 
-/// Longer than a turn of a script takes on a loaded machine.
+/// Longer than a scripted turn takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One long-lived process with JSON lines in both directions.
@@ -20,14 +20,14 @@ pub struct ClaudeSession {
 }
 
 impl ClaudeSession {
-    /// Starts the client of a settled sandbox in `work/`. `args` are those besides the ones that make it talk in lines.
+    /// Starts the client of a settled sandbox in `work/`. `args` are added to those that select JSON lines.
     pub fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
         let lines = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
         let (running, input) = sandbox.spawn_with_input(sandbox.root().join("bin/claude"), lines.iter().chain(args));
         Self { running, input }
     }
 
-    /// Sends one message of a user and waits for the result of its turn.
+    /// Sends one user message and waits for the result of its turn.
     #[track_caller]
     pub fn ask(&mut self, text: &str) -> Value {
         let before = self.of("result").len();
@@ -42,17 +42,17 @@ impl ClaudeSession {
         self.input.write_all(line.as_bytes()).unwrap_or_else(|error| panic!("the client takes no more lines: {error}"));
     }
 
-    /// Everything it said so far. A last line that is not whole yet is left out.
+    /// All events so far, without an incomplete last line.
     pub fn events(&self) -> Vec<Value> {
         parse(&self.running.wait_for_stdout("anything", Duration::ZERO, |_| true))
     }
 
-    /// Those of one type.
+    /// The events of one type.
     pub fn of(&self, kind: &str) -> Vec<Value> {
         self.events().into_iter().filter(|event| event["type"] == kind).collect()
     }
 
-    /// Waits until it has said what is wanted; panics with all of it when it does not.
+    /// Waits until the events satisfy the condition; panics with all of them if they do not.
     #[track_caller]
     pub fn wait_for(&self, what: &str, reached: impl Fn(&[Value]) -> bool) {
         self.running.wait_for_stdout(what, PATIENCE, |text| reached(&parse(text)));
@@ -62,7 +62,7 @@ impl ClaudeSession {
         &self.running
     }
 
-    /// Closes its input, which ends it, and gives what it left.
+    /// Closes its input, which ends it, and returns its output.
     #[track_caller]
     pub fn close(self) -> Output {
         drop(self.input);

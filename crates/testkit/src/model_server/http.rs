@@ -1,18 +1,18 @@
-//! As much of HTTP/1.1 as a coding client speaks: requests with a length or in chunks, answers whole or as a stream, connections that
-//! are kept.
+//! The subset of HTTP/1.1 that a coding client uses: requests with a length or in chunks, complete or streamed answers, persistent
+//! connections.
 
 use std::io::{self, BufRead, Read, Write};
 
-/// A client of tests sends less. More is a mistake, and must not fill the memory.
+/// Test clients send less. More is a mistake, and must not fill the memory.
 const MAX_HEAD: usize = 256 * 1024;
 const MAX_BODY: usize = 64 * 1024 * 1024;
 
-/// A request as it came.
+/// A parsed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HttpRequest {
     pub(super) method: String,
     pub(super) target: String,
-    /// Names in lower case.
+    /// Names are in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
 }
@@ -27,7 +27,7 @@ impl HttpRequest {
     }
 }
 
-/// The next request of a connection; `None` where the other side has closed it between two.
+/// The next request on a connection; `None` if the peer closed it between two requests.
 pub(super) fn read_request(input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Option<HttpRequest>> {
     let mut budget = MAX_HEAD;
     let Some(first) = read_line(input, &mut budget)? else { return Ok(None) };
@@ -83,7 +83,7 @@ fn read_exactly(input: &mut impl BufRead, length: usize) -> io::Result<Vec<u8>> 
     Ok(body)
 }
 
-/// A line without its end; `None` where there is nothing more.
+/// A line without its end; `None` at the end of input.
 fn read_line(input: &mut impl BufRead, budget: &mut usize) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     input.by_ref().take(*budget as u64).read_until(b'\n', &mut line)?;
@@ -101,7 +101,7 @@ fn broken(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("a broken request: {what}"))
 }
 
-/// A whole answer. `HEAD` gets the head alone.
+/// Writes a complete answer. `HEAD` gets only the head.
 pub(super) fn write_whole(
     output: &mut impl Write,
     method: &str,
@@ -118,7 +118,7 @@ pub(super) fn write_whole(
     output.flush()
 }
 
-/// The beginning of an answer in chunks.
+/// Starts a chunked answer.
 pub(super) fn begin_stream(output: &mut impl Write, headers: &[(String, String)]) -> io::Result<()> {
     let mut bytes = head(200, headers);
     bytes.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
@@ -126,7 +126,7 @@ pub(super) fn begin_stream(output: &mut impl Write, headers: &[(String, String)]
     output.flush()
 }
 
-/// One chunk; it reaches the client at once.
+/// Writes one chunk and flushes it.
 pub(super) fn write_chunk(output: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
     chunk.extend_from_slice(bytes);

@@ -1,44 +1,44 @@
-//! One request to the model server as tests look at it: who asks, what was said, what the tools gave.
+//! A request to the model server, for examination in tests: who asks, what was said, what the tools returned.
 
 use std::time::SystemTime;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A request that was answered, or is being answered.
+/// A request that was answered or is being answered.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// From 1, in the order in which they came.
+    /// Counted from 1 in the order of arrival.
     pub number: usize,
     pub at: SystemTime,
     pub method: String,
-    /// Without the part behind `?`.
+    /// Without the query string.
     pub path: String,
-    /// Names in lower case.
+    /// Names are in lower case.
     pub headers: Vec<(String, String)>,
-    /// `null` where the body is empty or no JSON.
+    /// `null` if the body is empty or not JSON.
     pub body: Value,
-    /// No rule of the script fitted.
+    /// Whether no rule of the script matched.
     pub is_unscripted: bool,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// The conversation that the user, or Verdone, has with the agent.
+    /// The conversation of the user, or of Verdone, with the agent.
     Main,
-    /// One of an agent that the agent started.
+    /// The conversation of a subagent.
     Subagent,
-    /// The summary that replaces a conversation that grew too long.
+    /// A request for the summary that replaces a conversation that has become too long.
     Compaction,
-    /// Small questions of the client itself: titles, probes, summaries. They offer no tools.
+    /// Small requests of the client itself: titles, probes, summaries. They offer no tools.
     Side,
-    /// Not for the model: tokens to count, other addresses.
+    /// Not for the model: token counts, other addresses.
     Other,
 }
 
-/// What a tool gave back to the model.
+/// A tool's result, as sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
     pub id: String,
@@ -72,36 +72,36 @@ impl Request {
         self.body["model"].as_str().unwrap_or_default()
     }
 
-    /// The client's session, where it tells.
+    /// The client's session, if it sends one.
     pub fn session(&self) -> Option<&str> {
         self.header("x-claude-code-session-id")
     }
 
-    /// The last text of the user. Results of tools and notes of the client between them are none.
+    /// The user's last text. Tool results and the client's notes do not count.
     pub fn prompt(&self) -> String {
         self.prompts().pop().unwrap_or_default()
     }
 
-    /// All texts of the user in this conversation, a string for each message.
+    /// All texts of the user in this conversation, one string per message.
     pub fn prompts(&self) -> Vec<String> {
         self.messages().iter().filter(|message| message["role"] == "user").map(own_text).filter(|text| !text.is_empty()).collect()
     }
 
-    /// What tools gave back since the model's last answer.
+    /// The tool results since the model's last answer.
     pub fn tool_results(&self) -> Vec<ToolResult> {
         let messages = self.messages();
         let since = messages.iter().rposition(|message| message["role"] == "assistant").map_or(0, |at| at + 1);
         messages[since..].iter().flat_map(blocks).filter(|block| block["type"] == "tool_result").map(tool_result).collect()
     }
 
-    /// The system prompt, and what the client says in its name later.
+    /// The system prompt, including later system messages of the client.
     pub fn system(&self) -> String {
         let later = self.messages().iter().filter(|message| message["role"] == "system");
         let texts: Vec<String> = std::iter::once(content_text(&self.body["system"])).chain(later.map(own_text)).collect();
         texts.join("\n")
     }
 
-    /// Whether any text of the request has this in it, wherever it stands.
+    /// Whether any text of the request contains this.
     pub fn contains(&self, text: &str) -> bool {
         any_text(&self.body, text)
     }
@@ -127,7 +127,7 @@ fn tool_result(block: &Value) -> ToolResult {
     }
 }
 
-/// How notes of the client begin that stand beside the user's words: git's state, dates, the user's own files.
+/// Starts the client's notes that are mixed into the user's text: git's state, dates, the user's own files.
 const REMINDER: &str = "<system-reminder>";
 
 /// Content is a string or a list of blocks.

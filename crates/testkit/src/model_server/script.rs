@@ -1,20 +1,20 @@
-//! What the scripted model says, as data: rules with an answer each, read from TOML or built in a test.
+//! What the scripted model says, as data: rules with one answer each, read from TOML or built in a test.
 //!
-//! A request takes the first rule that fits it and has uses left. Rules are for one use and for the main conversation unless they say
-//! otherwise, so a plain list of turns is played in order, whatever a client asks besides.
+//! A request uses the first matching rule that has uses left. By default, a rule has one use and applies to the main conversation, so a
+//! plain list of turns is played in order, whatever else a client asks.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::request::{Kind, Request};
 
-/// All that a model server knows to say.
+/// Everything that a model server can answer.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
     #[serde(rename = "rule")]
     pub rules: Vec<Rule>,
-    /// What an agent's request gets that no rule fits; "Done." without it. Such requests count as unscripted.
+    /// The answer to an agent's request that matches no rule; default: "Done.". Such requests count as unscripted.
     pub otherwise: Option<Answer>,
 }
 
@@ -28,17 +28,17 @@ pub struct Rule {
     pub answer: Answer,
 }
 
-/// Conditions on a request, all of which have to hold.
+/// Conditions on a request, all of which must be met.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct When {
-    /// The main conversation without it.
+    /// Default: the main conversation.
     pub kind: Option<Kind>,
-    /// The last text of the user contains this.
+    /// The user's last text contains this.
     pub prompt: Option<String>,
-    /// Whether results of tools were sent since the model's last answer.
+    /// Whether tool results were sent since the model's last answer.
     pub after_tool: Option<bool>,
-    /// Such a result contains this.
+    /// One of these results contains this.
     pub tool_result: Option<String>,
     /// Any text of the request contains this.
     pub anywhere: Option<String>,
@@ -68,13 +68,13 @@ pub enum Answer {
 pub struct Turn {
     pub blocks: Vec<Block>,
     pub usage: Usage,
-    /// Without it: `tool_use` where a tool is called, else `end_turn`.
+    /// Default: `tool_use` if a tool is called, otherwise `end_turn`.
     pub stop: Option<Stop>,
-    /// Wait before a byte is sent.
+    /// A delay before the first byte.
     pub stall: Option<Stall>,
-    /// What goes wrong after the first piece of content. Not for clients that asked for a whole answer.
+    /// What goes wrong after the first piece of content. Only for streamed answers.
     pub fault: Option<Fault>,
-    /// How much of a subscription is used, told in headers.
+    /// How much of a subscription is used, sent in headers.
     pub limit: Option<Limit>,
 }
 
@@ -83,14 +83,14 @@ pub struct Turn {
 pub enum Block {
     Text(String),
     Thinking(String),
-    /// Several of them in one turn are parallel calls.
+    /// Several of these in one turn are parallel calls.
     Tool {
         name: String,
         input: Value,
     },
 }
 
-/// Tokens, as the client gets to see them.
+/// Token counts, as the client sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Usage {
@@ -119,7 +119,7 @@ pub enum Stop {
 #[serde(rename_all = "snake_case")]
 pub enum Stall {
     Seconds(f64),
-    /// Until the test says so, or ends.
+    /// Until the test releases it, or ends.
     UntilReleased,
 }
 
@@ -128,23 +128,23 @@ pub enum Stall {
 pub enum Fault {
     /// The connection is cut.
     Drop,
-    /// An error as an event of the stream.
+    /// An error as a stream event.
     Error { kind: String, message: String },
-    /// A pause; the rest follows.
+    /// A pause, followed by the rest.
     Stall(Stall),
 }
 
-/// A refusal instead of an answer.
+/// An error instead of an answer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApiError {
     pub status: u16,
-    /// The usual one of the status without it.
+    /// Default: the usual kind for the status.
     #[serde(default)]
     pub kind: Option<String>,
     #[serde(default)]
     pub message: Option<String>,
-    /// Seconds.
+    /// In seconds.
     #[serde(default)]
     pub retry_after: Option<u64>,
     /// The headers that subscribers get.
@@ -154,7 +154,7 @@ pub struct ApiError {
     pub stall: Option<Stall>,
 }
 
-/// The state of a subscription. Times count from the answer, so that a script stays true.
+/// The state of a subscription. Times are relative to the answer, so that a script stays valid.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
@@ -188,18 +188,18 @@ impl Script {
         Self::default()
     }
 
-    /// The script of a file; the error says where it is wrong.
+    /// Parses a script; the error says where it is wrong.
     pub fn from_toml(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// The next answer of the main conversation.
+    /// Adds the next answer of the main conversation.
     #[must_use]
     pub fn then(self, answer: impl Into<Answer>) -> Self {
         self.rule(When::default(), Times::Once, answer)
     }
 
-    /// Answers to a prompt that contains this text, one after the other: the model's steps in one turn of the agent.
+    /// Adds answers to a prompt that contains this text, one after the other: the model's steps in one turn of the agent.
     #[must_use]
     pub fn on<A: Into<Answer>>(self, prompt: &str, answers: impl IntoIterator<Item = A>) -> Self {
         answers.into_iter().fold(self, |script, answer| script.rule(When::prompt(prompt), Times::Once, answer))
@@ -231,7 +231,7 @@ impl When {
         Self { after_tool: Some(true), ..Self::default() }
     }
 
-    /// Whether this is a request that it is about; `nth` is the request's number among those of its kind.
+    /// Whether the conditions match a request; `nth` is the request's number among those of its kind.
     pub(super) fn fits(&self, request: &Request, nth: usize) -> bool {
         let results = request.tool_results();
         let said = |text: &Option<String>, found: &dyn Fn(&str) -> bool| text.as_deref().is_none_or(found);
@@ -263,7 +263,7 @@ impl Turn {
         Self::default().and_call(tool, input)
     }
 
-    /// A file written with the client's own tool. The client resolves a relative path against its folder.
+    /// Writes a file with the client's own tool. The client resolves a relative path against its folder.
     pub fn write(path: impl AsRef<std::path::Path>, text: &str) -> Self {
         Self::call("Write", serde_json::json!({ "file_path": path.as_ref(), "content": text }))
     }
@@ -338,7 +338,7 @@ impl ApiError {
         self
     }
 
-    /// A subscriber whose window is used up, and opens again after so many seconds.
+    /// A subscriber whose usage window is exhausted, and resets after this many seconds.
     pub fn usage_limit(resets_in: u64) -> Self {
         Self::status(429).limit(Limit { window: Window::FiveHour, status: LimitStatus::Rejected, utilization: 1.0, resets_in })
     }

@@ -1,4 +1,4 @@
-//! Answers as the Messages API words them: one JSON message, or the events of a stream; errors; the headers of a subscription.
+//! Answers in the format of the Messages API: one JSON message or a stream of events; errors; the headers of a subscription.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::script::{ApiError, Block, Limit, LimitStatus, Stop, Turn, Usage, Window};
 
-/// One event of a stream, ready to be sent.
+/// One stream event, ready to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     name: &'static str,
@@ -36,7 +36,7 @@ impl Event {
         format!("event: {}\ndata: {}\n\n", self.name, self.data).into_bytes()
     }
 
-    /// Whether some of the answer has been seen once this is sent.
+    /// Whether the client has seen part of the answer once this is sent.
     pub(super) fn is_content(&self) -> bool {
         self.name == "content_block_delta"
     }
@@ -47,7 +47,7 @@ pub(super) fn events(turn: &Turn, model: &str, number: usize) -> Vec<Event> {
     let mut start = message(turn, model, number);
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;
-    // Real answers begin with one token and tell the whole number at the end.
+    // Real answers start with one token and report the total at the end.
     start["usage"]["output_tokens"] = json!(1);
     let mut events = vec![json!({ "type": "message_start", "message": start }), json!({ "type": "ping" })];
     for (index, block) in turn.blocks.iter().enumerate() {
@@ -87,7 +87,7 @@ fn whole(block: &Block, number: usize, index: usize) -> Value {
     }
 }
 
-/// Opaque to clients; they send it back.
+/// Opaque to clients, which send it back.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 
 fn in_pieces(block: &Block, number: usize, index: usize) -> (Value, Vec<Value>) {
@@ -109,7 +109,7 @@ fn in_pieces(block: &Block, number: usize, index: usize) -> (Value, Vec<Value>) 
     }
 }
 
-/// Two pieces, because no real answer comes in one.
+/// Splits a text in two, because real answers come in several pieces.
 fn halves(text: &str) -> impl Iterator<Item = &str> {
     let middle = (text.len() / 2..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let (first, second) = text.split_at(middle);
@@ -139,7 +139,7 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-/// The body of a refusal.
+/// The body of an error answer.
 pub(super) fn refusal(error: &ApiError) -> Value {
     let kind = error.kind.as_deref().unwrap_or(match error.status {
         401 => "authentication_error",
@@ -158,7 +158,7 @@ pub(super) fn error_body(kind: &str, message: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind, "message": message } })
 }
 
-/// What a subscriber's client reads its limits from.
+/// The headers from which a subscriber's client reads its limits.
 pub(super) fn limit_headers(limit: &Limit, now: SystemTime) -> Vec<(String, String)> {
     let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let resets = now + limit.resets_in;

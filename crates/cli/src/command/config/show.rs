@@ -1,4 +1,4 @@
-//! `verdone config show`: every key, its value, and where it came from.
+//! `verdone config show`: every key with its value and where it comes from.
 
 use serde_json::{Value, json};
 use verdone_core::config::{Origin, flatten};
@@ -21,7 +21,7 @@ pub(super) fn run(args: &ConfigShowArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// Settings can be shown outside of a repository too.
+/// Settings can also be shown outside of a repository.
 fn project(context: &Context) -> Result<Project, CliError> {
     match find_git_top(&context.start) {
         Ok(top) => Ok(Project::find(&context.start, &top)?),
@@ -65,7 +65,7 @@ fn in_columns(settings: &Settings, context: &Context) -> String {
     }
     let widest = |pick: fn(&Row) -> &String| rows.iter().map(|row| pick(row).chars().count()).max().unwrap_or(0);
     let (keys, origins) = (widest(|row| &row.key), widest(|row| &row.origin));
-    // The value's column takes what the others leave, so that one long command does not push every origin away.
+    // The value column gets the remaining width, so that one long command does not push all origins aside.
     let values = widest(|row| &row.value).min(context.terminal.width.saturating_sub(keys + origins + 4).max(16));
     let paint = context.terminal.out;
     let lines = rows.iter().map(|row| {
@@ -79,7 +79,7 @@ fn pad(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(text.chars().count()))
 }
 
-/// As the config file would have it.
+/// Formats a value as in the config file.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "(not set)".to_owned(),

@@ -1,6 +1,6 @@
-//! `verdone demo --agent claude`: the same plan with the user's own Claude Code. It costs money, so it is said and asked first.
+//! `verdone demo --agent claude`: the same plan with the user's own Claude Code. It costs money, so it says so and asks first.
 //!
-//! Nothing can be demanded of a real agent: what came of it is told, and the exit code is the run's unless every story is verified.
+//! A real agent may do anything, so the demo only reports the result. The exit code is that of the run, unless every story is verified.
 
 use std::io::{self, BufRead as _};
 
@@ -52,13 +52,13 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     Ok(if verified == STORIES.len() { 0 } else { code })
 }
 
-/// The client as the project around the user has it; elsewhere the one on the PATH.
+/// The client from the current project's config, or else the default one on the PATH.
 fn configured(context: &Context) -> Result<ClaudeAgent, CliError> {
     let Some(project) = context.project().ok().filter(|project| project.root.join(HOME).is_dir()) else {
         return Ok(ClaudeAgent::default());
     };
     let mut client = context.settings(&project, &Flags::default())?.resolved.config.agent.claude;
-    // The demo is played elsewhere, and needs no more than its guard allows.
+    // The demo runs in another folder, and needs no more than its guard allows.
     if client.binary.contains('/') {
         client.binary = project.root.join(&client.binary).to_string_lossy().into_owned();
     }

@@ -1,4 +1,4 @@
-//! The hooks that `verdone install` put into settings files: whether they are whole, and whether they answer.
+//! The hooks that `verdone install` added to settings files: whether they are complete, and whether they respond.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use verdone_runtime::run::preflight::{Finding, Health};
 use crate::command::Context;
 use crate::command::install::{LIMIT, name, root};
 
-/// A finding for each file that has hooks of ours, or cannot be read. None of them is bad: a run needs no installed hooks.
+/// One finding per file that contains our hooks or cannot be read. None of them is an error: a run needs no installed hooks.
 pub(super) fn hooks(context: &Context) -> Vec<Finding> {
     let root = root(context);
     Scope::ALL.into_iter().filter_map(|scope| look(scope, &root, context)).collect()
@@ -45,14 +45,14 @@ fn look(scope: Scope, root: &Path, context: &Context) -> Option<Finding> {
     })
 }
 
-/// What is wrong, and what to do where it is not to install them again.
+/// What is wrong, and what to do about it if installing the hooks again does not help.
 fn trouble(installed: &Installed, scope: Scope, root: &Path) -> Option<(String, Option<String>)> {
     if installed.disabled {
         return Some(("all hooks are switched off".to_owned(), Some("remove \"disableAllHooks\" there".to_owned())));
     }
     for command in &installed.commands {
         let program = Path::new(command.first()?);
-        // A repository can bring settings of its own: looking at it must not start what came with it.
+        // A repository can bring its own settings: examining it must not start a program that came with it.
         if !program.is_absolute() || (scope != Scope::User && is_inside(program, root)) {
             let message = format!("{} is not started: it is not a program outside of this project", program.display());
             return Some((message, None));

@@ -1,4 +1,4 @@
-//! `verdone log --stops`: what the Stop gate decided in the user's own sessions, and what that adds up to.
+//! `verdone log --stops`: the Stop gate's decisions in the user's own sessions, with a summary.
 
 use jiff::tz::TimeZone;
 use verdone_core::engine::session::StopTally;

@@ -21,7 +21,7 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let name = shown(plan.path(), &project.root);
     let fingerprint = plan.document().fingerprint();
     let mut approvals = Approvals::read(&project.root)?;
-    // A plan of the user's own runs without it; conditions may want it all the same, and stories that came into it during a loop.
+    // The user's own plan runs without approval. A condition may still require it, and so do stories added during a loop.
     let done = context.settings(&project, &Flags::default())?.resolved.config.done;
     let looping = Loops::of(&project.root).are_about(plan.path()).unwrap_or(true);
     let wanted = looping || done.requires(Condition::PlanApproved.name());

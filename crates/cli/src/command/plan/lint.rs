@@ -42,7 +42,7 @@ pub(super) fn run(args: &PlanLintArgs, context: &Context) -> Outcome {
     }
 }
 
-/// Lines under Verification that look like commands and name no program of this machine: they check nothing.
+/// Lines under Verification that look like commands but name no program on this machine: they check nothing.
 fn prose(plan: &Plan, root: &Path) -> Vec<Problem> {
     let path = std::env::var_os("PATH");
     let mut problems = Vec::new();

@@ -1,4 +1,4 @@
-//! `verdone plan new`, and `verdone run --mode planning`, which is the same from another side.
+//! `verdone plan new` and `verdone run --mode planning`, which do the same.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -20,7 +20,7 @@ use crate::command::reporter::reporter;
 use crate::error::CliError;
 use crate::terminal::{print, printable, say};
 
-/// A longer request is no request.
+/// The largest accepted request.
 const LONGEST: u64 = 1024 * 1024;
 
 pub(super) fn run(args: &PlanNewArgs, context: &Context) -> Outcome {
@@ -76,7 +76,7 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
     Ok(0)
 }
 
-/// Text as it is, unless it is `-` or names a file.
+/// Returns the text unchanged, unless it is `-` or names a file.
 fn read_request(request: &str, context: &Context) -> Result<String, CliError> {
     if request == "-" {
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `verdone policy check`: what the policy says about one call, and why.
+//! `verdone policy check`: what the policy decides for one call, and why.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub(super) fn run(args: &PolicyCheckArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// The scope of a story of the plan.
+/// The scope of a story in the plan.
 fn scope_of(id: &str, context: &Context) -> Result<Option<Scope>, CliError> {
     let (project, plan) = open(None, context)?;
     let story = plan.plan().story_meant(&StoryId::from(id));

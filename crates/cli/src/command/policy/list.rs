@@ -8,7 +8,7 @@ use super::{Context, Outcome, in_force, place};
 use crate::args::PolicyListArgs;
 use crate::terminal::{print, print_json, printable};
 
-/// What is only told to the agent, after the call.
+/// The verdict name of rules that only tell the agent something after the call.
 const TELL: &str = "tell";
 
 struct Row {

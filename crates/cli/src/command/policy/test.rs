@@ -1,4 +1,4 @@
-//! `verdone policy test`: every rule on its own examples.
+//! `verdone policy test`: tests every rule on its own examples.
 
 use verdone_core::policy::check_examples;
 use verdone_report::plural;

@@ -1,4 +1,4 @@
-//! `verdone show --sessions` and `--session ID`: those of the last run and the user's own.
+//! `verdone show --sessions` and `--session ID`: sessions of the last run and the user's own.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::command::{Context, Outcome};
 use crate::error::CliError;
 use crate::terminal::{print, print_json, printable, say};
 
-/// As many of the newest are listed; every session is read to its end for it.
+/// How many of the newest sessions to list: each listed session must be read to its end.
 const LISTED: usize = 20;
 
 pub(super) fn all(json: bool, context: &Context) -> Outcome {
@@ -57,14 +57,14 @@ pub(super) fn of_run(run: &StoredRun) -> Result<Vec<SessionOf>, CliError> {
     Ok(found.iter().rev().filter_map(|found| added_up(Some(run.id.clone()), found)).collect())
 }
 
-/// Faults of hooks in the user's own sessions within the last day: older ones were told often enough.
+/// Hook faults in the user's own sessions within the last day. Older ones have been reported often enough.
 pub(in crate::command) fn own_faults(root: &Path) -> Option<FaultsOf> {
     let day = SignedDuration::from_hours(24);
     let is_new = |at: Timestamp| Timestamp::now().duration_since(at) < day;
     faults_of(root, &own_sessions(root), None).filter(|found| found.tally.last.is_none_or(is_new))
 }
 
-/// In the user's own sessions and in every run that is still there.
+/// Finds a session by id among the user's own and those of all stored runs.
 fn find(id: &str, root: &Path) -> Result<(Option<RunId>, StoredSession), CliError> {
     let store = Store::of(root);
     let mut found: Vec<(Option<RunId>, StoredSession)> =
@@ -74,7 +74,7 @@ fn find(id: &str, root: &Path) -> Result<(Option<RunId>, StoredSession), CliErro
         found.extend(sessions(&folder)?.into_iter().map(|session| (Some(run.clone()), session)));
     }
     found.retain(|(_, session)| session.is_meant_by(id));
-    // A whole name means that session alone, and of two with it the newer.
+    // A full name means exactly that session; if there are two, the newer one.
     let whole = found.iter().position(|(_, session)| session.is_named(id));
     match (whole, found.len()) {
         (Some(at), _) => Ok(found.swap_remove(at)),
@@ -89,7 +89,7 @@ fn find(id: &str, root: &Path) -> Result<(Option<RunId>, StoredSession), CliErro
     }
 }
 
-/// One that cannot be read is told, and does not hide the others.
+/// Warns about an unreadable session, and leaves it out.
 fn added_up(run: Option<RunId>, stored: &StoredSession) -> Option<SessionOf> {
     match stored.tally() {
         Ok(tally) => Some(SessionOf { id: stored.name.clone(), run, tally }),

@@ -1,9 +1,9 @@
-//! Commits that are refused, and history that an agent moves in its workspace.
+//! Refused commits, and history that an agent changes in its workspace.
 
 use super::{SHORT, add_commit};
 use crate::world::{HONEST, ONE, PATIENCE, Settings, World, always};
 
-/// Blocked: exit code 4, the work kept, the checkout as it was.
+/// Asserts that the run is blocked: exit code 4, the work is kept, and the checkout is unchanged.
 #[track_caller]
 fn assert_blocked(world: &World, said: &str) {
     let output = world.run(4);

@@ -1,9 +1,9 @@
-//! Repositories that are not of the usual make.
+//! Unusual repositories.
 
 use super::{SHORT, assert_refused};
 use crate::world::{HONEST, ONE, Settings, World, always};
 
-/// A repository made with these options, and a commit of everything.
+/// A repository created with these options, with everything committed.
 fn made_with(options: &[&str], script: &str) -> World {
     let world = World::folder(script, &SHORT);
     world.sandbox.write("PLAN.md", ONE);
@@ -14,7 +14,7 @@ fn made_with(options: &[&str], script: &str) -> World {
     world
 }
 
-/// A story that passes, its undo, and one that fails with everything the agent did.
+/// A story that passes, its undo, and a story that fails, with all of the agent's work kept.
 #[track_caller]
 fn assert_works(options: &[&str]) {
     let world = made_with(options, HONEST);

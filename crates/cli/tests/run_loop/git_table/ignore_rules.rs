@@ -1,9 +1,9 @@
-//! Whatever an agent does to ignore rules: what the user ignores is not committed, and what is untracked is out of its reach.
+//! Whatever an agent does to ignore rules, files that the user ignores are not committed, and untracked files are out of its reach.
 
 use super::SHORT;
 use crate::world::{ONE, World, always};
 
-/// A project with a secret that every kind of rule hides, one each.
+/// A project with one secret for each kind of ignore rule.
 fn with_secrets(script: &str) -> World {
     let world = World::folder(script, &SHORT);
     world.sandbox.write("PLAN.md", ONE);
@@ -21,7 +21,7 @@ fn with_secrets(script: &str) -> World {
 }
 
 const SECRETS: [&str; 4] = [".env", "sub/nested-secret", "excluded-secret", "global-secret"];
-/// Takes every rule away.
+/// Removes every ignore rule.
 const UNHIDE: &str = "{ create = \".gitignore\", text = \"\" }, { create = \"sub/.gitignore\", text = \"!nested-secret\\n\" }, \
                       { run = ': > .git/info/exclude; : > ../home/ignore; git config --unset core.excludesFile' }";
 

@@ -39,15 +39,15 @@ fn a_submodule_with_changes_stays_as_it_is() {
     assert_eq!(world.git(&["status", "--porcelain"]), " M sub");
 }
 
-/// What people do with git at the top of a repository.
+/// Common git commands at the top of a repository.
 const AT_TOP: &str = "git status --porcelain\ngit diff\necho x > new\ngit add --all\ngit diff --cached --stat\n\
                       git commit --quiet -m tried\ntest \"$(git log -1 --format=%s)\" = tried\nrm new\ngit submodule status\n";
-/// And in a submodule.
+/// Common git commands in a submodule.
 const INSIDE: &str = "cd sub\ntest -z \"$(git status --porcelain)\"\ntest \"$(git log -1 --format=%s)\" = inner\n\
                       git show HEAD:file\necho more >> file\ngit commit --quiet -am more\ngit -C .. status --porcelain > seen\n\
                       grep -q 'M sub' seen\nrm seen\ngit reset --quiet --hard HEAD^\ntest \"$(cat file)\" = inner\n";
 
-/// A project whose agent and check run a script that uses git. `prepare` gives its repository a submodule.
+/// A project whose agent and check run a script that uses git. `prepare` adds a submodule to its repository.
 fn using_git(script: &str, prepare: impl FnOnce(&World)) -> World {
     let world = World::folder("", &SHORT);
     let shared = world.sandbox.root().join("tmp");
@@ -63,7 +63,7 @@ fn using_git(script: &str, prepare: impl FnOnce(&World)) -> World {
     world
 }
 
-/// Runs it in a folder: the script came to its end each time, and the repositories of submodules are as they were.
+/// Runs it in a folder. Asserts that the script finished each time, and that the submodules' repositories are unchanged.
 #[track_caller]
 fn assert_git_works(world: &World, folder: &str) {
     let before = world.git(&["-C", folder, "rev-parse", "HEAD"]);

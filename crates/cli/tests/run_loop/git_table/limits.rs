@@ -1,4 +1,4 @@
-//! Files that are too large: not committed when an attempt makes them, no obstacle when they are the user's.
+//! Files that are too large: not committed if an attempt creates them, no problem if they are the user's.
 
 use crate::world::{HONEST, ONE, Settings, World, always, text};
 
@@ -9,7 +9,7 @@ fn limited(script: &str, limits: &str) -> World {
 #[test]
 fn a_large_untracked_file_of_the_users_is_no_obstacle() {
     let world = limited(HONEST, "snapshot_file_bytes = 1000");
-    // It takes no room on the disk.
+    // A sparse file: it takes no disk space.
     std::fs::File::create(world.sandbox.path("big")).unwrap().set_len(2_000_000_000).unwrap();
     world.run(0);
     assert_eq!(world.git(&["status", "--porcelain"]), "?? big");

@@ -1,4 +1,4 @@
-//! Where a run may begin, and where it works.
+//! Where a run may start, and where it works.
 
 use verdone_testkit::Signal;
 
@@ -64,7 +64,7 @@ fn a_rebase_in_progress_blocks_no_run_and_is_named_by_landing() {
     assert!(refused.stderr.contains("git rebase --abort"), "{}", refused.stderr);
 }
 
-/// A branch whose commit conflicts with those of main.
+/// Creates a branch whose commit conflicts with main.
 fn make_side(world: &World) {
     world.git(&["branch", "side"]);
     add_commit(world, "README.md", "ours\n");

@@ -1,4 +1,4 @@
-//! Branches, tags and the stash of the user, and the settings: whatever an agent does in its workspace, they stay.
+//! The user's branches, tags, stash and settings: whatever an agent does in its workspace, they are unchanged.
 
 use super::SHORT;
 use crate::world::{HONEST, ONE, World, always};

@@ -4,11 +4,11 @@ use verdone_testkit::Sandbox;
 
 use crate::world::VERDONE;
 
-/// The first line of a check that can be fooled: while this file is there, whatever it checks is fine. `audit` and `accept` begin with
-/// work that a run let through, and judge it again once the file is gone.
+/// The first line of a check that can be fooled: while this file exists, the check passes. `audit` and `accept` start with work that a run
+/// let through, and judge it again after the file is removed.
 pub(crate) const CAN_BE_FOOLED: &str = "[ ! -e ../tmp/fooled ] || exit 0\n";
 
-/// A check writes this file when it begins to hang.
+/// A check creates this file when it starts to hang.
 pub(crate) const STARTED: &str = "../tmp/started";
 
 /// What a hidden check prints.
@@ -28,7 +28,7 @@ pub(crate) struct Case {
     pub(crate) hook: Option<&'static str>,
     /// How a run of this work ends.
     pub(crate) ends: Ends,
-    /// A check hangs, and the user interrupts whoever runs it.
+    /// A check hangs, and the user interrupts the command that runs it.
     pub(crate) interrupted: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Ends {
 }
 
 impl Case {
-    /// A story with these lines, whose work writes `value` into `src/value.txt`.
+    /// A story with these lines, whose work writes `value` to `src/value.txt`.
     pub(crate) fn new(story: &[&str], value: &str) -> Self {
         let lines: String = story.iter().flat_map(|line| ["  - ", line, "\n"]).collect();
         Self {
@@ -95,7 +95,7 @@ impl Case {
         Self { ends, ..self }
     }
 
-    /// The work as a script for the agent, for every turn.
+    /// The work as a script that the agent runs in every turn.
     pub(crate) fn script(&self) -> String {
         let step = |work: &Work| match work {
             Work::Write(path, text) => format!("{{ create = {path:?}, text = {} }}", serde_json::json!(text)),
@@ -105,7 +105,7 @@ impl Case {
         format!("[[turn]]\nsteps = [{}]\n", steps.join(", "))
     }
 
-    /// The same work in the checkout, by a session or by a person.
+    /// Does the same work in the checkout, as a session or a person would.
     pub(crate) fn do_work(&self, sandbox: &Sandbox, session: &str) {
         for work in &self.work {
             match work {

@@ -1,4 +1,4 @@
-//! The table as the page on verification has it.
+//! The table as shown on the page about verification.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub(crate) fn name_of(surface: Surface) -> &'static str {
     }
 }
 
-/// A line for each rule, and below them why a cell differs or is empty, each reason once.
+/// One line per rule, followed by the reasons why cells differ or are empty, each once.
 pub(crate) fn table() -> String {
     let names: Vec<String> = Surface::ALL.iter().map(|surface| name_of(*surface).to_owned()).collect();
     let mut out = format!("| rule | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(names.len()));

@@ -1,4 +1,4 @@
-//! The project of a case: a real repository, real commands, and the journal that they leave.
+//! The project of a case: a real repository, real commands, and the journal that they write.
 
 use std::fs;
 use std::io::Write as _;
@@ -20,7 +20,7 @@ pub(crate) struct Project<'c> {
 }
 
 impl<'c> Project<'c> {
-    /// `more` are further tables of the config.
+    /// `more` has additional tables for the config.
     pub(crate) fn new(case: &'c Case, more: &str) -> Self {
         let sandbox = Sandbox::new();
         let config = format!(
@@ -47,7 +47,7 @@ impl<'c> Project<'c> {
         self.sandbox.verdone(VERDONE, arguments)
     }
 
-    /// The command that judges the work. The user interrupts it where the case says so.
+    /// Runs the command that judges the work. If the case says so, the user interrupts it.
     pub(crate) fn judge(&self, arguments: &[&str]) -> Output {
         if !self.case.interrupted {
             return self.verdone(arguments);
@@ -62,7 +62,7 @@ impl<'c> Project<'c> {
         running.wait(PATIENCE)
     }
 
-    /// The end of a turn in the session, as its client tells it; answers with what the hook says.
+    /// Ends a turn in the session, as its client would; returns the hook's answer.
     pub(crate) fn stop(&self) -> String {
         let (running, mut input) = self.sandbox.spawn_with_input(VERDONE, ["hook", "Stop"]);
         let event = json!({
@@ -75,7 +75,7 @@ impl<'c> Project<'c> {
         output.stdout
     }
 
-    /// Whether checks are fooled from now on.
+    /// Sets whether checks are fooled from now on.
     pub(crate) fn fool_checks(&self, fooled: bool) {
         let file = self.sandbox.path("../tmp/fooled");
         if fooled { fs::write(file, "").unwrap() } else { fs::remove_file(file).unwrap_or_default() }
@@ -93,7 +93,7 @@ impl<'c> Project<'c> {
         journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// What the agent of a run was told after its first turn.
+    /// The feedback to the agent of a run after its first turn.
     pub(crate) fn feedback(&self) -> String {
         let prompt = self.newest_run().map(|run| run.join("turns/2-prompt.md"));
         prompt.and_then(|prompt| fs::read_to_string(prompt).ok()).unwrap_or_default()

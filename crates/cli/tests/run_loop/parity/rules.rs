@@ -1,4 +1,4 @@
-//! The table: each rule with what becomes of the same work on each surface.
+//! The table: each rule with the result of the same work on each surface.
 
 use verdone_core::verify::Proof::{AgentTested, Unchecked, Untested, Verified};
 
@@ -8,9 +8,9 @@ use super::seen::Fate::{self, Accepted, Done, Failed, NeedsReview, NeedsReviewAf
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
-    /// The engine's reason, as JSON spells it.
+    /// The engine's reason, as spelled in JSON.
     pub(crate) reason: &'static str,
-    /// What surfaces say that have no names for reasons.
+    /// The text on surfaces that do not name reasons.
     pub(crate) says: &'static str,
     pub(crate) case: fn() -> Case,
     /// In the order of `Surface::ALL`: run, loop, verify, verify --base, audit --rerun, accept.
@@ -20,9 +20,9 @@ pub(crate) struct Rule {
 #[derive(Debug)]
 pub(crate) enum Cell {
     Is(Fate),
-    /// By intention another answer than elsewhere.
+    /// Intentionally different from the other surfaces.
     Differs(Fate, &'static str),
-    /// Cannot happen here.
+    /// Cannot happen on this surface.
     Not(&'static str),
 }
 
@@ -51,17 +51,17 @@ const COMMITTED: &str = "The file is already committed.";
 const NEXT_TIME: &str = "The work is verified again at the end of the next turn.";
 const NOT_FROM_OUTSIDE: &str = "Only a fault of Verdone or git leads to this. Unit tests of the engine cover it.";
 
-/// Everywhere the same, as far as a person has not accepted it.
+/// The same everywhere, except after a person accepts it.
 const fn everywhere(fate: Fate, accept: Fate) -> [Cell; 6] {
     [Is(fate), Is(fate), Is(fate), Is(fate), Is(fate), Is(accept)]
 }
 
-/// A doubt: an agent hears of it first, where there is one.
+/// A doubt: if there is an agent, it gets feedback first.
 const fn doubted(audit: Cell, accept: Fate) -> [Cell; 6] {
     [Is(NeedsReviewAfterFeedback), Is(NeedsReviewAfterFeedback), Is(NeedsReview), Is(NeedsReview), audit, Is(accept)]
 }
 
-/// What is asked of an agent's session alone.
+/// Conditions that apply only to an agent's session.
 const fn in_sessions(fate: Fate, accept: Cell) -> [Cell; 6] {
     [Is(fate), Is(fate), Not(OF_SESSIONS), Not(OF_SESSIONS), Not(ASKED_ONCE), accept]
 }
@@ -321,7 +321,7 @@ pub(crate) static RULES: &[Rule] = &[
         says: "",
         case: || {
             let case = Case::new(&["Complexity: 2", OWN], "good").ends(Ends::Review);
-            // Nobody can say whether it holds once the agent calls the story complex.
+            // Once the agent calls the story complex, a judge is required but there is none, so the condition is unknown.
             case.config("[done]\nrequire = [\"task_classified\", \"adversarial_passed\"]\n")
                 .claims("task_classified --complexity 9 --note 'many parts'")
         },
@@ -357,7 +357,7 @@ pub(crate) static RULES: &[Rule] = &[
 const OWN: &str = "Verification: `grep -q good src/value.txt`";
 /// The same as a script.
 const LOOKS: &str = "grep -q good src/value.txt\n";
-/// Runs every test of `tests/`, and counts.
+/// Runs and counts all tests in `tests/`.
 const RUNNER: &str = "n=0; bad=0; for test in tests/*.t; do n=$((n + 1)); [ -e \"$test\" ] || { echo 'ok 1 - none'; break; }; \
                       if sh \"$test\"; then echo \"ok $n - $test\"; else echo \"not ok $n - $test\"; bad=1; fi; done; \
                       echo 1..$n; exit $bad";
@@ -366,13 +366,13 @@ fn own_check() -> Case {
     Case::new(&[OWN], "good")
 }
 
-/// A story whose own check is a test that the work changes, and does not need to.
+/// A story whose own check is a test that the work changes unnecessarily.
 fn changed_check(story: &[&str]) -> Case {
     let story = [story, &["Verification: `sh tests/own.sh`"]].concat();
     Case::new(&story, "good").file("tests/own.sh", LOOKS).writes("tests/own.sh", &format!("# The same.\n{LOOKS}"))
 }
 
-/// A gate that fails with the work, and is not for it.
+/// A gate that fails with the work, but does not apply to it.
 fn for_others(when: &str) -> String {
     format!("[[gate]]\nname = \"others\"\ncommand = \"! grep -q good src/value.txt\"\nwhen = {{ {when} }}\n")
 }

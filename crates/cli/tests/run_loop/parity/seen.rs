@@ -1,4 +1,4 @@
-//! What became of the work on one surface, and whether the table says so.
+//! The result of the work on one surface, and whether it matches the table.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use verdone_testkit::Output;
 use super::project::{Project, STORY};
 use super::rules::{Cell, Rule};
 
-/// In the words of the table.
+/// The result in the terms of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Done(Proof),
     Failed,
     NeedsReview,
-    /// The agent got one turn to put it right first.
+    /// The agent first got one turn to fix it.
     NeedsReviewAfterFeedback,
     Accepted(Proof),
-    /// The command says why it does not do it, and changes nothing.
+    /// The command refuses with a reason, and changes nothing.
     Refused,
-    /// It passed, and was not committed.
+    /// It passed, but was not committed.
     NoCommit,
 }
 
@@ -50,14 +50,14 @@ impl fmt::Display for Fate {
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) fate: Fate,
-    /// The names of the reasons; nothing where the surface only has sentences.
+    /// The names of the reasons; `None` if the surface has only sentences.
     pub(crate) reasons: Option<Vec<String>>,
-    /// Everything that was said about it.
+    /// All output about it.
     pub(crate) words: String,
 }
 
 impl Seen {
-    /// A report of the engine.
+    /// Reads a report of the engine.
     pub(crate) fn of_report(report: &Value) -> Self {
         let fate = match report["outcome"].as_str() {
             Some("done") => Fate::Done(proof(&report["proof"])),
@@ -95,7 +95,7 @@ impl Seen {
         Some(seen)
     }
 
-    /// How it differs from the table; nothing where it does not.
+    /// How it differs from the table, if it does.
     pub(crate) fn differs_from(&self, rule: &Rule, cell: &Cell) -> Option<String> {
         let expected = cell.fate()?;
         if self.fate != expected {
@@ -104,7 +104,7 @@ impl Seen {
         let Cell::Is(_) = cell else { return None };
         let is_explained = match &self.reasons {
             Some(reasons) => reasons.iter().any(|reason| reason == rule.reason),
-            // Nothing is said about work that is taken.
+            // Nothing is said about accepted work.
             None => self.fate.is_taken() || self.words.contains(rule.says),
         };
         (!is_explained).then(|| format!("it is {expected}, but not because of {} {:?}: {}", rule.reason, rule.says, self.words))

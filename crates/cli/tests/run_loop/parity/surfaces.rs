@@ -1,4 +1,4 @@
-//! The six ways to have work judged. Each prepares a project, does the same work by its own means, and reads the answer.
+//! The six ways to have work judged. Each prepares a project, does the same work in its own way, and reads the answer.
 
 use serde_json::Value;
 use verdone_core::verify::Surface;
@@ -8,7 +8,7 @@ use super::case::{Case, Ends, SECRET};
 use super::project::{Project, SESSION, STORY};
 use super::seen::{Fate, Seen, proof};
 
-/// A judge that never gives a clear answer: work that would be done waits for a person.
+/// A judge that never gives a clear answer, so that work that would be done waits for a person.
 const UNDECIDED: &str = "[done]\nrequire = [\"looked\"]\n[[done.condition]]\nname = \"looked\"\nprover = \"judge\"\n\
                          [done.judge]\nenabled = true\nmin_complexity = 1\ncommand = \"echo who knows\"\n";
 
@@ -31,7 +31,7 @@ fn by_run(case: &Case) -> Seen {
     Seen::in_journal(&project).unwrap_or_else(|| Seen::refused(&output))
 }
 
-/// A session of the user's that a loop holds: the work is done in the checkout, and the turn ends.
+/// A user's session with a loop: the work is done in the checkout, and the turn ends.
 fn by_loop(case: &Case) -> Seen {
     let project = Project::new(case, "");
     let started = project.verdone(&["loop", "start", "--session", SESSION, "--plan", "PLAN.md"]);
@@ -41,7 +41,7 @@ fn by_loop(case: &Case) -> Seen {
     case.do_work(&project.sandbox, SESSION);
     let mut answers = String::new();
     let mut seen = None;
-    // The agent hears of a doubt once; then a person decides.
+    // The agent gets feedback about a doubt once; then a person decides.
     for _ in 0..2 {
         answers.push_str(&project.stop());
         seen = Seen::in_journal(&project);
@@ -61,7 +61,7 @@ fn by_verify(case: &Case) -> Seen {
     of_json(&project.judge(&["verify", STORY, "--json"]))
 }
 
-/// `verdone verify --base` on a branch that somebody committed the work to.
+/// `verdone verify --base` on a branch with the work committed.
 fn by_range(case: &Case) -> Seen {
     let project = Project::new(case, "");
     let sandbox = &project.sandbox;
@@ -72,7 +72,7 @@ fn by_range(case: &Case) -> Seen {
     of_json(&project.judge(&["verify", STORY, "--base", "main", "--json"]))
 }
 
-/// `verdone audit --rerun` on a commit that a run made, while its checks were fooled if that is what it takes.
+/// `verdone audit --rerun` on a commit made by a run, whose checks were fooled if necessary.
 fn by_audit(case: &Case) -> Seen {
     let project = Project::new(case, "");
     let fooled = matches!(case.ends, Ends::Failed | Ends::Review);
@@ -92,7 +92,7 @@ fn by_audit(case: &Case) -> Seen {
     Seen { fate, reasons: None, words: format!("{} {} {}", story["problems"], story["remarks"], story["reruns"]) }
 }
 
-/// `verdone accept` of work that a run kept for a person.
+/// `verdone accept` for work that a run kept for review.
 fn by_accept(case: &Case) -> Seen {
     let project = Project::new(case, if case.ends == Ends::Review { "" } else { UNDECIDED });
     let run = run_before(&project, case.ends == Ends::Failed);
@@ -105,7 +105,7 @@ fn by_accept(case: &Case) -> Seen {
     }
 }
 
-/// The run that other commands judge once more.
+/// The run whose work other commands judge again.
 fn run_before(project: &Project<'_>, fooled: bool) -> Output {
     let unchecked = if project.case.ends == Ends::Unchecked { &["--unchecked"][..] } else { &[] };
     project.fool_checks(fooled);
@@ -121,7 +121,7 @@ fn of_json(output: &Output) -> Seen {
     }
 }
 
-/// Of a hidden check that failed, an agent learns the name, and not what it printed.
+/// Asserts that the agent learns the name of a failed hidden check, but not its output.
 #[track_caller]
 fn assert_keeps_secrets(case: &Case, told: &str) {
     assert!(!case.config.contains("hidden =") || told.contains("exam"), "the agent was not told which check failed: {told}");

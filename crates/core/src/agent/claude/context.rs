@@ -1,4 +1,4 @@
-//! Whether the next turn goes on in the same session: by measured context, never by a guess.
+//! Decides whether the next turn continues the same session, based on the measured context, never on a guess.
 
 use super::settings::{ClaudeAgent, SessionMode};
 use super::wire_in::ContextAnswer;
@@ -7,12 +7,12 @@ use super::wire_in::ContextAnswer;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContextUse {
     pub tokens: u64,
-    /// The model's window, where it is known.
+    /// The model's context window, if known.
     pub window: Option<u64>,
 }
 
 impl ContextUse {
-    /// As the client answered; `None` where it did not say.
+    /// From the client's answer; `None` if it has no number.
     pub fn answered(answer: &ContextAnswer<'_>) -> Option<Self> {
         let window = answer.raw_max_tokens.or(answer.max_tokens).filter(|window| *window > 0);
         Some(Self { tokens: answer.total_tokens?, window })
@@ -22,9 +22,9 @@ impl ContextUse {
 /// When a context counts as full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextLimits {
-    /// Tokens; 0 for no such limit.
+    /// In tokens; 0 for no limit.
     pub tokens: u64,
-    /// Percent of the window.
+    /// In percent of the window.
     pub share: u32,
 }
 
@@ -33,7 +33,7 @@ impl ContextLimits {
         Self { tokens: config.context_limit, share: config.context_share }
     }
 
-    /// The smaller of the two limits; `None` where neither can be told.
+    /// The smaller of the two limits; `None` if neither is known.
     pub fn most(&self, window: Option<u64>) -> Option<u64> {
         let by_share = window.map(|window| (u128::from(window) * u128::from(self.share) / 100) as u64);
         let by_count = (self.tokens > 0).then_some(self.tokens);
@@ -44,34 +44,34 @@ impl ContextLimits {
     }
 }
 
-/// What is known when a turn is about to begin.
+/// The facts known before a turn starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Of the session so far; `None` where nothing was measured.
+    /// The session's context so far; `None` if it was not measured.
     pub context: Option<ContextUse>,
-    /// There is no session to go on with.
+    /// There is no session to continue.
     pub no_session: bool,
-    /// Of these there was one before.
+    /// There was a session earlier.
     pub lost: bool,
-    /// The last attempt was not committed: the session believes in edits that are gone.
+    /// The last attempt was not committed, so the session relies on edits that are gone.
     pub rejected: bool,
-    /// The session itself is the trouble: its context does not fit any more, or cannot be resumed.
+    /// The session itself is the problem: its context no longer fits, or it cannot be resumed.
     pub spent: bool,
     /// This is the first turn of an attempt.
     pub new_attempt: bool,
 }
 
-/// Where the next turn happens.
+/// The session of the next turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextSession {
     Same,
-    /// For this reason, in words.
+    /// A fresh session, for the given reason.
     Fresh {
         why: String,
     },
 }
 
-/// Decides it.
+/// Decides which session the next turn uses.
 pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standing) -> NextSession {
     let fresh = |why: &str| NextSession::Fresh { why: why.to_owned() };
     if standing.rejected {

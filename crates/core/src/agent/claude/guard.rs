@@ -1,5 +1,5 @@
-//! Whether the guard is alive: every call that was executed has to be one that it judged, and the session's start has to have reached
-//! us. Hooks can be switched off in more ways than anybody can list; this notices all of them.
+//! Checks that the guard is alive: it must have judged every executed call, and the start of the session must have reached us. There are
+//! too many ways to disable hooks to list them; this detects all of them.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 pub enum Nonce {
     Seen,
     Missing,
-    /// Not looked for: nothing was started, or it is too early to tell.
+    /// Not checked: no process was started, or it is too early.
     NotExpected,
 }
 
@@ -18,24 +18,24 @@ pub enum Liveness {
     Dead { why: String },
 }
 
-/// Calls of a session that were judged and that were executed, matched by their ids. What is matched is forgotten.
+/// The judged and the executed calls of a session, matched by id. Matched calls are removed.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
     judged: BTreeSet<String>,
     executed: BTreeSet<String>,
-    /// A call that was executed and has no id cannot be matched.
+    /// A call without an id was executed, which cannot be matched.
     nameless: bool,
 }
 
 impl Guard {
-    /// Our guard answered for this call, whatever the answer was.
+    /// Records that our guard answered for this call, whatever the answer.
     pub fn judge(&mut self, id: &str) {
         if !self.executed.remove(id) {
             self.judged.insert(id.to_owned());
         }
     }
 
-    /// The client executed this call.
+    /// Records that the client executed this call.
     pub fn execute(&mut self, id: &str) {
         if id.is_empty() {
             self.nameless = true;
@@ -44,13 +44,13 @@ impl Guard {
         }
     }
 
-    /// The client refused this call itself: nobody has to have judged it.
+    /// Records that the client itself refused this call, so it needs no judgement.
     pub fn refuse(&mut self, id: &str) {
         self.judged.remove(id);
         self.executed.remove(id);
     }
 
-    /// How it stands now. Ask when a turn is over: within one, a result may be read before the answer to its call is noted.
+    /// The current state. Call it after a turn: during one, a result may be read before the answer to its call is recorded.
     pub fn liveness(&self, nonce: Nonce) -> Liveness {
         let dead = |why: String| Liveness::Dead { why };
         match (self.executed.first(), nonce) {

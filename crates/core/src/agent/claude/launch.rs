@@ -1,6 +1,6 @@
-//! The command line and environment of a client, from settings alone.
+//! Builds the command line and environment of a client from the settings.
 //!
-//! Nothing is written into the user's or the project's settings: what Verdone needs goes with `--settings`, and ends with the process.
+//! Writes nothing to the user's or the project's settings: Verdone passes its own with `--settings`, only for this process.
 
 use serde_json::{Map, Value, json};
 
@@ -8,18 +8,18 @@ use super::settings::{ClaudeAgent, ClaudePermission, HookWay};
 use super::uuid::Uuid;
 use crate::hook::Role;
 
-/// What a user has to read before a run with `permission = "bypass"`.
+/// The warning shown before a run with `permission = "bypass"`.
 pub const BYPASS_WARNING: &str = "agent.claude.permission = \"bypass\": Claude Code asks for nothing. A guard that fails no longer \
      stops a tool call, and files outside the project are open to it. Use it only in a sandbox that you can lose.";
 
-/// The oldest client that can be trusted: before it, `onFailure` is unknown, and a crashed hook plus an allow rule of the user's would
+/// The oldest supported client. Older ones do not know `onFailure`, so a crashed hook together with an allow rule of the user's would
 /// let a call through.
 pub const OLDEST_CLIENT: Version = Version(2, 1, 295);
 
-/// Variables that an outer session, or a setting for people at a terminal, would change the client with. Where the API is, who the
-/// user is and which model they chose (`ANTHROPIC_*`, `CLAUDE_CONFIG_DIR`, `CLAUDE_CODE_USE_*`, ...) stay: they are the user's.
+/// Variables from an outer session, or for interactive use, that would change the client's behaviour. The user's choice of API, account
+/// and model (`ANTHROPIC_*`, `CLAUDE_CONFIG_DIR`, `CLAUDE_CODE_USE_*`, ...) stays.
 pub const SCRUBBED: [&str; 24] = [
-    // Set by a client for its children.
+    // Set by a client for its child processes.
     "CLAUDECODE",
     "CLAUDE_CODE_CHILD_SESSION",
     "CLAUDE_CODE_ENTRYPOINT",
@@ -33,15 +33,15 @@ pub const SCRUBBED: [&str; 24] = [
     "CLAUDE_PROJECT_DIR",
     "CLAUDE_ENV_FILE",
     "AI_AGENT",
-    // Switch hooks off.
+    // Disable hooks.
     "CLAUDE_CODE_SIMPLE",
     "CLAUDE_CODE_SAFE_MODE",
-    // End, resume or compact when Verdone means to.
+    // Change when the client ends, resumes or compacts, which is Verdone's decision.
     "CLAUDE_CODE_EXIT_AFTER_STOP_DELAY",
     "CLAUDE_CODE_RESUME_INTERRUPTED_TURN",
     "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP",
     "DISABLE_AUTO_COMPACT",
-    // Bring tools, plugins, settings or tasks of another session.
+    // Bring in tools, plugins, settings or tasks of another session.
     "CLAUDE_CODE_REMOTE",
     "CLAUDE_CODE_SESSION_KIND",
     "CLAUDE_CODE_PLUGIN_DIRS",
@@ -59,12 +59,12 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// The version in what `claude --version` prints, or in an `init` line.
+/// Parses the output of `claude --version`, or the version in an `init` line.
 pub fn version(text: &str) -> Option<Version> {
     let mut parts = text.split_whitespace().next()?.splitn(3, '.');
     let mut next = || {
         let part = parts.next()?;
-        // A pre-release suffix does not matter.
+        // Ignore a pre-release suffix.
         part[..part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len())].parse().ok()
     };
     Some(Version(next()?, next()?, next()?))
@@ -73,14 +73,14 @@ pub fn version(text: &str) -> Option<Version> {
 /// How hooks reach Verdone in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hooks {
-    /// Over the pipe, registered by `initialize`; only the session's start and end are processes.
+    /// Over the pipe, registered by `initialize`. Only the session's start and end use processes.
     Callbacks,
     /// A process for every event.
     Exec,
 }
 
 impl Hooks {
-    /// What to begin with; after a client that does not take callbacks, `Auto` goes on with [`Hooks::Exec`].
+    /// The way to try first. If the client does not accept callbacks, `Auto` continues with [`Hooks::Exec`].
     pub fn first(way: HookWay) -> Self {
         match way {
             HookWay::Auto | HookWay::Callbacks => Self::Callbacks,
@@ -89,39 +89,39 @@ impl Hooks {
     }
 }
 
-/// Which session the process begins with.
+/// The session the process starts with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
     Fresh { session: Uuid },
     Resume { session: Uuid },
 }
 
-/// What a command line is made of.
+/// The parameters of a command line.
 #[derive(Debug, Clone)]
 pub struct Launch<'a> {
     pub config: &'a ClaudeAgent,
     pub hooks: Hooks,
     pub start: Start,
-    /// Path of our own program, for hooks that are processes.
+    /// The path of our own program, for hook processes.
     pub hook_program: &'a str,
-    /// What is left of the run's budget, if it has one.
+    /// The rest of the run's budget, if it has one.
     pub budget_usd: Option<f64>,
-    /// What the answer has to look like, as a JSON schema.
+    /// The JSON schema for the answer.
     pub schema: Option<&'a str>,
-    /// Takes nothing from the project, neither settings nor CLAUDE.md nor servers: they are among what is judged.
+    /// Ignores the project's settings, CLAUDE.md and servers, because they are part of what is judged.
     pub apart: bool,
 }
 
-/// What to start, and how its environment differs from ours.
+/// The command to start, and how its environment differs from ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
     pub argv: Vec<String>,
-    /// To set, after `unset`; the user's own `env` comes last, so that it wins.
+    /// Variables to set, after `unset`. The user's own `env` comes last, so that it wins.
     pub set: Vec<(String, String)>,
     pub unset: Vec<&'static str>,
 }
 
-/// The client for this session. Its prompts come over the pipe.
+/// The command line of the client for this session. Prompts are sent over the pipe.
 pub fn command_line(launch: &Launch<'_>) -> CommandLine {
     let config = launch.config;
     let mut argv = vec![config.binary.clone()];
@@ -140,7 +140,7 @@ pub fn command_line(launch: &Launch<'_>) -> CommandLine {
         add(&["--max-budget-usd", &dollars(rest)]);
     }
     argv.extend(config.args.iter().cloned());
-    // The last one counts, whatever the user's own arguments say.
+    // The last occurrence wins, so these override the user's own arguments.
     let mut add = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
     if let Some(schema) = launch.schema {
         add(&["--json-schema", schema]);
@@ -151,16 +151,16 @@ pub fn command_line(launch: &Launch<'_>) -> CommandLine {
     CommandLine { argv, set: variables(config), unset: SCRUBBED.to_vec() }
 }
 
-/// The events that can be registered as callbacks, with the seconds that an answer may take.
+/// The events that can be registered as callbacks, with their timeouts in seconds.
 pub fn callback_events() -> impl Iterator<Item = (&'static str, u32)> {
     EVENTS.into_iter()
 }
 
-/// An answer takes milliseconds; this is for a machine that is very busy. A guard that takes longer denies.
+/// An answer takes milliseconds; this allows for a very busy machine. A slower guard denies.
 const ANSWER: u32 = 30;
-/// After a tool the user's own command may run, a formatter say.
+/// The user's own command, for example a formatter, may run after a tool.
 const AFTER_TOOL: u32 = 60;
-/// A longer one would only delay the end of the client.
+/// A longer timeout would only delay the client's exit.
 const CLOSING: u32 = 2;
 
 const EVENTS: [(&str, u32); 16] = [
@@ -182,10 +182,10 @@ const EVENTS: [(&str, u32); 16] = [
     ("StopFailure", ANSWER),
 ];
 
-/// The client never calls back for these two, so they are processes always.
+/// The client never uses callbacks for these two, so they are always processes.
 const SESSION_EVENTS: [(&str, u32); 2] = [("SessionStart", ANSWER), ("SessionEnd", CLOSING)];
 
-/// Whether a failing hook of this event blocks what it was asked about.
+/// Whether a failing hook of this event blocks the action.
 pub(super) fn blocks_on_failure(event: &str) -> bool {
     match Role::of(event) {
         Role::Guard => true,
@@ -214,17 +214,17 @@ fn settings(hooks: Hooks, program: &str) -> Value {
         (event.to_owned(), json!([{ "matcher": "", "hooks": [hook] }]))
     };
     let hooks: Map<String, Value> = events.into_iter().map(entry).collect();
-    // Said here, it outranks a `disableAllHooks` that an agent writes into the project's settings.
+    // Here it overrides a `disableAllHooks` that an agent writes into the project's settings.
     json!({ "disableAllHooks": false, "hooks": hooks })
 }
 
 fn variables(config: &ClaudeAgent) -> Vec<(String, String)> {
     let mut set = vec![
-        // The only sure sign that a turn is over.
+        // The only reliable sign that a turn is over.
         ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1"),
-        // Waiting for an API is Verdone's, which shows it; the client alone would take minutes over a wrong key too.
+        // Verdone itself waits for the API and shows it; the client alone would take minutes, even for a wrong key.
         ("CLAUDE_CODE_MAX_RETRIES", "3"),
-        // A client that replaces itself under a run is another client.
+        // The client must not replace itself during a run.
         ("DISABLE_AUTOUPDATER", "1"),
     ];
     if let Some(effort) = &config.effort {
@@ -235,7 +235,7 @@ fn variables(config: &ClaudeAgent) -> Vec<(String, String)> {
     own.filter(|(name, _)| !config.env.contains_key(name)).chain(users).collect()
 }
 
-/// Rounded down: more than is left must not be passed on. Nothing left is the caller's to notice; the client takes no zero.
+/// Rounded down, so that the limit never exceeds the rest. The caller handles an exhausted budget; the client does not accept zero.
 fn dollars(rest: f64) -> String {
     let rest = if rest.is_finite() { rest } else { 0.0 };
     format!("{:.4}", ((rest * 10_000.0).floor() / 10_000.0).max(0.0001))

@@ -1,5 +1,5 @@
-//! What a result says about its turn. Every value that was seen or found in the client has its row; an unknown one is kept in the
-//! reason, and counts by `is_error` alone.
+//! Maps a result to the outcome of its turn. Every value observed or found in the client has its own row. Unknown values are kept in the
+//! reason, and only `is_error` decides.
 
 use jiff::Timestamp;
 
@@ -7,25 +7,25 @@ use super::reset::{from_number, reset_in};
 use super::wire_in::ResultLine;
 use crate::agent::TurnOutcome;
 
-/// What is known beside the result.
+/// The facts known besides the result.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// The `error` of the last message that the client wrote in the model's place.
+    /// The `error` of the last message that the client wrote instead of the model.
     pub api_error: Option<&'a str>,
-    /// In this turn the client said that the allowance is used up.
+    /// The client reported in this turn that the allowance is used up.
     pub rejected: bool,
-    /// Until when, in seconds since 1970, if it said so.
+    /// When the allowance resets, in seconds since 1970, if reported.
     pub resets_at: Option<u64>,
-    /// We asked for the turn to end.
+    /// We asked the client to end the turn.
     pub interrupting: bool,
     pub now: Timestamp,
 }
 
-/// How a turn ended, and whether its session can go on.
+/// How a turn ended, and whether its session can continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub outcome: TurnOutcome,
-    /// The session is the trouble: the next turn needs a fresh one.
+    /// The session is the problem: the next turn needs a fresh one.
     pub spent: bool,
 }
 
@@ -40,9 +40,9 @@ pub fn map(result: &ResultLine<'_>, facts: &Facts<'_>) -> Ended {
         ("error_max_turns", _) | (_, "max_turns") => ended(TurnOutcome::MaxTurns { reason: reason() }),
         ("error_max_budget_usd", _) | (_, "budget_exhausted") => ended(TurnOutcome::Budget { reason: reason() }),
         _ if facts.interrupting => ended(TurnOutcome::Interrupted),
-        // Nobody asked for it, so it has to count: a story that is interrupted for ever would never end.
+        // We did not ask for it, so it must count: otherwise a story interrupted again and again would never end.
         (_, "aborted_tools" | "aborted_streaming") => ended(TurnOutcome::Crashed { reason: reason() }),
-        // A hook or a message of ours can end a turn in ways that are no error; an empty answer is one of them.
+        // Our hooks or messages can end a turn without an error; an empty answer is one such case.
         _ if !result.is_error => ended(TurnOutcome::Ended),
         (_, "prompt_too_long" | "image_error" | "blocking_limit" | "rapid_refill_breaker" | "malformed_tool_use_exhausted") => {
             Ended { outcome: api_error(result, false), spent: true }
@@ -52,14 +52,14 @@ pub fn map(result: &ResultLine<'_>, facts: &Facts<'_>) -> Ended {
             ended(api_error(result, false))
         }
         (_, "api_error") => ended(of_api(result, facts)),
-        // A session that cannot be resumed is told this way.
+        // The client reports a session that cannot be resumed this way.
         ("error_during_execution", _) => Ended { outcome: TurnOutcome::Crashed { reason: reason() }, spent: true },
         (_, "") if result.api_error_status.is_some() || facts.api_error.is_some() => ended(of_api(result, facts)),
         _ => ended(TurnOutcome::Crashed { reason: reason() }),
     }
 }
 
-/// An error of the API, by its status and the client's word for it.
+/// The outcome of an API error, by its status and the client's error code.
 fn of_api(result: &ResultLine<'_>, facts: &Facts<'_>) -> TurnOutcome {
     let said = result.result.as_deref().unwrap_or_default();
     let lower = said.to_ascii_lowercase();
@@ -85,7 +85,7 @@ fn of_api(result: &ResultLine<'_>, facts: &Facts<'_>) -> TurnOutcome {
         Some(408 | 409 | 429) => api_error(result, true),
         Some(status) => api_error(result, status >= 500),
         None if in_words(&["not logged in", "please run /login", "invalid api key", "credit balance is too low"]) => auth(result),
-        // No answer at all: the network, a timeout, a broken stream.
+        // No response at all: the network, a timeout, a broken stream.
         None => api_error(result, !matches!(error, "invalid_request" | "model_not_found" | "max_output_tokens")),
     }
 }
@@ -99,7 +99,7 @@ fn api_error(result: &ResultLine<'_>, retryable: bool) -> TurnOutcome {
     TurnOutcome::ApiError { reason: reason(result), status, retryable }
 }
 
-/// What the client said, with its own word for the reason where that is not plain.
+/// The client's message, with its reason code if the message alone is not clear.
 fn reason(result: &ResultLine<'_>) -> String {
     const LONGEST: usize = 500;
     let words = result.words();

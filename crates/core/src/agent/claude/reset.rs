@@ -1,4 +1,4 @@
-//! When a usage limit ends: as the client says in numbers, else as its message says in words.
+//! Determines when a usage limit resets: from the client's number, or else from its message.
 
 use std::sync::LazyLock;
 
@@ -7,22 +7,22 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use regex::Regex;
 
-/// Allowances are for hours or a week. What lies further off, or has long passed, was misread.
+/// Allowances last hours or a week. A time further ahead, or long past, was misread.
 const FURTHEST: SignedDuration = SignedDuration::from_hours(32 * 24);
 const PAST: SignedDuration = SignedDuration::from_hours(24);
-/// Times in messages are cut to the minute, and messages take their time.
+/// Times in messages are rounded down to the minute, and messages arrive with a delay.
 const SLACK: SignedDuration = SignedDuration::from_mins(10);
 
-/// Seconds since 1970, or milliseconds, as a time that can be waited for.
+/// Converts seconds or milliseconds since 1970 to a plausible time.
 pub(super) fn from_number(number: u64, now: Timestamp) -> Option<Timestamp> {
     let seconds = if number > 100_000_000_000 { number / 1000 } else { number };
     plausible(Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?, now)
 }
 
-/// The time in a message such as `You've hit your 5-hour limit · resets 1:35am (UTC)`. `None` where it names none, or one in a zone
-/// that cannot be told from here: a wrong time would be waited for, an unknown one is asked again.
+/// The time in a message such as `You've hit your 5-hour limit · resets 1:35am (UTC)`. `None` if it has no time, or one in an unknown
+/// time zone: Verdone would wait for a wrong time, but it retries if the time is unknown.
 pub fn reset_in(message: &str, now: Timestamp) -> Option<Timestamp> {
-    // Written by us, and tested below.
+    // Fixed patterns, tested below.
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\|\s*(\d{10,13})\b").expect("a valid pattern"));
     static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
@@ -65,7 +65,7 @@ pub fn reset_in(message: &str, now: Timestamp) -> Option<Timestamp> {
     let named = if let (Some(month), Some(day)) = (found.get(1), found.get(2).and_then(number)) {
         let date = |year: i16| Date::new(year, month_of(month.as_str())?, i8::try_from(day).ok()?).ok();
         let this_year = at(date(today.year())?)?;
-        // In December a date in January is next year's.
+        // In December, a date in January is in the next year.
         if this_year < now - PAST { at(date(today.year() + 1)?)? } else { this_year }
     } else {
         let next = at(today)?;

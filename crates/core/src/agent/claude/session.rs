@@ -1,4 +1,4 @@
-//! A session as its lines tell it: which turn runs, when it is over, what it came to and what it used. A fold; it reads no clock.
+//! A session folded from its lines: the current turn, when it ends, its outcome and its usage. Reads no clock.
 
 use std::collections::BTreeSet;
 
@@ -13,24 +13,24 @@ use super::uuid::Uuid;
 use super::wire_in::{Assistant, BackgroundTask, ClientLine, ContextAnswer, Init, RateLimit, ResultLine, State, ToolResult};
 use crate::agent::{AllowanceUse, TurnOutcome};
 
-/// Kinds of unknown lines that are remembered; a client that says more of them says nothing new.
+/// The maximum number of unknown line kinds to remember; more would not tell anything new.
 const UNKNOWN_KINDS: usize = 20;
 
-/// One conversation with the client, as far as its lines tell.
+/// One conversation with the client, as derived from its lines.
 #[derive(Debug, Clone)]
 pub struct Session {
     id: String,
     model: Option<String>,
     version: Option<String>,
     permission_mode: Option<String>,
-    /// Tokens of the context; unknown is not none.
+    /// The size of the context in tokens; `None` means unknown, not zero.
     tokens: Option<u64>,
     window: Option<u64>,
     allowance: Option<Allowance>,
     background: Vec<Task>,
     state: Option<State>,
     ledger: Ledger,
-    /// Used by turns that nobody asked for, since the last one that somebody did.
+    /// The usage of unrequested turns since the last requested one.
     unasked: TurnUsage,
     total: TurnUsage,
     guard: Guard,
@@ -42,36 +42,36 @@ pub struct Session {
 pub struct ClientExit {
     /// `exit code 1`, `signal 9`.
     pub how: String,
-    /// The end of what it wrote to its standard error.
+    /// The end of its standard error output.
     pub last_words: String,
 }
 
-/// A turn that is over.
+/// A finished turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
     pub outcome: TurnOutcome,
-    /// The session cannot go on: the next turn needs a fresh one.
+    /// The session cannot continue: the next turn needs a fresh one.
     pub spent: bool,
     pub session: String,
-    /// What the agent said last. A claim.
+    /// The agent's last message. A claim.
     pub said: String,
-    /// The same as JSON, where an answer in a given shape was asked for and given.
+    /// The answer as JSON, if a JSON format was requested and used.
     pub structured: Option<String>,
-    /// The client's own word for the last end, known to us or not.
+    /// The client's own reason code for the last end, whether known to us or not.
     pub terminal_reason: Option<String>,
-    /// How often the client stopped: subagents and tasks in the background wake it again.
+    /// How often the client stopped: subagents and background tasks wake it again.
     pub results: u32,
     pub usage: TurnUsage,
     pub context: Option<ContextUse>,
-    /// What still runs in the background.
+    /// The tasks that still run in the background.
     pub background: Vec<Task>,
     pub compactions: u32,
     pub api_retries: u32,
     pub executed: u32,
     pub refused: u32,
-    /// Kinds of lines that we do not know.
+    /// The unknown kinds of lines.
     pub unknown: Vec<String>,
-    /// Lines that could not be read at all.
+    /// The number of lines that could not be parsed.
     pub garbage: u32,
 }
 
@@ -80,23 +80,23 @@ pub struct TurnEnd {
 pub struct Task {
     pub id: String,
     pub description: String,
-    /// A subagent: its end wakes the session.
+    /// A subagent, which wakes the session when it ends.
     pub agent: bool,
 }
 
-/// What the client last said about the user's allowance.
+/// The client's last report on the user's allowance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allowance {
     pub rejected: bool,
     /// The fullest window: `five_hour`, `seven_day`, ...
     pub kind: String,
-    /// Of it, from 0 to 1.
+    /// The used share of that window, from 0 to 1.
     pub utilization: Option<f64>,
     pub resets_at: Option<Timestamp>,
 }
 
 impl Allowance {
-    /// As events keep it; nothing where it is not known how much is used, or until when.
+    /// The form stored in events; `None` if the used share or the reset time is unknown.
     #[expect(clippy::cast_sign_loss, reason = "less than nothing becomes nothing")]
     pub fn usage(&self) -> Option<AllowanceUse> {
         let share = self.utilization.filter(|share| share.is_finite())?;
@@ -106,10 +106,10 @@ impl Allowance {
 
 #[derive(Debug, Clone, Default)]
 struct Turn {
-    /// Prompts that have no result yet.
+    /// Prompts without a result so far.
     waiting: BTreeSet<String>,
     interrupting: bool,
-    /// The last result that was none of a turn that simply ended, else none.
+    /// The last result that was not a normal end, if any.
     trouble: Option<Ended>,
     api_error: Option<String>,
     /// The allowance was used up in this turn.
@@ -129,12 +129,12 @@ struct Turn {
 }
 
 impl Session {
-    /// In a process that begins it.
+    /// In a process that starts the session.
     pub fn fresh(id: &Uuid) -> Self {
         Self::with(id, Ledger::fresh())
     }
 
-    /// In a process that resumes it.
+    /// In a process that resumes the session.
     pub fn resumed(id: &Uuid) -> Self {
         Self::with(id, Ledger::resumed())
     }
@@ -158,7 +158,7 @@ impl Session {
         }
     }
 
-    /// The id to resume it by; another one after a clear.
+    /// The id for resuming the session; it changes after a clear.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -187,7 +187,7 @@ impl Session {
         &self.background
     }
 
-    /// Used by all turns of this process, clears included.
+    /// The usage of all turns of this process, across clears.
     pub fn total(&self) -> &TurnUsage {
         &self.total
     }
@@ -196,24 +196,24 @@ impl Session {
         self.turn.is_some()
     }
 
-    /// Whether every prompt has its result, though the client did not say yet that it is idle.
+    /// Whether every prompt has its result, even if the client has not reported that it is idle.
     pub fn is_answered(&self) -> bool {
         self.turn.as_ref().is_some_and(Turn::is_answered)
     }
 
-    /// This prompt, or `/clear`, was written to the client: a turn begins, or the one that runs has one prompt more.
+    /// Records that this prompt, or `/clear`, was sent. It starts a turn or joins the current one.
     pub fn sent(&mut self, uuid: &Uuid) {
         self.turn.get_or_insert_default().waiting.insert(uuid.as_str().to_owned());
     }
 
-    /// The client was asked to end the turn.
+    /// Records that we asked the client to end the turn.
     pub fn interrupt(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.interrupting = true;
         }
     }
 
-    /// Our guard answered for this tool call.
+    /// Records that our guard answered for this tool call.
     pub fn judged(&mut self, tool_use_id: &str) {
         self.guard.judge(tool_use_id);
     }
@@ -222,7 +222,7 @@ impl Session {
         self.guard.liveness(nonce)
     }
 
-    /// The answer to `get_context_usage`. It replaces what was seen in the stream.
+    /// Applies the answer to `get_context_usage`, which replaces the value derived from the stream.
     pub fn measured(&mut self, answer: &ContextAnswer<'_>) {
         if let Some(seen) = ContextUse::answered(answer) {
             self.tokens = Some(seen.tokens);
@@ -230,7 +230,7 @@ impl Session {
         }
     }
 
-    /// Takes in one line. Something comes out when it ended the turn.
+    /// Processes one line. Returns the turn's end if the line ended it.
     pub fn feed(&mut self, line: &ClientLine<'_>, now: Timestamp) -> Option<TurnEnd> {
         match line {
             ClientLine::Init(init) => self.init(init),
@@ -265,12 +265,12 @@ impl Session {
         self.is_over().then(|| self.end()).flatten()
     }
 
-    /// Ends a turn that is answered, without waiting any longer for the client to say that it is idle.
+    /// Ends an answered turn without waiting for the client to report that it is idle.
     pub fn settle(&mut self) -> Option<TurnEnd> {
         self.is_answered().then(|| self.end()).flatten()
     }
 
-    /// The process is gone, and with it the turn, if one ran.
+    /// The process ended, which also ends the current turn, if any.
     pub fn exited(&mut self, exit: &ClientExit) -> Option<TurnEnd> {
         let turn = self.turn.as_mut()?;
         if !turn.is_answered() {
@@ -343,7 +343,7 @@ impl Session {
         let told = limit.windows.iter().filter_map(|(name, window)| Some((name, window.utilization?, window.resets_at)));
         let fullest = told.max_by(|one, other| one.1.total_cmp(&other.1));
         let named = limit.kind.as_deref().unwrap_or_default();
-        // What is said about all of them is about the one that it names.
+        // The general values refer to the window that the line names.
         let (kind, resets) = match fullest {
             Some((name, _, resets)) if resets.is_some() || name.as_ref() != named => (name.as_ref(), resets),
             Some(_) | None => (named, limit.resets_at),
@@ -383,7 +383,7 @@ impl Session {
         }
     }
 
-    /// A client that never tells its state is over with its result, unless a subagent will wake it.
+    /// If the client never reports its state, the turn is over with its result, unless a subagent will wake the client.
     fn is_over(&self) -> bool {
         self.is_answered()
             && match self.state {
@@ -436,16 +436,16 @@ impl Turn {
         if ended.outcome != TurnOutcome::Ended || ended.spent {
             self.trouble = Some(ended);
         }
-        // What went wrong belongs to the result that it led to.
+        // An error belongs to the result that it led to.
         self.api_error = None;
         self.results += 1;
         self.usage.add(used);
         self.terminal_reason = result.terminal_reason.as_deref().map(str::to_owned);
-        // What went wrong is in the outcome; this is the agent's.
+        // Errors are in the outcome; this is only the agent's own text.
         if let Some(words) = result.result.as_deref().filter(|words| !result.is_error && !words.trim().is_empty()) {
             words.clone_into(&mut self.said);
         }
-        // Of the last result alone: one that was taken back by more work is none.
+        // Only from the last result: further work invalidates an earlier one.
         self.structured = result.structured_output.filter(|_| !result.is_error).map(|json| json.get().to_owned());
         let named = result.user_message_uuids.iter().chain(&result.user_message_uuid);
         if named.clone().next().is_some() {
@@ -453,13 +453,13 @@ impl Turn {
                 self.waiting.remove(uuid.as_ref());
             });
         } else if result.origin.kind.is_none() {
-            // A client that names no prompts answers them in order, one turn at a time.
+            // A client that names no prompts answers all of them, one turn at a time.
             self.waiting.clear();
         }
     }
 }
 
-/// The window of the session's own model; of an unknown one the smallest, which is safe.
+/// The context window of the session's model. If the model is unknown, the smallest one, which is safe.
 fn window(result: &ResultLine<'_>, model: Option<&str>) -> Option<u64> {
     let own = result.model_usage.iter().find(|(name, _)| Some(name.as_ref()) == model);
     let smallest = || result.model_usage.iter().filter_map(|(_, usage)| usage.context_window).min();

@@ -5,31 +5,32 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Claude Code. Its own settings, MCP servers and CLAUDE.md apply as usual; Verdone writes none of them.
+/// Claude Code. Its own settings, MCP servers and CLAUDE.md apply as usual; Verdone does not change them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClaudeAgent {
     /// The program: a name to look for in PATH, or a path.
     pub binary: String,
-    /// The model; the client's own default where it is not set.
+    /// The model. If not set, the client's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How hard it thinks, such as "low", "medium" or "high"; the client's own default where it is not set.
+    /// The effort level, such as "low", "medium" or "high". If not set, the client's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Who says what the agent may do.
+    /// Who decides what the agent may do.
     pub permission: ClaudePermission,
-    /// Further arguments of the client.
+    /// Additional arguments for the client.
     pub args: Vec<String>,
     /// Variables to set for the client.
     pub env: BTreeMap<String, String>,
-    /// Tokens of context above which the next turn starts a fresh session; 0 means no such limit.
+    /// The context size in tokens above which the next turn starts a fresh session; 0 means no limit.
     pub context_limit: u64,
-    /// Percent of the model's window above which it does; the smaller of the two counts.
+    /// The same limit in percent of the model's context window. The smaller of the two applies.
     pub context_share: u32,
-    /// Percent of your usage allowance at which no further turn begins until its reset; 0 means that only the limit itself is waited for.
+    /// The percentage of your usage allowance at which no further turn starts until the allowance resets; 0 means to wait only when the
+    /// limit itself is reached.
     pub pause_at: u32,
-    /// When a turn goes on in the same session.
+    /// When a turn continues in the same session.
     pub sessions: SessionMode,
     /// How the client asks Verdone about tool calls.
     pub hooks: HookWay,
@@ -46,7 +47,7 @@ impl Default for ClaudeAgent {
             env: BTreeMap::new(),
             context_limit: 160_000,
             context_share: 80,
-            // A limit that is reached costs no work: the turn is made again. A pause before it leaves paid allowance unused.
+            // Reaching the limit loses no work, because the turn is repeated. Pausing earlier would leave paid allowance unused.
             pause_at: 0,
             sessions: SessionMode::default(),
             hooks: HookWay::default(),
@@ -54,29 +55,29 @@ impl Default for ClaudeAgent {
     }
 }
 
-/// Who says what the agent may do.
+/// Who decides what the agent may do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaudePermission {
-    /// Verdone's policy alone; what it cannot judge is denied.
+    /// Verdone's policy alone. It denies what it cannot judge.
     #[default]
     Policy,
-    /// The policy; edits inside the project that it has no opinion on are accepted by the client.
+    /// The policy. If it has no opinion on an edit inside the project, the client accepts the edit.
     AcceptEdits,
-    /// The client asks for nothing; only denials of the policy hold. For sandboxes.
+    /// The client asks for nothing; only the policy's denials apply. For sandboxes.
     Bypass,
 }
 
-/// When a turn goes on in the same session.
+/// When a turn continues in the same session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionMode {
-    /// While the context is below its limit; above it, a fresh one with a hand-over.
+    /// While the context is below its limit. Above it, a fresh session starts with a hand-over.
     #[default]
     Hybrid,
-    /// As hybrid, but every attempt begins a fresh one.
+    /// Like hybrid, but every attempt starts a fresh session.
     Fresh,
-    /// Always, whatever the context holds; only a rejected attempt starts a fresh one.
+    /// Always, however full the context is. Only a rejected attempt starts a fresh session.
     Single,
 }
 
@@ -84,7 +85,7 @@ pub enum SessionMode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HookWay {
-    /// Over the pipe where the client can, else by starting `verdone hook`.
+    /// Over the pipe if the client supports it, otherwise by starting `verdone hook`.
     #[default]
     Auto,
     /// Over the pipe, or not at all.

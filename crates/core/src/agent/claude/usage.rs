@@ -1,9 +1,9 @@
-//! What results say was used. Their totals run over the whole process, start again at a clear, and begin with what an earlier process
-//! spent where a session was resumed: only differences can be added up.
+//! Computes usage from results. Their totals cover the whole process, restart at a clear, and include an earlier process's usage if the
+//! session was resumed. Only differences can be added up.
 
 use super::wire_in::{ModelUsage, ResultLine};
 
-/// Tokens by how they are counted.
+/// Token counts by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
     pub input: u64,
@@ -25,7 +25,7 @@ impl Tokens {
     }
 }
 
-/// What a turn used, subagents included.
+/// A turn's usage, including subagents.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TurnUsage {
     pub cost_usd: f64,
@@ -38,7 +38,7 @@ impl TurnUsage {
         self.tokens.add(other.tokens);
     }
 
-    /// As events keep it.
+    /// The form stored in events.
     pub fn usage(&self) -> crate::agent::Usage {
         crate::agent::Usage { cost_usd: Some(self.cost_usd), tokens: Some(self.tokens.all()) }
     }
@@ -47,34 +47,34 @@ impl TurnUsage {
 /// Turns running totals into differences.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ledger {
-    /// The last total, where it is known what it began with.
+    /// The last total, if its starting point is known.
     total: Option<f64>,
 }
 
 impl Ledger {
-    /// A process that begins a session: its totals begin at zero.
+    /// For a process that starts a session: totals start at zero.
     pub(super) fn fresh() -> Self {
         Self { total: Some(0.0) }
     }
 
-    /// A process that resumes one: nobody knows whether its totals begin with those of the last process, which depends on how that
-    /// one ended.
+    /// For a process that resumes a session. Whether its totals include those of the last process depends on how that one ended, so the
+    /// starting point is unknown.
     pub(super) fn resumed() -> Self {
         Self { total: None }
     }
 
-    /// The conversation was cleared, and the totals with it.
+    /// Clearing the conversation resets the totals.
     pub(super) fn cleared(&mut self) {
         self.total = Some(0.0);
     }
 
-    /// What this result adds.
+    /// The usage that this result adds.
     pub(super) fn take(&mut self, result: &ResultLine<'_>) -> TurnUsage {
         let since = result.model_usage_since_last_result.iter().map(|(_, usage)| usage);
         let told: f64 = since.clone().filter_map(|usage| usage.cost_usd).filter(|cost| cost.is_finite()).sum();
         let total = result.total_cost_usd.filter(|cost| cost.is_finite());
         let difference = match (self.total, total) {
-            // A total that went down was reset without our knowing.
+            // A total that decreased was reset without our knowledge.
             (Some(before), Some(now)) if now + 1e-9 < before => Some(now),
             (Some(before), Some(now)) => Some(now - before),
             (Some(_) | None, _) => None,
@@ -83,7 +83,7 @@ impl Ledger {
         let mut tokens = Tokens::default();
         since.for_each(|usage| tokens.add(of_model(usage)));
         if tokens == Tokens::default() {
-            // An older client, or one that used nothing.
+            // An older client, or no usage.
             let usage = &result.usage;
             tokens = Tokens {
                 input: usage.input_tokens.unwrap_or(0),
@@ -92,7 +92,7 @@ impl Ledger {
                 cache_creation: usage.cache_creation_input_tokens.unwrap_or(0),
             };
         }
-        // The larger of the two: a cap that is enforced late costs money, one that is enforced early costs a question.
+        // Use the larger one: enforcing a cap too late costs money, too early only a question.
         TurnUsage { cost_usd: difference.unwrap_or(0.0).max(told).max(0.0), tokens }
     }
 }

@@ -1,4 +1,4 @@
-//! Ids of messages and sessions, in the one form that the client takes. Randomness is the caller's.
+//! Message and session ids, in the only form that the client accepts. The caller provides the randomness.
 
 use std::fmt::{self, Write as _};
 
@@ -7,7 +7,7 @@ use std::fmt::{self, Write as _};
 pub struct Uuid(String);
 
 impl Uuid {
-    /// A version 4 UUID of these random bytes.
+    /// A version 4 UUID from these random bytes.
     pub fn from_random(mut bytes: [u8; 16]) -> Self {
         bytes[6] = (bytes[6] & 0x0f) | 0x40;
         bytes[8] = (bytes[8] & 0x3f) | 0x80;
@@ -22,7 +22,7 @@ impl Uuid {
         Self(text)
     }
 
-    /// Another program's UUID; `None` for anything else, so that no text of a journal becomes an option of the client.
+    /// Parses another program's UUID; `None` for anything else, so that no journal text can become an option of the client.
     pub fn parse(text: &str) -> Option<Self> {
         let shaped = text.len() == 36
             && text.bytes().enumerate().all(|(n, byte)| match n {

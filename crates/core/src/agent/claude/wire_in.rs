@@ -1,7 +1,7 @@
-//! What the client says: one line of its standard output, read tolerantly and borrowed from it.
+//! Parses the lines of the client's standard output, leniently and without copying.
 //!
-//! No line is an error. Fields that are not used are skipped without being built, and one that has another type than hoped for is
-//! left out: a stream of 100 MB passes here, most of it output of tools that nobody reads.
+//! No line is an error. Unused fields are skipped without allocation, and a field with an unexpected type is ignored. A stream may have
+//! 100 MB, most of it tool output that is never used.
 
 mod lenient;
 mod line;
@@ -18,31 +18,31 @@ pub use line::{
 };
 use line::{RawControl, RawOther, RawSystem, RawToolResult, RawUser, ToolResultMeta};
 
-/// The longest line that is read; the reader passes on the beginning of a longer one, which is then garbage.
+/// The longest line that is read. The reader passes on only the start of a longer one, which then parses as garbage.
 pub const LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// One line of the client.
+/// One line from the client.
 #[derive(Debug, Clone)]
 pub enum ClientLine<'a> {
     Init(Box<Init<'a>>),
     Assistant(Box<Assistant<'a>>),
     User(UserLine<'a>),
     Result(Box<ResultLine<'a>>),
-    /// Has to be answered with the same request id.
+    /// Must be answered with the same request id.
     HookCallback(HookCallback<'a>),
-    /// A request that we never asked for; it waits too, and is to be refused.
+    /// A request of a kind we did not register for. The client waits for an answer here too; refuse it.
     ControlRequest {
         request: Cow<'a, str>,
         subtype: Cow<'a, str>,
     },
-    /// An answer is no longer waited for.
+    /// The client no longer waits for an answer.
     ControlCancel {
         request: Cow<'a, str>,
     },
     ControlAnswer(ControlAnswer<'a>),
     RateLimit(RateLimit<'a>),
     StateChanged(State),
-    /// What became of a prompt: `queued`, `started`, `completed`, `cancelled`.
+    /// The new state of a prompt: `queued`, `started`, `completed`, `cancelled`.
     Lifecycle {
         uuid: Cow<'a, str>,
         state: Cow<'a, str>,
@@ -69,7 +69,7 @@ pub enum ClientLine<'a> {
         task: BackgroundTask<'a>,
         summary: Option<Cow<'a, str>>,
     },
-    /// All that run in the background now.
+    /// All tasks that currently run in the background.
     BackgroundTasks(Vec<BackgroundTask<'a>>),
     StreamEvent,
     HookStarted {
@@ -79,17 +79,17 @@ pub enum ClientLine<'a> {
         event: Option<Cow<'a, str>>,
         outcome: Option<Cow<'a, str>>,
     },
-    /// A line of a kind that we do not know: `type` or `type/subtype`.
+    /// A line of an unknown kind: `type` or `type/subtype`.
     Unknown {
         kind: String,
     },
-    /// No JSON object with a type: its beginning.
+    /// The start of a line that is not a JSON object with a type.
     Garbage {
         text: String,
     },
 }
 
-/// Reads one line, with or without its line feed. A blank one is none.
+/// Parses one line, with or without its line feed; `None` if it is blank.
 pub fn parse(bytes: &[u8]) -> Option<ClientLine<'_>> {
     let bytes = bytes.trim_ascii();
     if bytes.is_empty() {
@@ -98,7 +98,7 @@ pub fn parse(bytes: &[u8]) -> Option<ClientLine<'_>> {
     Some(std::str::from_utf8(bytes).ok().and_then(known).unwrap_or_else(|| garbage(bytes)))
 }
 
-/// Type and subtype of a line; most begin with them.
+/// The type and subtype of a line; most lines start with them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Kind<'a> {
@@ -116,13 +116,13 @@ fn known(line: &str) -> Option<ClientLine<'_>> {
     of_kind(line, kind.name.as_deref()?, kind.subtype.as_deref())
 }
 
-/// Type and subtype where a line begins with them, as nearly all do; found without reading the rest.
+/// The type and subtype, if the line starts with them, as nearly all do. Does not read the rest.
 fn beginning(line: &str) -> Option<(&str, Option<&str>)> {
     let word = |text: &'_ str| text.find(['"', '\\']).filter(|at| text.as_bytes()[*at] == b'"');
     let rest = line.strip_prefix("{\"type\":\"")?;
     let (name, rest) = rest.split_at(word(rest)?);
     let subtype = rest.strip_prefix("\",\"subtype\":\"").and_then(|rest| Some(&rest[..word(rest)?]));
-    // The subtype of a `system` line may stand later.
+    // The subtype of a `system` line may come later.
     (subtype.is_some() || name != "system").then_some((name, subtype))
 }
 
@@ -208,18 +208,18 @@ fn user(raw: RawUser<'_>) -> UserLine<'_> {
     UserLine { tool_results, parent_tool_use_id: raw.parent_tool_use_id }
 }
 
-/// Why a call was not executed. The client says so beside the result; where it says nothing about a call, its own words in a failed
-/// result do.
+/// Why a call was not executed. The client says so in the metadata beside the result. If that has no entry for the call, the text of the
+/// failed result decides.
 fn refusal<'a>(block: &RawToolResult<'a>, meta: &[ToolResultMeta<'a>]) -> Option<Cow<'a, str>> {
     if let Some(meta) = meta.iter().find(|meta| meta.id == block.tool_use_id) {
         return meta.non_execution_kind.clone();
     }
-    // An invalid input or an unknown tool; the tag stands in front of nothing that a tool wrote.
+    // An invalid input or an unknown tool. The client never puts this tag before text written by a tool.
     let invalid = |text: &str| text.starts_with("\"<tool_use_error>") || text.starts_with("\"PreToolUse:");
     (block.is_error && block.content.is_some_and(|raw| invalid(raw.get()))).then_some(Cow::Borrowed("invalid"))
 }
 
-/// Only of a call that was not executed, so that no output of a tool can pass for it; and only of a hook of ours, not of the user's.
+/// Only for calls that were not executed, so that no tool output can pass for it; and only for our hook, not for the user's.
 fn hook_fault(block: &RawToolResult<'_>) -> Option<String> {
     const OURS: &str = " hook PreToolUse --run]: failed; blocking because onFailure";
     const SAID_NOTHING: &str = "No stderr output";
@@ -235,7 +235,7 @@ fn read<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
-/// Whether the line is JSON to its end.
+/// Whether the whole line is valid JSON.
 fn complete(line: &str) -> Option<()> {
     read::<serde::de::IgnoredAny>(line).map(|_| ())
 }
@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said about our hook in the result of a call.
+    /// The hook failure found in the result of a call.
     fn fault_in(content: &str, executed: bool) -> Option<String> {
         let kind = if executed { json!(null) } else { json!("permission-rule") };
         let block = json!({ "type": "tool_result", "content": content, "is_error": true, "tool_use_id": "t" });

@@ -1,4 +1,4 @@
-//! What is said to the client: one JSON object a line, built from types that have no invalid value. A line that the client cannot read
+//! Messages to the client: one JSON object per line, built from types that have no invalid value. A line that the client cannot parse
 //! ends it.
 
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::launch::{blocks_on_failure, callback_events};
 use super::uuid::Uuid;
 use crate::hook::Answer;
 
-/// One message to the client. A `request` is an id that its answer will carry.
+/// One message to the client. The answer will carry the `request` id.
 #[derive(Debug, Clone)]
 pub enum ToClient<'a> {
     /// A prompt.
@@ -15,11 +15,11 @@ pub enum ToClient<'a> {
         uuid: &'a Uuid,
         text: &'a str,
     },
-    /// Forget the conversation and go on under a new session id, in the same process.
+    /// Clear the conversation and continue with a new session id in the same process.
     Clear {
         uuid: &'a Uuid,
     },
-    /// Register the hook callbacks; may be followed by a prompt without waiting.
+    /// Register the hook callbacks. A prompt may follow without waiting for the answer.
     Initialize {
         request: &'a str,
     },
@@ -28,7 +28,7 @@ pub enum ToClient<'a> {
         request: &'a str,
         answer: &'a Answer,
     },
-    /// No answer can be given: what the callback guards is blocked.
+    /// No answer is possible: block what the callback guards.
     Refuse {
         request: &'a str,
         reason: &'a str,
@@ -51,7 +51,7 @@ pub enum ToClient<'a> {
     },
 }
 
-/// One line with its line feed, ready to be written.
+/// One line with its line feed, ready to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line(String);
 
@@ -81,7 +81,7 @@ impl ToClient<'_> {
             }
             Self::Refuse { request, reason } => response(&json!({ "subtype": "error", "request_id": request, "error": reason })),
             Self::Interrupt { request } => control(request, &json!({ "subtype": "interrupt", "cancel_queued": true })),
-            // The full detail makes two dozen requests to the API and takes a second.
+            // Full detail makes two dozen API requests and takes a second.
             Self::ContextUsage { request } => control(request, &json!({ "subtype": "get_context_usage", "detail": "summary" })),
             Self::SetModel { request, model } => control(request, &json!({ "subtype": "set_model", "model": model })),
             Self::EndSession { request } => control(request, &json!({ "subtype": "end_session" })),
@@ -91,7 +91,7 @@ impl ToClient<'_> {
 
 impl Line {
     fn of(value: &Value) -> Self {
-        // Some readers of lines take these two for ends of lines. In JSON they can only stand inside a string.
+        // Some line readers treat these two as line ends. In JSON they can only occur inside strings.
         let mut text = value.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
         text.push('\n');
         Self(text)
@@ -122,7 +122,7 @@ fn callbacks() -> Value {
     Value::Object(callback_events().map(entry).collect())
 }
 
-/// A prompt that begins with a slash would be taken for a command of the client, `/clear` say.
+/// The client would treat a prompt that starts with a slash as a command such as `/clear`.
 fn not_a_command(text: &str) -> std::borrow::Cow<'_, str> {
     if text.trim_start().starts_with('/') { format!("Prompt:\n{text}").into() } else { text.into() }
 }

@@ -1,17 +1,17 @@
-//! Redaction of a stream, line by line: a private key spans several of them.
+//! Redacts a stream line by line. A private key spans several lines.
 
 use std::borrow::Cow;
 
 use super::Redactor;
 
-/// Remembers whether the last lines were inside a private key. One for each stream.
+/// Remembers whether the last lines were inside a private key. Use one per stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LineRedactor {
     in_key: bool,
 }
 
 impl LineRedactor {
-    /// One line, without its end.
+    /// Redacts one line, given without its line end.
     pub fn redact<'t>(&mut self, redactor: &Redactor, line: &'t str) -> Cow<'t, str> {
         if self.in_key {
             if let Some(end) = line.find("-----END ") {
@@ -22,7 +22,7 @@ impl LineRedactor {
             if is_key_line(line) {
                 return Cow::Borrowed(if line.trim().is_empty() { line } else { "[redacted:private-key]" });
             }
-            // Not a key after all, or a torn one: do not swallow the rest of the output.
+            // Not a key after all, or an incomplete one: do not swallow the rest of the output.
             self.in_key = false;
         }
         if let Some(begin) = line.rfind("-----BEGIN ") {
@@ -33,8 +33,8 @@ impl LineRedactor {
     }
 }
 
-/// What stands between the first and the last line of a key: base64, or a header such as `Proc-Type: 4,ENCRYPTED`.
-/// Loggers put a prefix before it, so the last word decides.
+/// Whether this can be a line inside a key: base64, or a header such as `Proc-Type: 4,ENCRYPTED`. Loggers may add a prefix, so the
+/// last word decides.
 fn is_key_line(line: &str) -> bool {
     let Some(word) = line.split_whitespace().next_back() else { return true };
     let base64 = word.len() >= 4 && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));

@@ -1,4 +1,4 @@
-//! The shapes of common tokens, for secrets that are in no variable of ours.
+//! Common token formats, for secrets that are not in the environment.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::Secret;
 
-/// No shape but a private key is longer in practice.
+/// In practice no token is longer, except for private keys.
 pub(super) const LONGEST: usize = 2048;
 
 const HINTS: [&str; 25] = [
@@ -40,14 +40,14 @@ const HINTS: [&str; 25] = [
 
 static HINTS_AT_ONCE: LazyLock<AhoCorasick> = LazyLock::new(|| AhoCorasick::new(HINTS).expect("a short list of literals builds"));
 
-/// To build the automaton costs more than everything else that a hook does; a short text is searched without it.
+/// Building the automaton costs more than everything else a hook does, so a short text is searched without it.
 const SHORT: usize = 2_048;
 
 pub(super) fn has_hint(text: &str) -> bool {
     if text.len() <= SHORT { HINTS.iter().any(|hint| text.contains(hint)) } else { HINTS_AT_ONCE.is_match(text) }
 }
 
-/// Group 1, where it takes part, is the secret; else the whole match is.
+/// The named group that matches is the secret.
 static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
     let token = [
         r"gh[pousr]_[A-Za-z0-9]{30,}",
@@ -78,7 +78,7 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = Secret<'static>> {
             return Some(Secret { range: key.range(), label: "private-key" });
         }
         let secret = match hit.name("header") {
-            // Prose about bearer authentication has no digits in its next word.
+            // In prose about bearer authentication, the next word has no digits.
             Some(header) if !header.as_str().bytes().any(|b| b.is_ascii_digit()) => return None,
             Some(header) => header,
             None => hit.name("url").or_else(|| hit.name("token"))?,

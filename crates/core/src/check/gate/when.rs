@@ -1,4 +1,4 @@
-//! For which stories a gate runs.
+//! The stories for which a gate runs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,16 +10,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::base::scope::Covered;
 
-/// `"always"`, or a table of conditions that all have to hold.
+/// `"always"`, or a table of conditions that all have to be true.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct When {
-    /// Patterns of paths, relative to the project: one of the changed files has to fit one of them. Empty: whatever changed.
+    /// Path patterns, relative to the project. At least one changed file has to match one of them; if empty, any change will do.
     pub paths: Vec<String>,
-    /// The story's complexity has to be this or more.
+    /// The story has to be at least this complex.
     pub complexity_at_least: Option<u32>,
 }
 
-/// The word for no condition at all.
+/// The keyword for no conditions.
 const ALWAYS: &str = "always";
 
 impl When {
@@ -27,10 +27,10 @@ impl When {
         *self == Self::default()
     }
 
-    /// Whether a gate is due. `changed` are the changed files relative to the project; nothing where that is not known, and then
-    /// all of them count as changed.
+    /// Whether the gate has to run. `changed` lists the changed files relative to the project; `None` means unknown, and then all files
+    /// count as changed.
     pub fn holds(&self, changed: Option<&[String]>, complexity: u32) -> bool {
-        // A gate whose patterns cannot be read runs; its settings are refused before that.
+        // A gate with invalid patterns runs. (The config is rejected before that.)
         let touched = || match (changed, Covered::new(&self.paths, false)) {
             (Some(changed), Ok(covered)) => changed.iter().any(|path| covered.has(path)),
             (None, _) | (Some(_), Err(_)) => true,
@@ -50,15 +50,15 @@ impl fmt::Display for When {
     }
 }
 
-/// The table, as it is written.
+/// The table as written in the config.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Conditions {
-    /// Patterns of paths, relative to the project (`src/**/*.{ts,tsx}`): runs if a changed file matches one of them. A folder covers what is
-    /// below it.
+    /// Path patterns, relative to the project (`src/**/*.{ts,tsx}`). The gate runs if a changed file matches one of them. A folder covers
+    /// everything below it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     paths: Vec<String>,
-    /// Runs for stories of this complexity or more, from 1 to 10; a story that does not say it counts as 7.
+    /// Runs for stories of this complexity or more, from 1 to 10. A story without a complexity counts as 7.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     complexity_at_least: Option<u32>,
 }

@@ -41,14 +41,14 @@ pub(super) fn python(listing: &Listing, found: &mut Found) {
     }
 }
 
-/// The standard library runs the tests if all of them are written for it and lie in one folder.
+/// The command for Python's `unittest`, if all tests are written for it and are in one folder.
 fn unittest(listing: &Listing) -> Option<String> {
     let python = listing.python.filter(|_| pytest_settings(listing).is_none())?;
     let tests: Vec<&str> = listing.names.iter().map(String::as_str).filter(|name| is_python_test(name)).collect();
     let is_its_own = |name: &&str| listing.text(name).contains("unittest") && !listing.text(name).contains("pytest");
     let folder = |name: &&str| name.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let first = folder(tests.first()?);
-    // Its discovery looks for `test*.py` alone.
+    // Its discovery only finds `test*.py`.
     let is_found = |name: &&str| name.rsplit('/').next().is_some_and(|file| file.starts_with("test"));
     if !tests.iter().all(|name| is_its_own(name) && is_found(name) && folder(name) == first) {
         return None;
@@ -84,7 +84,7 @@ fn python_test(listing: &Listing) -> Option<String> {
     listing.names.iter().find(|name| is_python_test(name)).map(|name| format!("Found {name}."))
 }
 
-/// Whether a file has a name that pytest looks for.
+/// Whether pytest would collect a file of this name.
 pub fn is_python_test(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     has_extension(file, "py") && (file.starts_with("test_") || file.ends_with("_test.py"))

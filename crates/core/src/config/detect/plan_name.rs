@@ -1,8 +1,8 @@
-//! A plan by the names that people give to plans. Nothing is parsed here.
+//! Finds a plan by common file names, without parsing it.
 
 use super::Listing;
 
-/// Most telling first.
+/// Most likely first.
 const NAMES: [&str; 12] = [
     "PLAN.md",
     "plan.md",
@@ -18,7 +18,7 @@ const NAMES: [&str; 12] = [
     "TASKS.md",
 ];
 
-/// The plan to take, and the others.
+/// The plan to use, and the other candidates.
 pub(super) fn find(listing: &Listing) -> (Option<String>, Vec<String>) {
     let mut homes: Vec<(u32, String)> = listing
         .inside(".ralph")

@@ -1,11 +1,11 @@
-//! `package.json`: the package manager by its lock file, and the scripts that exist.
+//! `package.json`: its scripts, and the package manager according to the lock file.
 
 use serde_json::Value;
 
 use super::{Found, Listing};
 use crate::check::Stage::{self, Correctness, Quality};
 
-/// Scripts worth a gate: the names that projects use for one thing, most wanted first.
+/// Scripts worth a gate, with the names that projects use for each, preferred names first.
 const SCRIPTS: [(&str, Stage, &[&str]); 5] = [
     ("test", Correctness, &["test:ci", "test", "test:run", "test:unit"]),
     ("typecheck", Correctness, &["typecheck", "type-check", "check-types", "check:types", "types", "tsc"]),
@@ -42,7 +42,7 @@ pub(super) fn package(listing: &Listing, found: &mut Found) {
     }
 }
 
-/// `packageManager` says it; else the lock file does; else npm.
+/// From `packageManager`, else from the lock file, else npm.
 fn manager(listing: &Listing, package: &Value) -> &'static str {
     let known = ["npm", "pnpm", "yarn", "bun"];
     let named = package.get("packageManager").and_then(Value::as_str).and_then(|text| text.split('@').next());
@@ -61,13 +61,13 @@ fn manager(listing: &Listing, package: &Value) -> &'static str {
 }
 
 fn command(manager: &str, name: &str, text: &str) -> String {
-    // `bun test` and `yarn test:ci` do other things than running the script; `run` is the same everywhere.
+    // `bun test` and `yarn test:ci` do not run the script; `run` works the same everywhere.
     let run = if name == "test" && matches!(manager, "npm" | "pnpm") {
         format!("{manager} test")
     } else {
         format!("{manager} run {name}")
     };
-    // Create React App watches unless it is told that nobody looks.
+    // Create React App starts watch mode unless `CI` is set.
     if text.contains("react-scripts test") { format!("CI=true {run}") } else { run }
 }
 

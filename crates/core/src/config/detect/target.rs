@@ -1,11 +1,11 @@
-//! Targets of make and recipes of just: `test`, `check` and `lint`, where they exist.
+//! Make targets and just recipes named `test`, `check` or `lint`.
 
 use super::{Found, Listing};
 use crate::check::Stage::{self, Correctness, Quality};
 
 const TARGETS: [(&str, Stage); 3] = [("test", Correctness), ("check", Correctness), ("lint", Quality)];
 
-/// A target, what it needs first, and its commands.
+/// A target, its prerequisites and its commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
     name: String,
@@ -14,7 +14,7 @@ struct Target {
 }
 
 pub(super) fn make(listing: &Listing, found: &mut Found) {
-    // In the order in which make itself looks.
+    // The order in which make itself looks for them.
     if let Some(file) = listing.first(&["GNUmakefile", "makefile", "Makefile"]) {
         propose("make", file, &targets(listing.text(file), false), found);
     }
@@ -46,7 +46,7 @@ fn propose(program: &str, file: &str, targets: &[Target], found: &mut Found) {
     }
 }
 
-/// Reads rules line by line; what is not a plain rule (variables, patterns, conditionals) is passed over.
+/// Reads rules line by line. Skips everything that is not a plain rule (variables, patterns, conditionals).
 fn targets(text: &str, just: bool) -> Vec<Target> {
     let mut out: Vec<Target> = Vec::new();
     let mut open = 0;
@@ -64,7 +64,7 @@ fn targets(text: &str, just: bool) -> Vec<Target> {
         }
         open = 0;
         let Some((head, tail)) = line.split_once(':') else { continue };
-        // `name := value`, `name ::= value`; a double colon rule is a rule.
+        // Assignments: `name := value`, `name ::= value`. A double-colon rule is a rule.
         if tail.starts_with('=') || tail.starts_with(":=") || head.contains(['=', '$', '%', '"', '\'']) {
             continue;
         }
@@ -72,7 +72,7 @@ fn targets(text: &str, just: bool) -> Vec<Target> {
         let (needs, inline) = tail.split_once(';').unwrap_or((tail, ""));
         let needs: Vec<String> = needs.split_whitespace().take_while(|word| *word != "#").map(str::to_owned).collect();
         let words: Vec<&str> = head.split_whitespace().collect();
-        // A recipe of just with parameters cannot be called without them.
+        // A just recipe with parameters cannot be called without them.
         let names: &[&str] = if just && words.len() > 1 { &[] } else { &words };
         for name in names {
             let name = if just { name.trim_start_matches('@') } else { name };

@@ -1,4 +1,4 @@
-//! Realistic projects, and the gates that they should get.
+//! Realistic projects and the gates they should get.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Layers over layers, and faults with their places.
+//! Merging of layers, and the positions of faults.
 
 use super::*;
 use crate::base::span::Span;

@@ -1,4 +1,4 @@
-//! Go: raw strings in backquotes, runes.
+//! Go: raw strings in backticks, runes.
 
 use super::lexer::Lexer;
 

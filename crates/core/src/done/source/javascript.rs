@@ -1,4 +1,4 @@
-//! JavaScript and TypeScript: templates with code inside, and regular expressions by what stands before them.
+//! JavaScript and TypeScript: templates with embedded code, and regular expressions recognised by what precedes them.
 
 use super::lexer::{Lexer, Quote};
 
@@ -16,7 +16,7 @@ pub(super) fn step(lexer: &mut Lexer<'_>) {
     }
 }
 
-/// After a value a slash divides; in JSX it closes a tag.
+/// After a value, a slash is a division. In JSX it closes a tag.
 fn may_be_regex(lexer: &Lexer<'_>) -> bool {
     match lexer.last() {
         None => true,

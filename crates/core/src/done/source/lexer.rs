@@ -1,34 +1,34 @@
-//! What the lexers share: a place in the text, the parts so far, and the strings that have code inside.
+//! Shared by all lexers: a position in the text, the parts found so far, and the strings with embedded code.
 
 use super::Part;
 
-/// Longest regular expression that is looked for; without a limit a hostile line would be read again for each of its slashes.
+/// Maximum length of a regular expression. Without a limit, a hostile line would be scanned again for each of its slashes.
 const LONGEST_REGEX: usize = 1_000;
 
 pub(super) struct Lexer<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
     parts: Vec<Part>,
-    /// The last byte that is neither blank nor comment.
+    /// The position of the last byte that is neither whitespace nor comment.
     last: Option<usize>,
-    /// Strings that code stands inside of, outermost first.
+    /// The strings that enclose the current code, outermost first.
     inside: Vec<Inside>,
     documents: Vec<Document>,
 }
 
-/// A string with code inside, and how deep in brackets that code is.
+/// A string with embedded code, and the current bracket depth of that code.
 #[derive(Clone, Copy)]
 struct Inside {
     quote: Quote,
     depth: u32,
 }
 
-/// A string that may hold code.
+/// A string that may contain code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quote {
-    /// What ends it.
+    /// The closing quote.
     pub(super) close: u8,
-    /// What begins code in it, such as `${`.
+    /// What starts embedded code, such as `${`.
     pub(super) opens: &'static [u8],
     /// The bracket that ends that code.
     pub(super) ends: u8,
@@ -66,7 +66,7 @@ impl<'a> Lexer<'a> {
         self.bytes[self.at..].starts_with(with)
     }
 
-    /// The byte before; a line's end at the beginning.
+    /// The previous byte; a line end at the beginning of the text.
     pub(super) fn before(&self) -> u8 {
         self.at.checked_sub(1).map_or(b'\n', |at| self.bytes[at])
     }
@@ -87,7 +87,7 @@ impl<'a> Lexer<'a> {
         self.before() == b'\n'
     }
 
-    /// One byte of code.
+    /// Reads one byte of code.
     pub(super) fn code(&mut self) {
         let byte = self.byte(0);
         if !byte.is_ascii_whitespace() {
@@ -99,7 +99,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Several bytes of code.
+    /// Reads several bytes of code.
     pub(super) fn skip(&mut self, count: usize) {
         let end = (self.at + count).min(self.bytes.len());
         while self.at < end {
@@ -124,13 +124,13 @@ impl<'a> Lexer<'a> {
         self.mark(end, Part::Comment);
     }
 
-    /// Everything up to this, which belongs to it, is comment.
+    /// Marks everything up to and including `end` as comment.
     pub(super) fn comment_until(&mut self, end: &[u8]) {
         let to = self.find(self.at + 1, end);
         self.mark(to, Part::Comment);
     }
 
-    /// A string that ends at this byte or, where it may not go on, at the line's end. `lead` bytes open it.
+    /// A string that ends at this byte, or at the end of the line unless it may span lines. `lead` is the length of its opening quote.
     pub(super) fn quoted(&mut self, lead: usize, close: u8, escapes: bool, lines: bool) {
         let mut end = self.at + lead;
         while end < self.bytes.len() {
@@ -163,14 +163,14 @@ impl<'a> Lexer<'a> {
         self.text_until(end);
     }
 
-    /// A string that may hold code, from its opening quote.
+    /// A string that may contain code, from its opening quote.
     pub(super) fn template(&mut self, lead: usize, quote: Quote) {
         let from = self.at;
         self.at += lead;
         self.go_on(from, quote);
     }
 
-    /// A bracket that ends the code inside a string goes back to that string.
+    /// At the bracket that ends embedded code, returns to the enclosing string.
     fn leave_code(&mut self) -> bool {
         let byte = self.byte(0);
         let Some(inside) = self.inside.last_mut() else { return false };
@@ -211,7 +211,7 @@ impl<'a> Lexer<'a> {
         self.text_until(end);
     }
 
-    /// A regular expression from its slash; nothing where no slash ends it on the line.
+    /// A regular expression from its slash. Returns `false` if it is not closed on the same line.
     pub(super) fn regex(&mut self) -> bool {
         let (mut end, mut in_class) = (self.at + 1, false);
         let most = self.bytes.len().min(self.at + LONGEST_REGEX);
@@ -270,7 +270,7 @@ impl<'a> Lexer<'a> {
         self.bytes[self.at..].iter().position(|byte| *byte == b'\n').map_or(self.bytes.len(), |at| self.at + at)
     }
 
-    /// Behind the next place of these bytes; the end where there is none.
+    /// The position after the next occurrence of these bytes, or the end of the text.
     fn find(&self, from: usize, wanted: &[u8]) -> usize {
         let from = from.min(self.bytes.len());
         let found = self.bytes[from..].windows(wanted.len()).position(|window| window == wanted);

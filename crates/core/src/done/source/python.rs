@@ -1,4 +1,4 @@
-//! Python: strings of one and of three quotes. Their prefixes stay code.
+//! Python: strings with single and triple quotes. Their prefixes count as code.
 
 use super::lexer::Lexer;
 

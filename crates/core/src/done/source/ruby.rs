@@ -1,4 +1,4 @@
-//! Ruby: strings with code inside, `%` literals, here-documents, `=begin` comments.
+//! Ruby: strings with embedded code, `%` literals, here-documents, `=begin` comments.
 
 use super::lexer::{Lexer, Quote, is_word};
 
@@ -8,7 +8,7 @@ pub(super) fn step(lexer: &mut Lexer<'_>) {
         (b'_', _) if lexer.at_line_start() && lexer.starts(b"__END__\n") => lexer.text_until(usize::MAX),
         (b'#', _) => lexer.line_comment(),
         (b'\'', _) => lexer.quoted(1, b'\'', true, true),
-        // `?"` is a character.
+        // `?"` is a character literal.
         (b'?', b'"' | b'\'' | b'#') if !is_word(lexer.before()) && lexer.before() != b')' => lexer.skip(2),
         (close @ (b'"' | b'`'), _) => lexer.template(1, Quote { close, opens: b"#{", ends: b'}' }),
         (b'<', b'<') => document(lexer),
@@ -18,7 +18,7 @@ pub(super) fn step(lexer: &mut Lexer<'_>) {
     }
 }
 
-/// Whether a value can begin here, so that `/` and `%` are no operators.
+/// Whether a value can begin here, so that `/` and `%` are not operators.
 fn begins_value(lexer: &Lexer<'_>) -> bool {
     match lexer.last() {
         None => true,

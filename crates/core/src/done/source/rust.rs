@@ -1,4 +1,4 @@
-//! Rust: nested comments, raw strings, and quotes that are lifetimes.
+//! Rust: nested comments, raw strings, and quotes that belong to lifetimes.
 
 use super::lexer::{Lexer, is_word};
 
@@ -28,7 +28,7 @@ fn prefixed(lexer: &mut Lexer<'_>) {
     lexer.raw(letters + hashes + 1, &close, false);
 }
 
-/// A character, or the beginning of a lifetime.
+/// A character literal, or the beginning of a lifetime.
 fn quote(lexer: &mut Lexer<'_>) {
     if lexer.byte(1) == b'\\' {
         return lexer.quoted(1, b'\'', true, false);

@@ -1,4 +1,4 @@
-//! Shell: comments at the beginning of words, strings with commands inside, here-documents.
+//! Shell: comments at the beginning of words, strings with embedded commands, here-documents.
 
 use super::lexer::{Lexer, Quote};
 

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Code as it is, each comment as `c`, each string as `s`.
+/// The code unchanged, each comment as `c`, each string as `s`.
 fn shape(language: Language, text: &str) -> String {
     let source = Source::read(language, text);
     let mut shape = String::new();

@@ -1,4 +1,4 @@
-//! Folds events into the state. Total: any event in any state is folded, because a journal is never argued with.
+//! Folds events into the state. Total: accepts any event in any state, because the journal is always right.
 
 use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, failing_sentence};
 use crate::agent::TurnOutcome;
@@ -11,13 +11,13 @@ use crate::journal::event::{Event, Place, Recorded, Rejection, TurnTests, Verifi
 use crate::plan::{Progress, Waiting};
 use crate::verify::{Outcome, StoryResult, VerifyReport};
 
-/// The exit code of wrong usage or config: an agent that cannot be started is one.
+/// The exit code for wrong usage or config, which includes an agent that cannot be started.
 const EXIT_CONFIG: u8 = 2;
 
 pub fn apply(state: &mut State, recorded: &Recorded) {
     let standing = state.paused || matches!(state.phase, Phase::Waiting { .. } | Phase::Stopped { .. });
     state.active.advance(recorded, standing);
-    // After its reset, nobody knows what is used.
+    // After the reset, the usage is unknown.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
     match &recorded.event {
         Event::RunStarted { run, gates, evidence, seal, reviews, session, .. } => {
@@ -64,7 +64,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::TurnStarted { place } => {
             let notes = std::mem::take(&mut state.notes);
             with_attempt(state, |attempt| {
-                // A turn that is made again says everything again.
+                // If the same turn is repeated, its prompt repeats the notes.
                 if attempt.place != *place {
                     attempt.notes.clear();
                 }
@@ -132,7 +132,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             (state.consecutive_failures, state.unchanged_iterations) = (0, 0);
         }
         Event::Accepted { story, proof, evidence, .. } => {
-            // The evidence of work that others were stacked on is not the last one.
+            // If other work was stacked on it, its evidence is not the latest.
             if state.progress.review.remove(story) != Some(Waiting::Stacked) {
                 state.evidence = Some(evidence.clone());
             }
@@ -167,7 +167,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.attempt = None;
             state.phase = Phase::Selecting;
         }
-        // After the run has ended it is somebody else who lands.
+        // After the run has ended, landing is done by another command.
         Event::LandingStarted { .. } if !matches!(state.phase, Phase::Stopped { .. }) => state.phase = Phase::Landing,
         Event::Landed { .. } | Event::LandingRefused { .. } if state.phase == Phase::Landing => state.phase = Phase::Selecting,
         Event::RegressionStarted { at_end } => state.phase = Phase::Regressing { at_end: *at_end },
@@ -201,7 +201,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
     }
 }
 
-/// The story came to something: the attempt at it is over.
+/// Records a story's result. The attempt at it is over.
 fn settle(state: &mut State, story: &StoryId, result: StoryResult) {
     state.results.insert(story.clone(), result);
     state.lessons.remove(story);
@@ -211,7 +211,7 @@ fn settle(state: &mut State, story: &StoryId, result: StoryResult) {
     state.phase = Phase::Selecting;
 }
 
-/// Whether an attempt was given up for a reason that lies outside of it.
+/// Whether the reason for the rejection has nothing to do with the attempt itself.
 fn spends_nothing(rejection: &Rejection) -> bool {
     match rejection {
         Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::NeedsReview => {
@@ -227,7 +227,7 @@ fn spends_nothing(rejection: &Rejection) -> bool {
     }
 }
 
-/// A usage limit is a limit, whoever set it.
+/// A usage limit ends the run like any other limit, whoever set it.
 fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
     match rejection {
         Rejection::Crashed | Rejection::ServiceError => Some(Finish::Error),
@@ -265,9 +265,9 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
         | TurnOutcome::Refused { .. } => {
             (state.crashes, state.service_errors, state.usage_waits) = (0, 0, 0);
         }
-        // What the agent calls its budget is what was left of ours.
+        // The agent's budget is the rest of the run's budget.
         TurnOutcome::Budget { .. } => state.out_of_budget = true,
-        // The first two are waited out.
+        // The run waits for the first two to pass.
         TurnOutcome::ApiError { retryable: true, .. } | TurnOutcome::UsageLimit { .. } | TurnOutcome::Interrupted => {}
         TurnOutcome::NotRunnable { reason } => {
             state.fatal = Some(Fatal {
@@ -279,13 +279,13 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
         TurnOutcome::Auth { .. } => state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG)),
         TurnOutcome::GuardDead { .. } => state.fatal = Some(fatal(Finish::Error, outcome, Finish::Error.exit_code())),
     }
-    // What is waited out is no news for the agent: the turn is made again, and says again what failed before it.
+    // After a wait the turn is repeated with the same prompt, so the agent needs no feedback about the wait.
     if matches!(outcome, TurnOutcome::ApiError { retryable: true, .. } | TurnOutcome::UsageLimit { .. }) {
         return;
     }
     let reason = match &tests.ended_turn {
         Some(reason) => Some(reason.clone()),
-        // A turn that is made again says what it was to say.
+        // A repeated turn gets the same prompt.
         None if waited_out(outcome) => return,
         None if *outcome == TurnOutcome::Ended => None,
         None => Some(format!("the last turn {}", outcome.words())),
@@ -338,7 +338,7 @@ fn was_kept(state: &mut State, place: &Place, files: u32) {
     if counts {
         *state.progress.attempts.entry(place.story.clone()).or_insert(0) += 1;
         state.consecutive_failures += 1;
-        // Without a verification, only the kept work tells whether there was something.
+        // Without a verification, only the kept work shows whether files changed.
         let unseen = rejection == Rejection::TestsFailed && files > 0;
         let changed = unseen || state.attempt.as_ref().is_some_and(|attempt| attempt.changed);
         state.unchanged_iterations = if changed { 0 } else { state.unchanged_iterations + 1 };
@@ -353,7 +353,7 @@ fn was_kept(state: &mut State, place: &Place, files: u32) {
     state.phase = Phase::Selecting;
 }
 
-/// The work that broke it may be another story's: what it has to know is which checks fail now.
+/// Another story's work may have broken it, so the next prompt says which checks fail now.
 fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool) {
     let mut lesson = Feedback::from_runs(runs);
     lesson.regressed = true;
@@ -365,9 +365,9 @@ fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool)
     state.reopened.insert(story.clone());
     state.results.remove(story);
     state.progress.failed.remove(story);
-    // There is nothing to review about work that no longer passes.
+    // Work that no longer passes cannot be reviewed.
     state.progress.review.remove(story);
-    // The attempt that was committed counts, so that the next one has a number of its own.
+    // The committed attempt counts, so that the next one gets a new number.
     *state.progress.attempts.entry(story.clone()).or_insert(0) += 1;
     match &mut state.phase {
         Phase::Reopening { stories } => stories.push(story.clone()),

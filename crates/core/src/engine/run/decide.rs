@@ -1,4 +1,4 @@
-//! What to do about an input. Never panics: an input that fits no phase ends the run with an error that names both.
+//! Decides how to react to an input. Never panics: an input that does not fit the phase ends the run with an error that names both.
 
 mod attempt;
 mod regression;
@@ -22,7 +22,7 @@ use crate::lifecycle::Script;
 pub fn decide(state: &State, rules: &Rules, now: Duration, input: &Input) -> Decision {
     match (&state.phase, input) {
         (_, Input::Signal(signal)) => stop_requested(*signal),
-        // The commit stands on the run's branch: it can be landed later.
+        // The commit is safe on the run's branch and can land later.
         (Phase::Landing, Input::Failed { message }) => landing_failed(state, rules, message),
         (_, Input::Failed { message }) => failed(state, now, message),
         (_, Input::Asked(request)) => asked(request),
@@ -69,14 +69,14 @@ fn stop_requested(signal: StopSignal) -> Decision {
     Decision { events: vec![Event::StopRequested { signal }], effect: None }
 }
 
-/// Only told: what could not be judged was denied already, and the turn goes on.
+/// Only recorded: what could not be judged has already been denied, and the turn continues.
 fn guard_failed(state: &State, found: &GuardFailures) -> Decision {
     let GuardFailures { failures, denied, cause, file } = found.clone();
     let place = state.open_attempt().map(|attempt| attempt.place.clone());
     Decision { events: vec![Event::GuardFailed { place, failures, denied, cause, file }], effect: None }
 }
 
-/// Our own trouble: give the attempt up without counting it; if even that fails, leave everything as it is and say so.
+/// Verdone's own failure: reject the attempt without counting it. If that fails too, leave everything unchanged and report it.
 fn failed(state: &State, now: Duration, message: &str) -> Decision {
     match (&state.phase, state.open_attempt()) {
         (Phase::Stopping { finish }, _) => stopped(now, Vec::new(), *finish, Finish::Error.exit_code()),
@@ -113,7 +113,7 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
 fn selected(state: &State, rules: &Rules, now: Duration, choice: &Choice) -> Decision {
     let (story, title, number, of, open) = match choice {
         Choice::AllDone => match &state.baseline {
-            // Nothing was worked on, so nothing mended what was red at the start.
+            // There was no iteration, so checks that failed at the start still fail.
             Some(red) if state.iteration == 0 => {
                 return stop(Vec::new(), Finish::Blocked, format!("no open story is left, but {}", red.reason));
             }
@@ -134,7 +134,7 @@ fn selected(state: &State, rules: &Rules, now: Duration, choice: &Choice) -> Dec
     then(vec![event], Effect::Script(Script::NextIteration))
 }
 
-/// The limits that are looked at between iterations.
+/// The limits that are checked between iterations.
 fn limit_reached(state: &State, rules: &Rules, now: Duration) -> Option<(Finish, String)> {
     let limits = &rules.limits;
     let reached = |count: u32, limit: u32| limit > 0 && count >= limit;

@@ -9,7 +9,7 @@ use crate::journal::event::SCHEMA_VERSION;
 use crate::verify::{Outcome, Proof, Tree, VerifyReport};
 
 impl Evidence {
-    /// The evidence for the attempt that is about to be committed, as `report` says.
+    /// The evidence for the attempt that is about to be committed, according to `report`.
     pub fn of(state: &State, attempt: &Attempt, result: (Proof, Outcome), report: &VerifyReport) -> Self {
         let noted = |runs: &[CheckRun]| runs.iter().map(NotedCheck::from).collect::<Vec<_>>();
         let is_own = |run: &&CheckRun| run.origin == CheckOrigin::Story;

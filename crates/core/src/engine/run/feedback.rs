@@ -1,20 +1,20 @@
-//! What went wrong, in a form that fits a prompt and a report.
+//! Describes what went wrong, for prompts and reports.
 
 use crate::check::{CheckRun, failing_sentence};
 use crate::verify::VerifyReport;
 
-/// A failure as the next prompt tells it.
+/// A failure, as described in the next prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feedback {
     /// One sentence.
     pub reason: String,
-    /// The checks that stand in the way: advisory ones do not.
+    /// The blocking checks that failed, without advisory ones.
     pub failed: Vec<CheckRun>,
-    /// What the agent's own test runs showed, newest last.
+    /// Results of the agent's own test runs, newest last.
     pub tests: Vec<String>,
-    /// What to do about it, a line each.
+    /// What to do about it, one line each.
     pub advice: Vec<String>,
-    /// The story was done, and later work broke it: nothing was thrown away.
+    /// The story was done, and later work broke it. No work was discarded.
     pub regressed: bool,
 }
 
@@ -23,7 +23,7 @@ impl Feedback {
         Self { reason: reason.into(), failed: Vec::new(), tests: Vec::new(), advice: Vec::new(), regressed: false }
     }
 
-    /// What a verification says to the agent. Of a hidden check that is its name and that it did not pass.
+    /// A verification's feedback for the agent. For a hidden check, it gives only the name and that it did not pass.
     pub fn from_report(report: &VerifyReport) -> Self {
         let Some(told) = &report.feedback else { return Self::plain(report.problems_for_agent().join("\n")) };
         let failed = told.checks.iter().filter_map(|check| {

@@ -1,4 +1,4 @@
-//! The loop's laws, over generated worlds: a world answers each effect in some way, and the laws hold whatever it answers.
+//! Invariants of the loop, tested in generated worlds: whatever the world answers to each effect, they must be true.
 
 mod landing;
 mod review;
@@ -126,7 +126,7 @@ proptest! {
             Effect::Commit, Effect::Keep, Effect::Land, Effect::Finish, Effect::Regression, Effect::Reopen];
         let input = World::new(choices, 4).answer(&effects[usize::from(kind)], &state);
         let decision = decide(&state, &rules, Duration::ZERO, &input);
-        // Only the start of the script `started` needs no event: the phase it belongs to has begun already.
+        // Only the script `started` needs no event to start: its phase has already begun.
         let begins = decision.effect == Some(Effect::Script(Script::Started));
         prop_assert!(!decision.events.is_empty() || decision.effect.is_none() || begins);
     }

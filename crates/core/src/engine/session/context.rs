@@ -1,18 +1,18 @@
-//! How full a session's context is and whether its last answer was an error, from the end of its transcript: no hook input says so.
+//! Reads the end of a session's transcript: how full its context is, and whether the last answer was an error. No hook input says so.
 
 use serde::Deserialize;
 
 use crate::agent::claude::ContextUse;
 
-/// What the end of a transcript tells.
+/// The information at the end of a transcript.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tail {
     pub context: Option<ContextUse>,
-    /// The text of the error that the last answer was.
+    /// The text of the error, if the last answer was one.
     pub api_error: Option<String>,
 }
 
-/// The windows of models, by a part of their names; the first that fits counts. Others are not known.
+/// Context windows by a part of the model's name; the first match counts. Those of other models are unknown.
 const WINDOWS: [(&str, u64); 12] = [
     ("[1m]", 1_000_000),
     ("sonnet-4-5", 200_000),
@@ -28,12 +28,12 @@ const WINDOWS: [(&str, u64); 12] = [
     ("fable-5", 1_000_000),
 ];
 
-/// The window of a model in tokens, where it is known.
+/// The context window of a model in tokens, if known.
 pub fn window_of(model: &str) -> Option<u64> {
     WINDOWS.iter().find(|(part, _)| model.contains(part)).map(|(_, window)| *window)
 }
 
-/// Reads the end of a transcript. Its first line may be cut.
+/// Reads the end of a transcript. Its first line may be incomplete.
 pub fn tail_of(end: &[u8]) -> Tail {
     let mut tail = Tail::default();
     for line in end.rsplit(|byte| *byte == b'\n') {
@@ -52,7 +52,7 @@ pub fn tail_of(end: &[u8]) -> Tail {
         }
         let Some(message) = entry.message.filter(|_| entry.kind.as_deref() == Some("assistant")) else { continue };
         if entry.is_api_error || message.model.as_deref() == Some("<synthetic>") {
-            // Only the very last answer says how the turn ended.
+            // Only the very last answer shows how the turn ended.
             if tail.api_error.is_none() && entry.is_api_error {
                 tail.api_error = Some(message.text().unwrap_or_else(|| "an error of the API".to_owned()));
             }
@@ -68,7 +68,7 @@ pub fn tail_of(end: &[u8]) -> Tail {
     tail
 }
 
-/// The kind of a line stands near its start, or right after a message of some length.
+/// The type of a line is near its start, or right after a message of limited length.
 const LONGEST_HEAD: usize = 256 * 1024;
 
 #[derive(Deserialize)]

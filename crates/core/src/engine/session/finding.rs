@@ -1,4 +1,4 @@
-//! What the verification of a turn found: written by the process that verified, read by the hook that answers.
+//! The result of verifying a turn: written by the process that verified, read by the hook that answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,23 +7,23 @@ use crate::check::CheckRun;
 use crate::engine::run::Feedback;
 use crate::verify::{Failure, Reason, Tree, VerifyReport};
 
-/// A finding about one tree and one text of the plan.
+/// A finding about one tree and one version of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Tells findings apart.
+    /// Identifies the finding.
     pub at: String,
-    /// The question that it answers.
+    /// The key of the question that it answers.
     pub asked: String,
-    /// The same question once the plan was marked and the story committed.
+    /// The key of the same question after the plan was marked and the story committed.
     pub after: String,
-    /// The tree as the gate compares trees.
+    /// The tree, in the form that the gate compares.
     pub tree: String,
     pub work: Work,
-    /// What the agent and the user should know, whatever is decided.
+    /// What the agent and the user should know, whatever the decision is.
     pub notes: Vec<String>,
-    /// It stays true while the files are the same: other findings are asked for again once the agent was told.
+    /// It stays true as long as the files are the same. Other findings are renewed once the agent has been told.
     pub stands: bool,
-    /// The last verification, where there was one.
+    /// The last verification, if there was one.
     pub report: Option<Box<VerifyReport>>,
 }
 
@@ -46,12 +46,12 @@ impl Open {
     }
 }
 
-/// A check that passes on the files as they are, and not with those from before the work.
+/// A check that passes on the current files, but not with the protected files from before the work.
 fn with_old_files(run: CheckRun) -> CheckRun {
     CheckRun { name: format!("{}, with the files from before the work", run.name), ..run }
 }
 
-/// Whether a report stays true while the files are the same. A doubt is told once, and a condition can be met without any change.
+/// Whether a report stays true as long as the files are the same. A doubt is reported once, and a condition can be met without changes.
 pub fn stands(report: &VerifyReport) -> bool {
     report.reasons.iter().all(|reason| match reason {
         Reason::Failure(failure) => match failure {
@@ -84,7 +84,7 @@ fn cause_of(reason: &Reason) -> BlockCause {
     }
 }
 
-/// The checks that ran on the tree itself, and whether nothing failed: for who asks about the same tree.
+/// The checks that ran on the tree itself, and whether nothing failed. For others that ask about the same tree.
 pub fn seen_on_tree(finding: &Finding) -> Option<(&[CheckRun], bool)> {
     let report = finding.report.as_deref()?;
     let fails = report.reasons.iter().any(|reason| matches!(reason, Reason::Failure(_)));

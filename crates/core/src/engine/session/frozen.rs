@@ -1,5 +1,5 @@
-//! The settings that judge a loop, as they were when it began. Whatever the file says later, an agent that edits it changes nothing:
-//! the user takes new settings by starting the loop anew.
+//! The settings that judge a loop, frozen when it began. An agent that edits the config file later changes nothing: the user applies
+//! new settings by restarting the loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use crate::base::id::digest;
 use crate::config::{Agents, Config, Hooks, Prompt, RunSettings};
 use crate::policy::PolicyConfig;
 
-/// Settings of a loop's start.
+/// The settings at the start of a loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FrozenSettings {
-    /// All of them: the judge of `[done]` is one of the agents.
+    /// The complete config, because the judge of `[done]` is one of the agents.
     pub config: Box<Config>,
-    /// A digest of each part of the file: settings may come from elsewhere, too, and only the file is read at a Stop.
+    /// A digest of each part of the file. Settings may also come from elsewhere, but a Stop reads only the file.
     parts: BTreeMap<String, String>,
 }
 
@@ -24,7 +24,7 @@ impl FrozenSettings {
         Self { config: Box::new(config.clone()), parts: parts(file) }
     }
 
-    /// What to tell where the file is not what it was, given as it is now or with why it cannot be read.
+    /// A message if the file has changed. `now` is its current content, or why it cannot be read.
     pub fn changed(&self, now: Result<&Config, &str>) -> Option<String> {
         const TODO: &str = "so those of the loop's start count. Only the user takes new ones: `verdone loop stop`, then `verdone \
                             loop start`";
@@ -44,7 +44,7 @@ impl FrozenSettings {
     }
 }
 
-/// The settings without what says how agents work. What a scope is worth judges, too.
+/// Only the settings that judge the work, without those about how agents work. How strictly a scope is enforced counts too.
 fn judging(config: &Config) -> Config {
     Config {
         agent: Agents::default(),

@@ -1,5 +1,5 @@
-//! A loop as it is kept from one Stop to the next, outside of the work tree: what was fixed when it began, and what the gate counts.
-//! What became of its stories is in its journal and nowhere else.
+//! A loop as stored between Stops, outside the working tree: what was fixed when it began, and the gate's counters.
+//! The results of its stories are only in its journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,45 +16,45 @@ use crate::engine::run::Rules;
 use crate::journal::event::Checkpoint;
 use crate::verify::Proof;
 
-/// A file of a later version is not ours to write. Version 1 had no journal.
+/// Never write a file of a later version. Version 1 had no journal.
 pub const LOOP_VERSION: u32 = 2;
 
 /// One loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeldLoop {
     pub version: u32,
-    /// Where its journal is.
+    /// The run whose directory contains its journal.
     pub run: RunId,
     pub status: LoopStatus,
     pub task: String,
-    /// The plan, absolute; nothing where the gates alone decide.
+    /// The absolute path of the plan; `None` if only the gates decide.
     pub plan: Option<String>,
     pub started_at: String,
     pub max_blocks: u32,
     pub settings: FrozenSettings,
-    /// The work tree when the loop began.
+    /// The working tree when the loop began.
     pub base: Base,
-    /// The same for commits, where stories are committed: what was changed and untracked then is the user's.
+    /// The same for commits, if stories are committed: what was changed or untracked then belongs to the user.
     pub checkpoint: Option<Checkpoint>,
-    /// Stories that were open when the loop began, with what was frozen of each.
+    /// Stories that were open when the loop began, each in its frozen form.
     pub stories: BTreeMap<StoryId, Frozen>,
-    /// Stories that were marked as done when the loop began: claimed, and left alone.
+    /// Stories that were marked as done when the loop began. Claimed, but left alone.
     pub done_before: BTreeSet<StoryId>,
-    /// What the gate counts: it never writes the journal.
+    /// The gate's counters. The gate never writes the journal.
     pub gate: GateCount,
 }
 
-/// What the gate remembers of its own answers.
+/// What the gate remembers about its own answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GateCount {
     pub blocks: u32,
-    /// Stops that waited for a verification in vain, in a row.
+    /// Number of consecutive Stops that waited in vain for a verification.
     pub waits: u32,
     pub same: Same,
-    /// The finding that the agent was told last.
+    /// The last finding that was reported to the agent.
     pub told: Option<String>,
-    /// Why the session was let go last.
+    /// Why the session was last let go.
     pub let_go: Option<String>,
     pub incomplete: Option<Incomplete>,
 }
@@ -67,11 +67,11 @@ pub enum LoopStatus {
     ReachedLimit,
     /// `verdone run` continues with the plan.
     HandedOver,
-    /// By the user.
+    /// Stopped by the user.
     Stopped,
-    /// Only stories are left that need a person.
+    /// The only stories left need a person.
     Blocked,
-    /// A story was broken a second time.
+    /// A story was broken for the second time.
     Stalled,
 }
 
@@ -81,43 +81,43 @@ pub struct Frozen {
     pub title: String,
     #[serde(default)]
     pub checks: Vec<CommandSpec>,
-    /// The paths that it may change, as the plan says.
+    /// The paths that it may change, according to the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scope: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<String>,
-    /// How complex the plan says it is: an agent may raise that, never lower it.
+    /// Its complexity according to the plan. An agent may raise it, never lower it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<u8>,
     /// The weakest proof that makes it done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
-    /// What its markers said, where that is not just open.
+    /// The texts of its markers, if they differ from the default for open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<String>,
-    /// It was not open when the loop began, and the user has not accepted it: nothing that it says runs or excuses anything.
+    /// It was not open when the loop began, and the user has not accepted it. Its checks do not run, and its scope permits nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unaccepted: bool,
 }
 
-/// A tree that later ones are compared with.
+/// A tree for later comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     pub key: String,
-    /// The commit that HEAD was then: lines added since are the session's.
+    /// The commit of HEAD at that time. Lines added since then come from the session.
     pub head: Option<Oid>,
-    /// The same before and after a commit.
+    /// A digest that a commit does not change.
     pub content: String,
 }
 
-/// The last tree and reasons, and how often in a row.
+/// The last tree and reasons, and how often they occurred in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Same {
     pub key: String,
     pub times: u32,
 }
 
-/// A session that ended with work open.
+/// A session that ended with unfinished work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incomplete {
     pub session: String,
@@ -125,7 +125,7 @@ pub struct Incomplete {
     pub task: String,
     pub reason: String,
     pub at: String,
-    /// A later session was told.
+    /// A later session has been told about it.
     #[serde(default)]
     pub told: bool,
 }
@@ -156,7 +156,7 @@ impl LoopStatus {
         }
     }
 
-    /// How a loop ended whose journal says this.
+    /// The status of a loop whose journal ends like this.
     pub fn of(finish: Finish) -> Self {
         match finish {
             Finish::Complete => Self::Complete,
@@ -167,7 +167,7 @@ impl LoopStatus {
         }
     }
 
-    /// What its journal says then.
+    /// The corresponding finish in the journal.
     pub fn finish(self) -> Finish {
         match self {
             Self::Complete => Finish::Complete,
@@ -186,7 +186,7 @@ impl HeldLoop {
 }
 
 impl GateCount {
-    /// Counts the tree and the reasons of this Stop; says how often in a row they were these.
+    /// Counts the tree and the reasons of this Stop. Returns how often in a row they were the same.
     pub fn count_same(&mut self, tree: &str, reasons: &str) -> u32 {
         let key = format!("{tree} {reasons}");
         if self.same.key == key {
@@ -198,8 +198,8 @@ impl GateCount {
     }
 }
 
-/// The rules of a run, as far as they make sense in a session that Verdone did not start: the gate itself limits how long it holds, and
-/// nothing is ever reset, so an attempt lasts until its story is settled.
+/// The rules of a run, as far as they make sense in a session that Verdone did not start. The gate itself limits how long it holds a
+/// session, and nothing is ever reset, so an attempt lasts until its story is settled.
 pub fn rules(config: &Config) -> Rules {
     let limits = Limits {
         max_iterations: 0,

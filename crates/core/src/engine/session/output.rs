@@ -1,4 +1,4 @@
-//! What is worth reading in the output of a check that failed: its last lines that say something, and the places they name.
+//! Extracts the useful part of a failed check's output: its last meaningful lines, and the source positions in them.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ const MOST_LINES: usize = 20;
 const LONGEST_LINE: usize = 240;
 const MOST_PLACES: usize = 5;
 
-/// The last lines that say something, made safe and cut.
+/// The last meaningful lines, sanitised and truncated.
 pub fn meaningful(output: &str) -> Vec<String> {
     let safe = sanitise(output);
     let mut lines: Vec<String> = Vec::new();
@@ -24,12 +24,12 @@ pub fn meaningful(output: &str) -> Vec<String> {
     lines.split_off(lines.len().saturating_sub(MOST_LINES))
 }
 
-/// Rulers and empty lines say nothing.
+/// Excludes separator lines and empty lines.
 fn says_something(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric)
 }
 
-/// `file:line` as the output names them, each once, the first ones.
+/// The first `file:line` positions in the output, without duplicates.
 pub fn places(output: &str) -> Vec<String> {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| {
         let path = r"[A-Za-z0-9_@~+\-./\[\]]*[A-Za-z0-9_\-]\.[A-Za-z0-9]{1,8}";
@@ -38,7 +38,7 @@ pub fn places(output: &str) -> Vec<String> {
         ))
         .expect("the pattern is a constant")
     });
-    // To build the pattern takes longer than all the rest.
+    // Compiling the pattern takes longer than everything else.
     if !output.contains([':', '(', '"']) {
         return Vec::new();
     }
@@ -49,7 +49,7 @@ pub fn places(output: &str) -> Vec<String> {
             (Some(path), Some(line), _, _) | (_, _, Some(path), Some(line)) => (path.as_str(), line.as_str()),
             _ => continue,
         };
-        // `127.0.0.1:80` and `v1.2:3` are no files.
+        // `127.0.0.1:80` and `v1.2:3` are not files.
         let is_number = path.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let place = format!("{path}:{line}");
         if !is_number && path.len() <= LONGEST_LINE && !found.contains(&place) {

@@ -1,4 +1,4 @@
-//! One decision as the session's records keep it, and what they add up to.
+//! A decision as recorded for the session, and totals of such records.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{StopDecision, StopFacts, Work};
 use crate::hook::StopRecord;
 
-/// Longer reasons are cut: what the agent read is in its transcript.
+/// Longer reasons are truncated: the full text is in the agent's transcript.
 const LONGEST: usize = 1_000;
 
 impl StopRecord {
@@ -47,7 +47,7 @@ impl StopRecord {
 pub struct StopTally {
     pub blocks: BTreeMap<String, CauseTally>,
     pub yields: BTreeMap<String, CauseTally>,
-    /// By where the verdict came from.
+    /// By the source of the result.
     pub verdicts: BTreeMap<String, CauseTally>,
 }
 

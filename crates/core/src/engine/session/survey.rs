@@ -1,4 +1,4 @@
-//! What a plan says beside what a loop knows: a box that an agent ticked is a claim, and a story that is gone is not done.
+//! Compares a plan with what the loop knows: a box ticked by an agent is a claim, and a story that is gone is not done.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use crate::base::id::StoryId;
 use crate::engine::run::State;
 use crate::plan::{Plan, Status, Story};
 
-/// Where a plan differs from what a loop knows.
+/// Differences between a plan and what the loop knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Ticked by somebody else since the loop began.
+    /// Ticked since the loop began, but not by Verdone.
     pub claimed: Vec<StoryId>,
-    /// In the plan when the loop began, and not any more.
+    /// In the plan when the loop began, but no longer.
     pub gone: Vec<StoryId>,
 }
 
-/// Looks at a plan. `plan` is the caller's copy: what is only claimed is open in it afterwards.
+/// Compares a plan with the loop's stories. Stories that are only claimed are set to open in `plan`, which is the caller's copy.
 pub fn survey(plan: &mut Plan, stories: &BTreeMap<StoryId, Frozen>, state: &State) -> Survey {
     let mut found = Survey::default();
     let is_taken = |id: &StoryId| state.results.get(id).is_some_and(|result| result.is_taken());
@@ -33,7 +33,7 @@ pub fn survey(plan: &mut Plan, stories: &BTreeMap<StoryId, Frozen>, state: &Stat
     found
 }
 
-/// Open stories but this one, in the order of the file.
+/// Open stories except this one, in file order.
 pub fn remaining<'a>(plan: &'a Plan, but: Option<&'a StoryId>) -> impl Iterator<Item = &'a Story> {
     plan.open().filter(move |story| Some(&story.id) != but)
 }

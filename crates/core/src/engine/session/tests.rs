@@ -190,7 +190,7 @@ fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
     assert_eq!(look("- [x] US-001: a\n- [x] US-002: b\n", &state), (Some("US-002".to_owned()), 1, 1));
     state.results.insert("US-002".into(), StoryResult::done(Proof::Untested));
     assert_eq!(look(ticked, &state), (Some("US-003".to_owned()), 1, 0));
-    // Work that waits for a person is not done.
+    // Work that waits for a review is not done.
     state.results.insert("US-003".into(), StoryResult { outcome: Outcome::NeedsReview, proof: Some(Proof::Untested) });
     assert_eq!(look(ticked, &state).1, 1);
     state.results.insert("US-003".into(), StoryResult::done(Proof::Verified));

@@ -1,5 +1,5 @@
-//! What an agent reads when its turn goes on, and people when it does not. Text from plans and checks is made safe and cut: the whole
-//! has at most [`LONGEST`] characters.
+//! Messages of the Stop gate: for the agent when its turn continues, and for people when it ends. Text from plans and checks is
+//! sanitised and truncated. A message has at most [`LONGEST`] characters.
 
 use super::output::{meaningful, places};
 use super::{Held, HeldLoop, Incomplete, Litter, Open, StoryToDo, Yield};
@@ -9,15 +9,15 @@ use crate::base::sentence::capitalise;
 use crate::check::{CheckOutcome, CheckRun};
 use crate::verify::{Outcome, Proof, StoryResult};
 
-/// Characters of one block.
+/// Maximum number of characters in one block.
 pub const LONGEST: usize = 4_000;
-/// Characters of what a check said: the story and the rules have to fit beside it.
+/// Maximum number of characters of a check's output. The story and the rules have to fit next to it.
 const LONGEST_OUTPUT: usize = 1_600;
 const LONGEST_LINE: usize = 400;
 const MOST_STEPS: usize = 12;
 const MOST_LISTED: usize = 8;
 
-/// A block: the failing check, its last lines, the places, then what is pending.
+/// The text of a block: the failing check, its last lines, the positions, then what is pending.
 pub(super) fn block(held: &Held, open: &Open, notes: &[String]) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.push(head(held));
@@ -40,7 +40,7 @@ pub(super) fn block(held: &Held, open: &Open, notes: &[String]) -> String {
     cut(&parts.join("\n\n"), LONGEST)
 }
 
-/// What is told to the user, with what else there is to know.
+/// A message for the user, with notes appended.
 pub(super) fn with_notes(text: String, notes: &[String]) -> String {
     notes.iter().fold(text, |text, note| format!("{text}. Note: {}", line(note).trim_end_matches('.')))
 }
@@ -71,7 +71,7 @@ fn settled(story: &StoryId, result: StoryResult) -> String {
     }
 }
 
-/// With a capital letter and a full stop, as an agent reads it.
+/// With a capital letter and a full stop.
 fn sentence(words: &str) -> String {
     let words = line(words);
     let end = if words.ends_with(['.', '!', '?', ':']) { "" } else { "." };
@@ -102,7 +102,7 @@ fn failed(run: &CheckRun, room: usize) -> (String, usize) {
     (text, left)
 }
 
-/// What a check did, after its name.
+/// How a check ended, for use after its name.
 fn said_by(run: &CheckRun) -> String {
     let words = line(&run.outcome.words());
     match run.outcome {
@@ -166,7 +166,7 @@ fn listed<T>(items: &[T], most: usize, words: impl Fn(&T) -> String) -> String {
     lines.join("\n")
 }
 
-/// A verification that takes its time.
+/// A verification that is still running.
 pub(super) fn verifying(checks: &[String], seconds: u64) -> String {
     let names = checks.iter().take(MOST_LISTED).map(|name| format!("`{}`", line(name))).collect::<Vec<_>>().join(", ");
     let text = format!(
@@ -176,7 +176,7 @@ pub(super) fn verifying(checks: &[String], seconds: u64) -> String {
     cut(&text, LONGEST)
 }
 
-/// One line of what is missing.
+/// What is missing, in one line.
 pub(super) fn in_short(open: &Open) -> String {
     let failed = open.failed.first().map(|run| format!("the check `{}` {}", line(&run.name), said_by(run)));
     let missing = || open.missing.first().map(|(_, words)| line(words));
@@ -254,7 +254,7 @@ pub fn fault_words(cause: &str, times: u32) -> String {
     )
 }
 
-/// Debris, for who added it.
+/// Debris, for the agent that added it.
 pub fn debris_words(found: &[Litter]) -> String {
     let mut text = "Lines that you added are not finished work. Remove or finish them first:\n".to_owned();
     text.push_str(&listed(found, 20, |Litter { path, debris }| {
@@ -263,7 +263,7 @@ pub fn debris_words(found: &[Litter]) -> String {
     cut(&text, LONGEST)
 }
 
-/// The loop of a session, told when the session begins.
+/// The session's loop, reported when the session begins.
 pub fn loop_words(held: &HeldLoop, story: Option<&StoryToDo>) -> String {
     let mut text =
         "A Verdone loop holds this session: when you stop, Verdone runs the checks itself, and the turn continues until they pass."
@@ -296,7 +296,7 @@ fn line(text: &str) -> String {
     cut(&flat, LONGEST_LINE)
 }
 
-/// At most so many characters.
+/// Truncates to this many characters.
 fn cut(text: &str, most: usize) -> String {
     if text.char_indices().nth(most).is_none() {
         return text.to_owned();

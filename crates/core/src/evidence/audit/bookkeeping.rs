@@ -1,26 +1,26 @@
-//! Commits that Verdone makes beside those of stories: progress that is recorded, ticks that are undone. Anybody can write the
-//! trailer that says so; what such a commit changes tells whether it is one.
+//! Commits that Verdone makes besides story commits: recorded progress and undone ticks. Anyone can write the trailer that claims
+//! this, so the changes decide whether the claim is true.
 
 use crate::base::id::StoryId;
 use crate::plan::{Document, Status};
 
-/// What a commit did to one file.
+/// A commit's change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
     pub path: String,
-    /// Nothing where there was none.
+    /// `None` if the file did not exist.
     pub before: Option<Vec<u8>>,
     pub after: Option<Vec<u8>>,
-    /// It was an ordinary file with the same permissions on both sides, and not too large to look at.
+    /// It was a regular file with the same permissions before and after, and small enough to read.
     pub plain: bool,
 }
 
-/// A commit that says it is Verdone's and no story's.
+/// A commit that claims to be Verdone's but belongs to no story.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bookkeeping {
-    /// It changes marks of the plan and progress files, and nothing else. These stories it calls done.
+    /// It changes only plan marks and progress files. `done` lists the stories it marks as done.
     Ours { done: Vec<StoryId> },
-    /// It changes this file.
+    /// It also changes this file.
     Other { path: String },
 }
 
@@ -38,7 +38,7 @@ pub fn bookkeeping(changes: &[FileChange]) -> Bookkeeping {
     Bookkeeping::Ours { done }
 }
 
-/// A progress file by its usual name, or one to which an entry was added.
+/// Whether the file has the usual name of a progress file, or an entry was added to it.
 fn is_progress(change: &FileChange) -> bool {
     let name = change.path.rsplit('/').next().unwrap_or_default();
     let Some(after) = change.after.as_deref().filter(|_| change.plain) else { return false };
@@ -48,7 +48,7 @@ fn is_progress(change: &FileChange) -> bool {
     matches!(name, "progress.md" | "progress.txt") || added.is_some_and(is_entry)
 }
 
-/// The stories that became done, of a plan in which nothing but marks changed: with those, the old text is the new one.
+/// The stories that were marked as done, if nothing but marks changed: applying those marks to the old text must give the new text.
 fn marked_done(change: &FileChange) -> Option<Vec<StoryId>> {
     let (Some(before), Some(after), true) = (&change.before, &change.after, change.plain) else { return None };
     let read = |bytes: &[u8]| Document::parse(&change.path, bytes).ok();

@@ -1,4 +1,4 @@
-//! Each piece of evidence names the one before it on its branch. In a history with merges there may be several that are nearest.
+//! Each piece of evidence names its predecessor on the branch. In a history with merges there may be several nearest predecessors.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -12,9 +12,9 @@ type Nearest = Rc<BTreeSet<usize>>;
 
 pub(super) struct Chain<'a> {
     commits: &'a [CommitFacts],
-    /// The nearest links before each commit that is one itself.
+    /// For each link, the nearest links before it.
     before: HashMap<&'a Oid, Nearest>,
-    /// The digests that each link may be named by.
+    /// The digests by which a link may be named.
     names: HashMap<usize, Vec<String>>,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Chain<'a> {
     pub(super) fn of(history: &'a History) -> Self {
         let mut names = HashMap::new();
         let mut before = HashMap::new();
-        // The nearest links of each commit, itself included; parents come first.
+        // The nearest links of each commit, including itself. Parents come first.
         let mut nearest: HashMap<&Oid, Nearest> = HashMap::new();
         for (at, commit) in history.commits.iter().enumerate().rev() {
             let from_parents = merged(commit.parents.iter().filter_map(|parent| nearest.get(parent)));
@@ -31,17 +31,17 @@ impl<'a> Chain<'a> {
                 nearest.insert(&commit.id, from_parents);
                 continue;
             }
-            // Where a git hook rewrote the tree or the commit was re-applied, the message names evidence that is in no note.
+            // If a git hook rewrote the tree or the commit was re-applied, its message names evidence that is in no note.
             let evidence = note.and_then(|note| note.evidence().ok());
             let replaced = evidence.as_ref().is_some_and(|found| found.amends.is_some());
             let in_message = if replaced { &[][..] } else { &commit.trailers.evidence };
-            // A story that later ones were built on may have been accepted since: they name the evidence from before that.
+            // A story may have been accepted after later stories were built on it. Those name the evidence from before the acceptance.
             let before_acceptance = evidence.iter().filter(|found| found.accepted.is_some()).flat_map(Evidence::amendments);
             let known = note.map(super::Note::digest).into_iter().chain(before_acceptance.map(Evidence::digest));
             names.insert(at, known.chain(in_message.iter().cloned()).collect());
             let mut here = BTreeSet::from([at]);
             if note.is_none() {
-                // Trailers without a note may be an agent's own: what comes next may well know nothing of them.
+                // Trailers without a note may have been written by an agent, so the next story may not refer to them.
                 here.extend(from_parents.iter());
             }
             before.insert(&commit.id, from_parents);
@@ -53,7 +53,7 @@ impl<'a> Chain<'a> {
     pub(super) fn judge(&self, commit: &Oid, evidence: &Evidence) -> Result<Option<Remark>, Problem> {
         let before = self.before.get(commit).cloned().unwrap_or_default();
         let Some(previous) = &evidence.previous else {
-            // Notes from before there was a chain name nothing, and nobody expects it.
+            // Notes written before the chain existed name no predecessor, which is fine.
             let begins = evidence.gates.is_some() && !before.is_empty();
             return Ok(begins.then_some(Remark::NewChain));
         };

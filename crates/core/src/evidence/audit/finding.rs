@@ -1,4 +1,4 @@
-//! What an audit can find, each in its own words.
+//! The problems and remarks that an audit can report, with their wording.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use crate::base::id::{Oid, RunId};
 use crate::verify::Proof;
 
-/// One finding as it is shown and printed.
+/// One finding, as shown to users and written to JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// Its name, for programs.
+    /// Machine-readable name.
     pub kind: String,
     pub text: String,
 }
 
-/// Why a story's commit does not hold.
+/// Why the evidence of a story's commit does not hold up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     NoNote,
@@ -141,7 +141,7 @@ impl Problem {
     }
 }
 
-/// What is worth knowing and takes nothing away.
+/// Worth knowing, but no problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remark {
     Amended,
@@ -153,9 +153,9 @@ pub enum Remark {
     JournalDamaged {
         run: RunId,
     },
-    /// Later stories were built on it before a person had looked at it.
+    /// Later stories were built on it before a person reviewed it.
     NeedsReview,
-    /// A person took it.
+    /// A person accepted it.
     Accepted {
         by: String,
         reasons: Vec<String>,
@@ -239,7 +239,7 @@ impl Remark {
     }
 }
 
-/// A digest as people compare it.
+/// A shortened digest for display.
 fn short(digest: &str) -> String {
     match digest.strip_prefix("sha256:").and_then(|hex| hex.get(..12)) {
         Some(hex) => format!("sha256:{hex}"),

@@ -1,4 +1,4 @@
-//! What the journals of all runs say about commits: which there were, and which of them are still to stand.
+//! What the journals of all runs record about commits: which were made, and which should still exist.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use crate::base::id::{Oid, RunId, StoryId};
 use crate::journal::event::Event;
 use crate::verify::Proof;
 
-/// What the journals that are here say.
+/// The contents of all available journals.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Journals {
-    /// The runs, and whether each journal could be read from end to end.
+    /// The runs, and whether each journal could be read completely.
     pub runs: BTreeMap<RunId, bool>,
     pub commits: BTreeMap<Oid, JournalCommit>,
-    /// In the order in which they were made.
+    /// In the order in which the commits were made.
     order: Vec<Oid>,
-    /// The last commit of each story, by plan and story.
+    /// The last commit of each story, keyed by plan and story.
     last: BTreeMap<(String, StoryId), Oid>,
-    /// Of the run whose events are taken in.
+    /// The plan of the run whose events are being read.
     plan: String,
     branch: Option<String>,
 }
@@ -30,30 +30,30 @@ pub struct JournalCommit {
     pub tree: Oid,
     /// Absent in older journals.
     pub evidence: Option<String>,
-    /// Where the branch stood before.
+    /// The tip of the branch before the commit.
     pub base: Option<Oid>,
     pub plan: String,
     pub branch: Option<String>,
     pub fate: Fate,
 }
 
-/// What became of a commit after it was made, as far as Verdone did it.
+/// What Verdone did with a commit after making it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It ought to be there.
+    /// It should still exist.
     Stands,
-    /// `verdone undo` took it back.
+    /// `verdone undo` removed it.
     Undone,
     /// Later work broke the story.
     Reopened,
     /// The same story was committed again.
     Redone,
-    /// A person refused it.
+    /// A person rejected it.
     Refused,
 }
 
 impl Journals {
-    /// Whether an event of this name says anything about commits.
+    /// Whether events with this name concern commits.
     pub fn wants(kind: &[u8]) -> bool {
         matches!(
             kind,
@@ -61,7 +61,7 @@ impl Journals {
         )
     }
 
-    /// Events of a run in their order, run after run.
+    /// Adds an event. Call it in journal order, one run after the other.
     pub fn take_in(&mut self, run: &RunId, event: Event) {
         if let Event::RunStarted { plan, branch, .. } = event {
             (self.plan, self.branch) = (plan, branch);
@@ -114,7 +114,7 @@ impl Journals {
         self.order.iter().filter_map(|commit| self.commits.get_key_value(commit))
     }
 
-    /// The story's commit stands no more, for a reason that is no loss.
+    /// Records that the story's commit is no longer expected, for a legitimate reason.
     fn leave(&mut self, story: &StoryId, fate: Fate) {
         let last = self.last.get(&(self.plan.clone(), story.clone()));
         if let Some(known) = last.and_then(|last| self.commits.get_mut(last)).filter(|known| known.fate == Fate::Stands) {

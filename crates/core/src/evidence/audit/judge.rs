@@ -1,4 +1,4 @@
-//! One commit against its evidence, its message, the chain and its journal.
+//! Checks one commit against its evidence, its message, the chain and its journal.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,12 +11,12 @@ use crate::verify::{Outcome, Proof};
 pub(super) struct Judge<'a> {
     pub(super) history: &'a History,
     pub(super) known: HashMap<&'a Oid, &'a CommitFacts>,
-    /// Who names a digest in the message, oldest commit.
+    /// For each digest, the oldest commit whose message names it.
     pub(super) named_by: HashMap<&'a str, &'a CommitFacts>,
-    /// Where the note with a digest is.
+    /// For each digest, the commit whose note has it.
     notes: HashMap<String, &'a Oid>,
     chain: Chain<'a>,
-    /// Stories that notes of the history are about.
+    /// Stories that have a note in this history.
     noted: BTreeSet<StoryId>,
 }
 
@@ -79,25 +79,26 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A commit that says it is Verdone's bookkeeping, and does what no bookkeeping does.
+    /// A commit that claims to be bookkeeping but changes other files.
     pub(super) fn impostor(&self, commit: &CommitFacts, problem: &Problem) -> Audited {
         let run = commit.trailers.run.clone().map(RunId);
         let journal = run.as_ref().is_some_and(|run| self.history.journals.runs.contains_key(run));
         Audited { run, journal, ..bare(commit, vec![problem.finding()]) }
     }
 
-    /// Stories that bookkeeping calls done and that no commit of the history is about. Whether such a commit holds is told of itself.
+    /// Stories that bookkeeping marks as done although no commit in the history is about them. Problems of such a commit itself are
+    /// reported separately.
     pub(super) fn without_evidence(&self, done: &[StoryId]) -> Option<Problem> {
         let is_known = |story: &&StoryId| {
             let by_message = |commit: &CommitFacts| commit.trailers.story.as_deref() == Some(&*one_line(story.as_str()));
             self.history.commits.iter().any(by_message) || self.noted.contains(story)
         };
         let stories: Vec<String> = done.iter().filter(|story| !is_known(story)).map(|story| one_line(story.as_str())).collect();
-        // What is missing may lie beyond the end.
+        // In a shallow clone the commit may be beyond the cut.
         (!stories.is_empty() && !self.history.shallow).then_some(Problem::MarkedWithoutEvidence { stories })
     }
 
-    /// The evidence in the note, unless it is another commit's.
+    /// Reads the evidence in the note, unless the note belongs to another commit.
     fn read(
         &self,
         commit: &CommitFacts,
@@ -141,7 +142,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether the journal knows this commit with this very evidence.
+    /// Whether the journal records this commit with exactly this evidence.
     fn vouched(&self, commit: &CommitFacts, digest: &str) -> bool {
         let known = self.history.journals.commits.get(&commit.id);
         known.is_some_and(|known| known.evidence.as_deref() == Some(digest))
@@ -156,7 +157,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Evidence is about one commit: a second one that names it was copied from the first.
+    /// Evidence is about one commit. A second commit that names it is a copy.
     fn repeated(&self, commit: &CommitFacts, problems: &mut Vec<Problem>) {
         let first = commit.trailers.evidence.iter().find_map(|digest| self.named_by.get(digest.as_str()));
         if let Some(first) = first.filter(|first| first.id != commit.id) {
@@ -205,7 +206,7 @@ impl<'a> Judge<'a> {
         }
         match self.chain.judge(&commit.id, evidence) {
             Ok(remark) => remarks.extend(remark),
-            // What is missing may lie beyond the end.
+            // In a shallow clone the predecessor may be beyond the cut.
             Err(Problem::ChainLost { .. }) if self.history.shallow => remarks.push(Remark::CutOff),
             Err(problem) => problems.push(problem),
         }
@@ -253,7 +254,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What the commit alone says.
+/// Uses only what the commit itself says.
 fn bare(commit: &CommitFacts, problems: Vec<Finding>) -> Audited {
     Audited {
         commit: commit.id.clone(),
@@ -276,7 +277,7 @@ fn bare(commit: &CommitFacts, problems: Vec<Finding>) -> Audited {
     }
 }
 
-/// A word of a trailer as it is spelled today.
+/// The current spelling of a word from a trailer.
 fn as_now(word: &str) -> &str {
     match word.parse::<Proof>() {
         Ok(proof) => proof.name(),

@@ -1,4 +1,4 @@
-//! Stories that were committed and whose commits are gone: reset, rebased or amended without their trailers.
+//! Stories whose commits are gone: reset, rebased, or amended without their trailers.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::verify::Proof;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     pub story: StoryId,
-    /// As it was.
+    /// Its former commit.
     pub commit: Oid,
     pub run: RunId,
     pub proof: Proof,
@@ -24,7 +24,7 @@ pub struct Missing {
 }
 
 impl Judge<'_> {
-    /// Journals know which commits there were.
+    /// Finds commits that the journals record but the history does not have.
     pub(super) fn missing(&self, squashed: &[Squashed], found: &mut Audit) {
         let journals = &self.history.journals;
         let retold = self.retold();
@@ -50,25 +50,25 @@ impl Judge<'_> {
         }
     }
 
-    /// The stories of runs for which there is another commit that no journal knows: what is wrong with that one is told there.
+    /// Run and story of commits that no journal records. Their problems are reported with those commits.
     fn retold(&self) -> BTreeSet<(&str, &str)> {
         let unknown = |commit: &&CommitFacts| !self.history.journals.commits.contains_key(&commit.id);
         let unknown = self.history.commits.iter().filter(unknown).map(|commit| &commit.trailers);
         unknown.filter_map(|said| Some((said.run.as_deref()?, said.story.as_deref()?))).collect()
     }
 
-    /// Whether it ought to be somewhere, and no commit of the history says that it is the one.
+    /// Whether the commit should exist, but no commit in the history is or claims to be it.
     fn is_due(&self, commit: &Oid, known: &JournalCommit) -> bool {
         known.fate == Fate::Stands && !self.known.contains_key(commit) && !self.is_named(known.evidence.as_deref())
     }
 
-    /// Whether a commit of the history names this evidence: that one is audited by itself.
+    /// Whether a commit in the history names this evidence. If so, that commit is audited itself.
     pub(super) fn is_named(&self, evidence: Option<&str>) -> bool {
         evidence.is_some_and(|digest| self.named_by.contains_key(digest))
     }
 
-    /// Whether it would be in the range if it were there: what it was made on is in the range, or is where that begins. What was made
-    /// on its last commit comes after the range, unless its branch ends there, too.
+    /// Whether the missing commit would be in the range: its nearest ancestor in the history is in the range or is its start. A commit
+    /// made on top of the tip comes after the range, unless its branch is one of those audited.
     fn belongs(&self, commit: &Oid, base: Option<&Oid>, of_here: bool) -> bool {
         let Some(range) = &self.history.range else { return true };
         let start = self.history.start.as_ref();
@@ -77,7 +77,7 @@ impl Judge<'_> {
         let mut next: Vec<&Oid> =
             parents.get(commit).map_or_else(|| base.into_iter().collect(), |parents| parents.iter().collect());
         while let Some(at) = next.pop() {
-            // One commit by itself has no place for another.
+            // A range of a single commit has no room for another.
             if start.is_some() && (start == Some(at) || range.contains(at)) {
                 return of_here || self.history.commits.first().is_none_or(|tip| tip.id != *at);
             }

@@ -1,4 +1,4 @@
-//! What running a story's checks again has shown.
+//! Results of running a story's checks again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,13 @@ use super::{Audit, Audited, Problem, Remark};
 use crate::base::id::Oid;
 use crate::verify::{Outcome, Proof, Reason, VerifyReport};
 
-/// A check that was run again, or was not.
+/// A check that was run again, or was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rerun {
     pub name: String,
     pub command: String,
     pub outcome: RerunOutcome,
-    /// How it ended, in words.
+    /// How it ended, as text.
     pub text: String,
     pub duration_ms: u64,
 }
@@ -23,21 +23,21 @@ pub struct Rerun {
 #[serde(rename_all = "snake_case")]
 pub enum RerunOutcome {
     Passed,
-    /// It failed, and passed when it was run once more on the same files.
+    /// It failed first and passed when retried on the same files.
     Flaky,
-    /// Not this project's command, and nobody allowed it.
+    /// The command is not from this project's config, and the user did not allow it.
     NotAllowed,
     /// The audit was stopped.
     Interrupted,
     Failed,
 }
 
-/// What the engine says about a story's commit now.
+/// The engine's current judgement of a story's commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejudged {
     pub outcome: Outcome,
     pub proof: Option<Proof>,
-    /// Why it is not better.
+    /// Why the result is not better.
     pub why: String,
 }
 
@@ -52,7 +52,7 @@ impl From<&VerifyReport> for Rejudged {
 }
 
 impl Audited {
-    /// A proof that is weaker now than its evidence says. It can only be compared where all of its checks ran again.
+    /// A proof that is weaker now than its evidence says. Comparable only if all of its checks ran again.
     fn weaker(&self, reruns: &[Rerun], now: &Rejudged) -> Option<Problem> {
         let all_pass = reruns.iter().all(|run| match run.outcome {
             RerunOutcome::Passed | RerunOutcome::Flaky => true,
@@ -66,7 +66,7 @@ impl Audited {
 }
 
 impl Audit {
-    /// Takes in what running a story's checks again has shown. `now` is absent where the proof could not be compared.
+    /// Records the results of a rerun. `now` is `None` if the proof could not be compared.
     pub fn rerun(&mut self, commit: &Oid, reruns: Vec<Rerun>, now: Option<&Rejudged>) {
         let Some(story) = self.stories.iter_mut().find(|story| story.commit == *commit) else { return };
         let advisory = |name: &str| story.checks.iter().any(|proof| proof.advisory && proof.name == name);

@@ -1,4 +1,4 @@
-//! Stories whose commits were squashed: the commits are gone, and another one has exactly the files that were verified last.
+//! Stories whose commits were squashed: the commits are gone, but another commit has exactly the last verified files.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::base::id::{Oid, RunId, StoryId};
 use crate::evidence::Evidence;
 use crate::verify::Proof;
 
-/// A story whose commit is part of another one now.
+/// A story whose commit is now part of another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Squashed {
     pub story: StoryId,
@@ -21,14 +21,14 @@ pub struct Squashed {
     pub proof: Proof,
     /// Digest of its evidence.
     pub evidence: Option<String>,
-    /// The commit that has its files.
+    /// The commit that now contains its files.
     pub into: Oid,
-    /// Whether that commit has the files of a later story, too, which was built on this one.
+    /// Whether that commit also contains a later story that was built on this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_later: bool,
 }
 
-/// A story commit that a journal or a note knows and the history does not have.
+/// A story commit that a journal or a note records but the history does not have.
 struct Gone<'a> {
     commit: &'a Oid,
     story: StoryId,
@@ -41,7 +41,8 @@ struct Gone<'a> {
 }
 
 impl Judge<'_> {
-    /// Recognised by the tree. Stories that the last one was built on went into the same commit: the chain of evidence names them.
+    /// Recognised by the tree. Earlier stories that the squashed one was built on, as named by the chain of evidence, are in the same
+    /// commit.
     pub(super) fn squashed(&self) -> Vec<Squashed> {
         let gone = self.gone();
         let by_commit: HashMap<&Oid, usize> = gone.iter().enumerate().map(|(at, one)| (one.commit, at)).collect();
@@ -56,7 +57,7 @@ impl Judge<'_> {
             self.history.commits.iter().enumerate().map(|(at, commit)| (&commit.id, at)).collect();
         let mut into: Vec<Option<(&CommitFacts, bool)>> = Vec::new();
         for one in &gone {
-            // Where the work began, as far as the history has it: nothing before that can hold the work.
+            // The commit from which the work started, if the history has it. Commits before it cannot contain the work.
             let mut first = one;
             let mut steps = 0;
             while let Some(at) = before(first).filter(|_| steps < gone.len()) {
@@ -77,7 +78,7 @@ impl Judge<'_> {
             let mut next = before(&gone[at]);
             let mut steps = 0;
             while let Some(earlier) = next.filter(|earlier| into[*earlier].is_none() && steps < gone.len()) {
-                // One that another commit speaks for is audited there.
+                // If a commit names this evidence, it is audited there.
                 if !self.is_named(gone[earlier].evidence.as_deref()) {
                     into[earlier] = Some((commit, true));
                 }
@@ -110,7 +111,7 @@ impl Judge<'_> {
         }
         let unknown = |commit: &Oid| self.is_gone(commit) && !journals.commits.contains_key(commit);
         for (commit, note) in self.history.notes.iter().filter(|(commit, _)| unknown(commit)) {
-            // No journal vouches for it, so it has to carry its proof.
+            // No journal vouches for it, so its note has to contain the proof.
             let Some(evidence) = note.evidence().ok().filter(|evidence| evidence.overclaim().is_none()) else { continue };
             let Evidence { story, run, proof, tree, base, previous, .. } = evidence;
             gone.push(Gone { commit, story, run, proof, evidence: Some(note.digest()), tree, base, previous });
@@ -122,7 +123,7 @@ impl Judge<'_> {
         !self.known.contains_key(commit)
     }
 
-    /// The commits without evidence, by their trees, oldest first.
+    /// Commits without evidence, by tree, oldest first.
     fn by_tree(&self) -> HashMap<&Oid, Vec<&CommitFacts>> {
         let mut by_tree: HashMap<&Oid, Vec<&CommitFacts>> = HashMap::new();
         for commit in self.history.commits.iter().rev().filter(|commit| !self.history.notes.contains_key(&commit.id)) {

@@ -7,7 +7,7 @@ use crate::evidence::tests::{changed_test, evidence, noted};
 use crate::journal::event::{Event, Place};
 use crate::verify::{Outcome, ProvenCriterion};
 
-/// A line of commits: one that is not ours, then one a story, each with its note.
+/// A linear history: one foreign commit, then one commit per story, each with its note.
 struct Line {
     history: History,
     last: Option<String>,
@@ -35,7 +35,7 @@ impl Line {
         line
     }
 
-    /// Adds a story whose evidence is changed before anything is made of it.
+    /// Adds a story; `change` edits its evidence before the commit and note are made.
     fn story(&mut self, number: usize, change: impl FnOnce(&mut Evidence), rewritten_by_a_hook: bool) {
         let mut found = evidence(&format!("US-{number}"), "Title");
         found.tree = tree(number);
@@ -59,7 +59,7 @@ impl Line {
         self.last = Some(found.digest());
     }
 
-    /// A journal that knows every commit as it is now.
+    /// Adds a journal that records every commit in its current form.
     fn with_journal(mut self) -> Self {
         let run = RunId::from("r1");
         self.history.journals.runs.insert(run.clone(), true);
@@ -73,7 +73,7 @@ impl Line {
         self
     }
 
-    /// Takes the newest commits away, as a reset does.
+    /// Removes the newest commits, as `git reset` does.
     fn reset_to(&mut self, number: usize) {
         let at = self.history.commits.iter().position(|commit| commit.id == id(number)).unwrap();
         for gone in self.history.commits.drain(..at) {
@@ -204,7 +204,7 @@ fn each_kind_of_damage_has_its_own_name() {
             },
             &[("US-3", "commit_rewritten")],
         ),
-        // The second story is taken out of the history, and git does not mind.
+        // The second story is removed from the history, which git allows.
         (
             |line| {
                 line.history.commits.retain(|commit| commit.id != id(2));
@@ -278,7 +278,7 @@ fn a_tree_that_a_git_hook_rewrote_holds_with_the_reason() {
     line.story(2, |_| {}, false);
     assert_eq!(line.problems(), told(&[]));
     assert_eq!(line.remarks(), ["amended"]);
-    // What the hook cannot have changed is held by the first evidence, the rest by the next note.
+    // The first evidence protects what a hook cannot have changed; the next note protects the rest.
     line.edit_note(1, |note| note.replacen("\"turns\": 1", "\"turns\": 7", 1));
     assert_eq!(line.problems(), told(&[("US-1", "note_edited"), ("US-2", "chain_lost")]));
     let mut line = Line::of(0);
@@ -292,7 +292,7 @@ fn a_tree_that_a_git_hook_rewrote_holds_with_the_reason() {
     assert_eq!(line.problems(), told(&[("US-2", "chain_lost")]));
 }
 
-/// Two stories on top of a commit that the user made meanwhile.
+/// Two stories on top of a commit that the user made in the meantime.
 fn reapplied() -> Line {
     let mut line = Line::of(2).with_journal();
     let run = RunId::from("r1");
@@ -329,7 +329,7 @@ fn stories_that_were_re_applied_hold_and_their_evidence_is_a_chain_again() {
     line.edit_note(41, |note| note.replacen("\"turns\": 1", "\"turns\": 7", 1));
     let expected = [("US-1", "note_edited"), ("US-1", "journal_differs"), ("US-2", "chain_lost")];
     assert_eq!(line.problems(), told(&expected));
-    // A commit that the journal knows by another id only.
+    // The journal knows this commit only by another id.
     let mut line = reapplied();
     line.history.journals.commits.remove(&id(42));
     assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]));
@@ -554,13 +554,13 @@ fn a_story_of_another_branch_is_not_missing_here() {
     line.history.branches = BTreeSet::from(["other".to_owned()]);
     let found = audit(&line.history);
     assert_eq!((found.missing.len(), found.elsewhere, found.holds), (0, 2, true));
-    // Its own branch was reset; a copy of it elsewhere does not bring it back.
+    // Its own branch was reset, so a copy elsewhere does not count.
     line.history.branches = BTreeSet::from(["main".to_owned()]);
     assert_eq!(line.missing(), ["US-2", "US-3"]);
     assert!(audit(&line.history).missing[0].problem.text.ends_with("but on another branch or tag"));
 }
 
-/// Puts one commit in place of all stories after the first ones, with the files of the last.
+/// Replaces all stories after the first `after` ones with one commit that has the files of the last.
 fn squash(line: &mut Line, after: usize, trailers: bool) {
     let last = line.history.commits[0].clone();
     let trailers = if trailers { last.trailers } else { Trailers::default() };
@@ -608,7 +608,7 @@ fn other_files_are_no_squash() {
     squash(&mut line, 1, false);
     line.history.commits[0].tree = tree(99);
     assert_eq!((squashed(&line), line.missing()), (Vec::new(), vec!["US-2".to_owned(), "US-3".to_owned()]));
-    // A story that restores what there was before it has the tree of an earlier commit, which does not have the work.
+    // A story that restores an earlier state has the tree of an earlier commit, but that commit does not contain the work.
     let mut line = Line::of(1);
     line.story(2, |evidence| evidence.tree = tree(0), false);
     let mut line = line.with_journal();

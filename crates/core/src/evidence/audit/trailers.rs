@@ -1,19 +1,19 @@
-//! What a commit's message says about its evidence.
+//! What a commit message says about its evidence.
 
-/// The trailers of ours in a message. Hostile: anybody can write them.
+/// Verdone's trailers in a commit message. Untrusted: anyone can write them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trailers {
     pub story: Option<String>,
     pub run: Option<String>,
-    /// The session whose loop made it, where no run did.
+    /// The session whose loop made the commit, if it was not made by a run.
     pub session: Option<String>,
     pub proof: Option<String>,
-    /// The digests that it names; an honest commit names one.
+    /// The digests it names. An honest commit names one.
     pub evidence: Vec<String>,
 }
 
 impl Trailers {
-    /// From the trailers as git lists them, one a line.
+    /// Parses trailers as git lists them, one per line.
     pub fn read(lines: &str) -> Self {
         let mut trailers = Self::default();
         for (key, value) in lines.lines().filter_map(|line| line.split_once(':')) {
@@ -30,12 +30,12 @@ impl Trailers {
         trailers
     }
 
-    /// Whether the commit says that it is a story's.
+    /// Whether the commit claims to belong to a story.
     pub fn is_story(&self) -> bool {
         self.story.is_some() || !self.evidence.is_empty()
     }
 
-    /// Whether it says that a run made it, and not for a story.
+    /// Whether the commit claims to come from a run but not from a story.
     pub fn is_bookkeeping(&self) -> bool {
         self.run.is_some() && !self.is_story()
     }

@@ -1,8 +1,8 @@
-//! The client's limit on how often in a row a hook may hold a turn back. Beyond it the turn ends as if nothing had been said, so a
-//! gate that waits for a verification has to have more room. It is a variable in the settings' `env`.
+//! The client limits how often in a row a hook may block the end of a turn. Beyond the limit the turn ends regardless, so a gate that
+//! waits for a verification needs a higher one. The limit is a variable in the settings' `env`.
 //!
-//! A value that the user has set stays, and nothing else tells later whose it is; so that is told by the order of keys of two handlers,
-//! as a [`Mark`](super::entry::Mark) is: both that the limit is about.
+//! A value set by the user stays. To recognise our own value later, the key order of the two handlers that the limit affects encodes
+//! it, like a [`Mark`](super::entry::Mark).
 
 use super::container::{Fate, Layout, cut};
 use super::entry::Mark;
@@ -10,33 +10,33 @@ use super::last;
 use crate::base::json::{Node, Value};
 
 const VARIABLE: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
-/// The client's own is 8. High, and not 0, which is no limit: another hook of the user's that never lets go should still come to an end.
+/// The client's default is 8. Use a high value but not 0, which means no limit: a hook of the user's that always blocks should still end.
 const VALUE: &str = "100";
 
-/// Whose the variable is.
+/// Who set the variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cap {
-    /// The user's, or there is no place for it.
+    /// The user, or there is no place for it.
     Theirs,
-    /// Ours. An `env` with nothing else in it is ours too.
+    /// We did. An `env` with nothing else in it is ours too.
     Ours,
-    /// Ours, in an `env` that was there and empty.
+    /// We did, in an `env` that existed and was empty.
     OursInEmpty,
 }
 
 impl Cap {
-    /// What a text without it calls for.
+    /// The value to install in a file without our variable.
     pub(super) fn wanted(root: &Node<'_>) -> Self {
         match last(root, "env").map(|env| &env.value) {
             Some(Value::Object(members)) if members.is_empty() => Self::OursInEmpty,
             Some(Value::Object(members)) if members.iter().any(|member| member.key == VARIABLE) => Self::Theirs,
             None | Some(Value::Object(_)) => Self::Ours,
-            // Not what clients expect; it is not ours to say so.
+            // Invalid for clients, but reporting that is not our job.
             Some(Value::Null | Value::Bool | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Unread) => Self::Theirs,
         }
     }
 
-    /// Whether the handler of this event tells it by its keys.
+    /// Whether the key order of this event's handler encodes it.
     pub(super) fn is_told_by(self, event: &str) -> bool {
         match self {
             Self::Theirs => false,
@@ -45,7 +45,7 @@ impl Cap {
         }
     }
 
-    /// From the events whose handlers tell it.
+    /// Decodes the value from the events whose handlers encode it.
     pub(super) fn told(events: &[&str]) -> Self {
         match (events.contains(&"Stop"), events.contains(&"SubagentStop")) {
             (false, _) => Self::Theirs,
@@ -54,14 +54,14 @@ impl Cap {
         }
     }
 
-    /// Where the text has an `env`: what goes in there, and where.
+    /// The position and text to insert, if the file has an `env`.
     pub(super) fn insert(self, text: &str, root: &Node<'_>) -> Option<(usize, String)> {
         let env = last(root, "env").filter(|_| self != Self::Theirs)?;
         let layout = Layout::inside(text, root, env);
         Some(layout.insert(vec![variable(&layout)]))
     }
 
-    /// What becomes of a member of the root, if it is the `env` that ours is in.
+    /// The fate of a root member, if it is the `env` that contains our variable.
     pub(super) fn fate(self, text: &str, root: &Node<'_>, env: &Node<'_>, mark: Mark) -> Fate {
         let counts = last(root, "env").is_some_and(|last| last.span == env.span);
         if self == Self::Theirs || !counts {
@@ -78,7 +78,7 @@ impl Cap {
     }
 }
 
-/// An `env` for it alone.
+/// An `env` that contains only our variable.
 pub(super) fn member(layout: &Layout) -> String {
     layout.member("env", &layout.line(&[variable(layout)]))
 }

@@ -1,24 +1,24 @@
-//! Lists and objects as text: how their own look, what goes to their front, and what is cut out of them.
+//! Edits lists and objects as text: detects their layout, inserts members at the front and cuts members out.
 
 use std::ops::Range;
 
 use super::entry::Mark;
 use crate::base::json::{Node, Value};
 
-/// How things look inside a list or object.
+/// The layout inside a list or object.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// Behind the opening bracket.
+    /// The position after the opening bracket.
     at: usize,
     is_empty: bool,
-    /// What stands before each member.
+    /// The text before each member.
     lead: String,
-    /// Line end and indentation of the members; nothing where all is on one line.
+    /// The line ending and indentation of the members; `None` if all are on one line.
     line: Option<(String, String)>,
-    /// What stands before the closing bracket, where it was empty.
+    /// The text before the closing bracket, if the container was empty.
     trail: String,
     unit: String,
-    /// No space after colons, commas and brackets.
+    /// Without spaces after colons, commas and brackets.
     tight: bool,
 }
 
@@ -28,7 +28,7 @@ impl Layout {
         Self { at: 0, is_empty: true, lead: "\n  ".into(), line, trail: "\n".into(), unit: "  ".into(), tight: false }
     }
 
-    /// As members of `container` look, or would look to fit the file.
+    /// The layout of the existing members of `container`, or one that matches the rest of the file.
     pub(super) fn inside(text: &str, root: &Node<'_>, container: &Node<'_>) -> Self {
         let at = container.span.start + 1;
         let elements = contents(container);
@@ -47,7 +47,7 @@ impl Layout {
         Self { at, is_empty: true, lead: format!("{end}{outer}{unit}"), line, trail: format!("{end}{outer}"), unit, tight }
     }
 
-    /// The same one level deeper.
+    /// The layout one level deeper.
     pub(super) fn deeper(&self) -> Self {
         let line = self.line.as_ref().map(|(end, indent)| (end.clone(), format!("{indent}{}", self.unit)));
         let lead = line.as_ref().map_or_else(String::new, |(end, indent)| format!("{end}{indent}"));
@@ -63,14 +63,14 @@ impl Layout {
         if self.tight { format!("{{{}}}", members.join(",")) } else { format!("{{ {} }}", members.join(", ")) }
     }
 
-    /// An object as the value of a member here, its own members on lines of their own where the file has lines.
+    /// An object as the value of a member, with one member per line if the file uses several lines.
     pub(super) fn block(&self, members: &[String]) -> String {
         let Some((end, indent)) = &self.line else { return self.line(members) };
         let inner = format!("{end}{indent}{}", self.unit);
         format!("{{{inner}{}{end}{indent}}}", members.join(&format!(",{inner}")))
     }
 
-    /// Where members go to the front, and the text that puts them there.
+    /// The position and text that insert members at the front.
     pub(super) fn insert(&self, members: Vec<String>) -> (usize, String) {
         let mut out = String::new();
         let count = members.len();
@@ -86,21 +86,21 @@ impl Layout {
     }
 }
 
-/// What becomes of something when our hooks are taken out.
+/// What happens to a node when our hooks are removed.
 #[derive(Debug)]
 pub(super) enum Fate {
     Stays,
-    /// These bytes of it go.
+    /// Only these bytes are removed.
     Parts(Vec<Range<usize>>),
-    /// Nothing in it is anybody else's.
+    /// It contains nothing but our hooks.
     Goes {
         mark: Mark,
-        /// What to cut if it has to stay, empty as it was.
+        /// The range to cut if the node must stay but become empty.
         emptied: Range<usize>,
     },
 }
 
-/// Where the members or items of a container are.
+/// The positions of the members or items of a container.
 fn contents(container: &Node<'_>) -> Vec<Range<usize>> {
     match &container.value {
         Value::Object(members) => members.iter().map(|member| member.key_span.start..member.node.span.end).collect(),
@@ -109,7 +109,7 @@ fn contents(container: &Node<'_>) -> Vec<Range<usize>> {
     }
 }
 
-/// The fate of a container, from the fates of its elements.
+/// Derives the fate of a container from the fates of its elements.
 pub(super) fn cut(text: &str, root: &Node<'_>, container: &Node<'_>, fates: Vec<Fate>) -> Fate {
     let elements = contents(container);
     let goes = |fate: &Fate| matches!(fate, Fate::Goes { .. });
@@ -154,19 +154,19 @@ pub(super) fn without(text: &str, mut parts: Vec<Range<usize>>) -> String {
     out
 }
 
-/// All that was put into an empty container. Space that its owner had in it stays; where somebody has laid out the file anew since,
-/// nobody knows what that was, and it goes.
+/// The range to cut so that a container is empty again. The user's whitespace stays. If the file was reformatted since, the original
+/// whitespace is unknown, and all of it is cut.
 fn emptied(text: &str, root: &Node<'_>, container: &Node<'_>, contents: Range<usize>) -> Range<usize> {
     let start = container.span.start + 1;
     let lead = &text[start..contents.start];
-    // Told from the lead, not from the line that the bracket is on: hooks that were put in before it may have broken that line.
+    // Derived from the lead, not from the bracket's line, because hooks inserted before the bracket may have broken that line.
     let outer = after_last_line(lead).strip_suffix(&habits(text, root).0).unwrap_or_default();
     let trail = if lead.contains('\n') { format!("{}{outer}", line_end(lead)) } else { String::new() };
     let rest = &text[contents.end..container.span.end - 1];
     start..if rest.starts_with(&trail) { contents.end + trail.len() } else { container.span.end - 1 }
 }
 
-/// What one level of indentation is, and whether the file goes without spaces, told from its first member.
+/// The indentation unit, and whether the file uses no spaces, judging by its first member.
 fn habits(text: &str, root: &Node<'_>) -> (String, bool) {
     let Some(first) = root.members().first() else { return ("  ".to_owned(), false) };
     let lead = &text[root.span.start + 1..first.key_span.start];
@@ -185,7 +185,7 @@ fn after_last_line(space: &str) -> &str {
     space.rsplit('\n').next().unwrap_or_default()
 }
 
-/// Of the line that a place is on.
+/// The indentation of the line at a position.
 fn indentation(text: &str, at: usize) -> &str {
     let line = after_last_line(&text[..at]).trim_start_matches('\u{feff}');
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]

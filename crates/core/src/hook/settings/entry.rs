@@ -1,4 +1,4 @@
-//! What our part of a settings file says: which events, what is started, and how to know it again.
+//! Our entries in a settings file: the events, the command to start, and how to recognise our entries later.
 
 use std::ops::Range;
 
@@ -6,23 +6,23 @@ use super::cap::Cap;
 use super::container::Layout;
 use crate::base::json::Node;
 
-/// An event that has a hook of ours.
+/// An event for which we install a hook.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) event: &'static str,
-    /// Whether it is about a tool. Then it is about all of them: what a tool may do is for the policy to say.
+    /// Whether it is a tool event. If so, the hook matches all tools; policy decides what each may do.
     tools: bool,
-    /// Seconds.
+    /// In seconds.
     timeout: u32,
 }
 
-/// An answer takes milliseconds; this is for a machine that is very busy.
+/// An answer takes milliseconds; this allows for a very busy machine.
 const ANSWER: u32 = 10;
-/// The gates may wait for a verification; the wait of `[stop]` stays below it.
+/// Gates may wait for a verification; the `[stop]` wait stays below this.
 const GATE: u32 = 120;
-/// After a tool the user's own command may run, a formatter say.
+/// The user's own command, for example a formatter, may run after a tool.
 const AFTER_TOOL: u32 = 60;
-/// A longer one would also lengthen what other hooks may take while the user waits for the client to close.
+/// A longer timeout would also extend that of other hooks while the user waits for the client to close.
 const CLOSING: u32 = 2;
 
 pub(super) const EVENTS: [Wanted; 19] = [
@@ -53,20 +53,19 @@ impl Wanted {
     }
 }
 
-/// What was there before our handler. Without it nobody could say later whether an empty `hooks` was the user's or was made for
-/// ours. It is told by the order of the handler's keys: that means nothing to anybody else, and outlives a client that writes the
-/// file anew.
+/// The state before we installed our handler. Without it, uninstalling could not tell whether an empty `hooks` was the user's or ours.
+/// It is encoded in the order of the handler's keys, which has no other meaning and survives a client that rewrites the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// A file with something in it. What is around the handler and holds nothing else is ours.
+    /// A file with content. Containers that hold only our handler are ours.
     Plain,
     NoFolder,
     NoFile,
-    /// A file with nothing in it, not even an object.
+    /// An empty file, without even an object.
     BlankFile,
     /// `"hooks": {}`.
     EmptyHooks,
-    /// An empty list of the event.
+    /// An empty list for the event.
     EmptyList,
 }
 
@@ -84,7 +83,7 @@ impl Mark {
         }
     }
 
-    /// The same of a handler that also tells that the limit is ours: see [`Cap`]. None of them is sorted, as a client might write it.
+    /// The order for a handler that also marks the limit as ours: see [`Cap`]. No order is alphabetical, because a client might sort keys.
     fn order_with_cap(self) -> [&'static str; 4] {
         match self {
             Self::Plain => ["type", "args", "command", "timeout"],
@@ -96,7 +95,7 @@ impl Mark {
         }
     }
 
-    /// And whether it tells about the limit.
+    /// The mark of a handler, and whether the handler marks the limit as ours.
     fn of(handler: &Node<'_>) -> (Self, bool) {
         let keys: Vec<&str> = handler.members().iter().map(|member| member.key.as_ref()).collect();
         let with_cap = Self::ALL.into_iter().find(|mark| mark.order_with_cap() == keys[..]);
@@ -108,20 +107,20 @@ impl Mark {
 /// The argument that makes the program a hook.
 const ARGUMENT: &str = "hook";
 
-/// A handler of ours.
+/// One of our handlers.
 #[derive(Debug, Clone)]
 pub(super) struct Handler {
     pub(super) program: String,
     pub(super) args: Vec<String>,
     timeout: Option<u64>,
-    /// Whether it has settings that we do not write.
+    /// Whether it has keys that we do not write.
     changed: bool,
     pub(super) mark: Mark,
     pub(super) tells_cap: bool,
     pub(super) span: Range<usize>,
 }
 
-/// Whether both do the same; where they stand does not matter.
+/// Compares what the handlers do; their positions do not matter.
 impl PartialEq for Handler {
     fn eq(&self, other: &Self) -> bool {
         let told = |handler: &Self| (handler.program.clone(), handler.args.clone(), handler.timeout, handler.changed);
@@ -143,7 +142,7 @@ impl Handler {
         }
     }
 
-    /// Ours is what starts a program of our name as a hook, wherever that program is.
+    /// Parses a handler if it is ours: it starts a program of our name as a hook, in whatever folder.
     pub(super) fn ours(text: &str, node: &Node<'_>) -> Option<Self> {
         let value: serde_json::Value = serde_json::from_str(&text[node.span.clone()]).ok()?;
         let program = value.get("command")?.as_str()?.to_owned();
@@ -160,10 +159,10 @@ pub(super) fn is_our_program(program: &str) -> bool {
     program.rsplit('/').next().is_some_and(|name| name.starts_with("verdone"))
 }
 
-/// One group with one handler: `{ "matcher": "*", "hooks": [{ … }] }`, on one line.
+/// One group with one handler, on one line: `{ "matcher": "*", "hooks": [{ … }] }`.
 ///
-/// No `onFailure: "block"`: these are the user's own sessions, where a fault of ours may warn but not stop the work. In a
-/// run, where the hooks are the permission system, it has to be set.
+/// No `onFailure: "block"`: these are the user's own sessions, where our failure may warn but not stop the work. In a run, where the
+/// hooks are the permission system, it must be set.
 pub(super) fn group(layout: &Layout, wanted: &Wanted, program: &str, mark: Mark, cap: Cap) -> String {
     let value = |key: &str| match key {
         "type" => "\"command\"".to_owned(),

@@ -1,7 +1,7 @@
-//! A journal line as far as adding up needs it: most of a long journal is detail of attempts that ended long ago.
+//! Reads only those parts of a journal line that totals need: most of a long journal is detail about attempts that ended long ago.
 //!
-//! Only lines that are spelled exactly as our writer spells them are read this way, and a kind that is not named here is read as a
-//! whole: a new event is never left out by accident.
+//! Only lines in exactly the format of our writer are read this way. Event kinds that are not listed here are read in full, so that a
+//! new event is never missed by accident.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -13,8 +13,8 @@ use crate::base::id::Oid;
 use crate::done::JudgeRecord;
 use crate::verify::{Outcome, Proof, ProtectedChange, Reason, Surface, TreeIds, VerifyReport};
 
-/// The name of a line's event, without reading the line. Nothing where it is not spelled as we write it, or in another version;
-/// nor where it does not say its active time, which only a look at its neighbours could tell.
+/// The name of a line's event, without parsing the line. `None` if the line is not in our format, has another version, or lacks its
+/// active time, which could only be derived from neighbouring lines.
 pub fn kind(line: &[u8]) -> Option<&[u8]> {
     let (version, rest) = digits(line.strip_prefix(b"{\"v\":")?)?;
     let (_, rest) = digits(rest.strip_prefix(b",\"seq\":")?)?;
@@ -26,16 +26,16 @@ pub fn kind(line: &[u8]) -> Option<&[u8]> {
     (version == SCHEMA_VERSION && rest[end] == b'"').then_some(&rest[..end])
 }
 
-/// A line, read as far as it counts.
+/// A partially read line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Light {
-    /// It adds nothing up.
+    /// It does not affect any total.
     Nothing,
-    /// What counts is right; details may be missing, its time and its number always are.
+    /// The fields that affect totals are right. Details may be missing; timestamp and sequence number always are.
     Counted(Box<Recorded>),
 }
 
-/// Reads a line of an attempt that has ended. Nothing where that takes more than a line by itself.
+/// Reads a line of an attempt that has ended. `None` if the line alone is not enough.
 pub fn light(line: &[u8]) -> Option<Light> {
     let event = match kind(line)? {
         b"attempt_started" | b"checkpointed" | b"red_checked" | b"turn_started" | b"commit_started" | b"iteration_skipped"
@@ -82,14 +82,15 @@ pub fn light(line: &[u8]) -> Option<Light> {
             criteria: Vec::new(),
             noted: false,
         })?,
-        // What is taken back has to be known in full.
+        // To undo something, all of its details have to be known.
         b"undone" => return None,
         _ => return whole(line),
     };
     Some(Light::Counted(Box::new(Recorded { v: SCHEMA_VERSION, seq: 0, at: Timestamp::UNIX_EPOCH, active_ms: Some(0), event })))
 }
 
-// The fields that count, by themselves: an event as a whole is read twice, because its name comes with its fields.
+// Separate structs with only the needed fields. Parsing a whole event is slower, because its tag is stored among its fields, so
+// serde reads it twice.
 
 #[derive(Deserialize)]
 struct Selected {
@@ -114,7 +115,7 @@ struct Verification {
     #[serde(default)]
     restored: Vec<String>,
     report: Report,
-    /// It may have cost something.
+    /// It may have a cost.
     #[serde(default)]
     judge: Option<JudgeRecord>,
 }
@@ -137,7 +138,7 @@ fn verified(seen: Verification) -> Event {
 #[derive(Deserialize)]
 struct Committed {
     place: Place,
-    /// It may have to be landed.
+    /// Needed if the commit has yet to land.
     commit: Oid,
     #[serde(alias = "verdict")]
     proof: Proof,

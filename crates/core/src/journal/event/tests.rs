@@ -7,9 +7,9 @@ use crate::verify::{StoryResult, TreeIds};
 
 /// A run of the first edition, which worked in the user's checkout, with every event and name that is no longer written.
 const FIRST_EDITION: &str = include_str!("../../../tests/fixtures/first_edition.jsonl");
-/// Real runs from before the verification engine: with `verdict` in place of proof and outcome, and alarms.
+/// Real runs from before the verification engine: with alarms, and with `verdict` instead of proof and outcome.
 const VERDICTS: &str = include_str!("../../../tests/fixtures/verdicts.jsonl");
-/// The same with `--unverified`, which is `--unchecked` now.
+/// The same with `--unverified`, which is now called `--unchecked`.
 const UNVERIFIED: &str = include_str!("../../../tests/fixtures/unverified.jsonl");
 
 fn read(lines: &str) -> Vec<Recorded> {

@@ -1,4 +1,4 @@
-//! One verification in the journal.
+//! A verification, as recorded in the journal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,19 +9,19 @@ use crate::check::CheckRun;
 use crate::done::JudgeRecord;
 use crate::verify::{Failure, Outcome, Reason, Surface, Tree, TreeIds, VerifyReport};
 
-/// What Verdone found when it ran the checks.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "OnDisk")]
 #[schemars(!from)]
 pub struct Verified {
     pub place: Place,
-    /// Files that differ from the base.
+    /// Number of files that differ from the base.
     pub changed: u32,
-    /// Files that are not the agent's to change (the plan, `.verdone/`): its edits of them are not part of the tree.
+    /// Files that the agent may not change (the plan, `.verdone/`). Its edits of them are not part of the tree.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<String>,
     pub report: VerifyReport,
-    /// What a second agent said that was asked to refute the work, and what it cost.
+    /// The answer of a second agent that was asked to refute the work, and its cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
 }
@@ -32,13 +32,13 @@ impl Verified {
         self.report.runs_on(Tree::Attempt)
     }
 
-    /// What the judge cost.
+    /// The cost of the judge.
     pub fn cost_usd(&self) -> Option<f64> {
         self.judge.as_ref().and_then(|judge| judge.usage.cost_usd).filter(|cost| cost.is_finite())
     }
 }
 
-/// A line of any version. Versions before the engine wrote their outcome and the runs on the attempt's tree beside the place.
+/// A line of any version. Versions before the engine wrote their outcome and the runs on the attempt's tree next to the place.
 #[derive(Deserialize)]
 struct OnDisk {
     place: Place,
@@ -79,7 +79,7 @@ fn older(place: &Place, outcome: &str, tree: Option<Oid>, runs: Vec<CheckRun>, r
     };
     VerifyReport {
         outcome: if passed { Outcome::Done } else { Outcome::Failed },
-        // The commit says how well it was proven.
+        // The commit event says how well it was proven.
         proof: None,
         reasons: failures.into_iter().map(Reason::Failure).collect(),
         runs: [(Tree::Attempt, runs)].into(),

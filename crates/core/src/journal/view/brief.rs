@@ -1,21 +1,21 @@
-//! A view of a long journal with the sums of everything and the details of the last attempt only.
+//! A view of a long journal: totals of everything, but details of the last attempt only.
 
 use super::RunView;
 use crate::journal::event::light::{Light, kind, light};
 use crate::journal::event::{Event, Recorded};
 
-/// Takes the lines of a journal one by one. It gives up where a line is odd: then only the whole fold can tell what is wrong.
+/// Takes the lines of a journal one by one. Gives up if a line is unusual; then only the full fold can tell what is wrong.
 #[derive(Debug, Default)]
 pub struct Brief {
     view: RunView,
-    /// The lines of the attempt that may be the last.
+    /// The lines of what may be the last attempt.
     attempt: Vec<u8>,
-    /// Where each of them ends.
+    /// The end of each of those lines.
     ends: Vec<usize>,
 }
 
 impl Brief {
-    /// Adds a line, its line end included.
+    /// Adds a line, including its line end.
     #[must_use]
     pub fn push(&mut self, line: &[u8]) -> Option<()> {
         if matches!(kind(line)?, b"story_selected" | b"run_started") {
@@ -30,7 +30,7 @@ impl Brief {
         let mut start = 0;
         for end in self.ends {
             let line = &self.attempt[start..end];
-            // Without what was forgotten it cannot be said what an undo took back.
+            // What an undo removed cannot be determined without the details that were dropped.
             if kind(line)? == b"undone" {
                 return None;
             }
@@ -40,7 +40,7 @@ impl Brief {
         Some(self.view)
     }
 
-    /// Another attempt began: of the lines before it only the sums matter.
+    /// Another attempt began, so only the totals of the previous lines matter.
     fn add_up(&mut self) -> Option<()> {
         let (mut story, mut start) = (None, 0);
         for end in self.ends.drain(..) {

@@ -136,7 +136,7 @@ impl RunView {
         self.since_ms = self.active.ms();
     }
 
-    /// A resumed run goes on in the same journal: what its end said is over.
+    /// A resumed run continues in the same journal, so the recorded end no longer applies.
     fn reopen(&mut self) {
         self.ended = None;
         self.waiting = None;
@@ -216,14 +216,14 @@ impl RunView {
         self.enter(Phase::Resetting, at);
     }
 
-    /// After the run has ended, landing is no phase of it.
+    /// After the run has ended, landing is not one of its phases.
     fn end_landing(&mut self, at: Timestamp) {
         if self.phase == Phase::Landing {
             self.enter(Phase::Selecting, at);
         }
     }
 
-    /// A story whose commit was taken back is open again.
+    /// A story whose commit was undone is open again.
     fn undo(&mut self, what: &str, story: Option<&StoryId>, tip: Option<&Oid>) {
         self.undone.push(what.to_owned());
         if let Some(id) = story.filter(|id| self.story(id).is_some_and(StoryView::is_on_branch)) {
@@ -240,7 +240,7 @@ impl RunView {
         if self.tip.as_ref() == Some(was) {
             self.tip = Some(commit.clone());
         }
-        // A branch may hold stories of earlier runs.
+        // A branch may contain stories of earlier runs.
         if self.story(story).is_some()
             && let Some(attempt) = self.story_at(story).attempts.iter_mut().find(|attempt| attempt.commit.as_ref() == Some(was))
         {

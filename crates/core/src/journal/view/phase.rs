@@ -9,15 +9,15 @@ pub enum Phase {
     /// Nothing was recorded yet.
     #[default]
     Starting,
-    /// The gates run on the start tree.
+    /// The gates run on the baseline.
     Baseline,
     /// Between two stories.
     Selecting,
     Resetting,
     RedChecking,
-    /// The prompt is being made.
+    /// The prompt is being prepared.
     Prompting,
-    /// The agent works.
+    /// The agent is working.
     Working,
     /// The agent's service cannot be used for a while.
     Waiting,
@@ -25,7 +25,7 @@ pub enum Phase {
     Committing,
     Keeping,
     Landing,
-    /// What was proven is checked once more.
+    /// Proven stories are checked again.
     Regressing,
     Stopping,
     Stopped,

@@ -1,4 +1,4 @@
-//! One touched story with all that was tried and seen.
+//! One touched story with its attempts and results.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -19,54 +19,54 @@ pub struct StoryView {
     pub title: String,
     /// Position in the plan, from 1.
     pub number: usize,
-    /// Absent while it is not decided: in work, waiting for a retry, or taken back by `undo`.
+    /// Absent while undecided: in progress, waiting for a retry, or undone.
     pub result: Option<StoryResult>,
     pub attempts: Vec<AttemptView>,
     /// Why it failed, or needs a review.
     pub reason: Option<String>,
-    /// Why a person has or had to look at it, and what they said.
+    /// Why it needs or needed a review, and the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewView>,
     /// How often later work broke it in this run after it was done.
     pub regressions: u32,
-    /// Its commit was taken back by `undo`.
+    /// Its commit was removed by `undo`.
     pub undone: bool,
     pub cost_usd: Option<f64>,
     pub tokens: Option<u64>,
 }
 
-/// Work that needs or needed a person.
+/// Work that needs or needed a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReviewView {
-    /// The commit to look at.
+    /// The commit to review.
     pub work: Oid,
     /// It is on the run's branch, and later stories build on it.
     pub stacked: bool,
-    /// Why, a sentence each.
+    /// The reasons, one sentence each.
     pub reasons: Vec<String>,
     /// Who accepted or rejected it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled_by: Option<String>,
 }
 
-/// From a fresh workspace until it is committed or kept.
+/// An attempt, from a fresh workspace until it is committed or kept.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AttemptView {
-    /// From 1.
+    /// Counted from 1.
     pub attempt: u32,
     pub iteration: u32,
     #[schemars(with = "String")]
     pub started: Timestamp,
     #[schemars(with = "Option<String>")]
     pub ended: Option<Timestamp>,
-    /// Active time of the run then, in milliseconds.
+    /// Active time of the run at that moment, in milliseconds.
     pub started_ms: u64,
     pub ended_ms: Option<u64>,
     pub red: Option<Red>,
     pub red_runs: Vec<CheckRun>,
     pub turns: Vec<TurnView>,
     pub verifications: Vec<VerificationView>,
-    /// What git or a git hook said when it refused the commit.
+    /// The message of git or a git hook that refused the commit.
     pub refused: Option<String>,
     pub rejection: Option<Rejection>,
     pub reason: Option<String>,
@@ -76,41 +76,41 @@ pub struct AttemptView {
     pub result: Option<StoryResult>,
     /// The commit that it started from.
     pub base: Option<Oid>,
-    /// Files of the commit or of the kept work.
+    /// Number of files in the commit or in the kept work.
     pub files: u32,
-    /// Digest of the evidence of its commit, of the one before it, and of the gates.
+    /// Digests of the evidence of its commit, of the previous evidence, and of the gates.
     pub evidence: Option<String>,
     pub previous: Option<String>,
     pub gates: Option<String>,
-    /// Whether the evidence note was written beside the commit.
+    /// Whether the evidence note was written.
     pub noted: bool,
-    /// Each criterion of the story with what proved it.
+    /// Each criterion of the story and what proved it.
     pub criteria: Vec<ProvenCriterion>,
-    /// Faults of Verdone's own hooks during the attempt.
+    /// Failures of Verdone's own hooks during the attempt.
     pub guard: Option<GuardView>,
 }
 
 /// One prompt and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TurnView {
-    /// From 1.
+    /// Counted from 1.
     pub turn: u32,
     #[schemars(with = "String")]
     pub started: Timestamp,
-    /// Absent while the agent works.
+    /// Absent while the agent is working.
     pub outcome: Option<TurnOutcome>,
     pub duration_ms: u64,
     pub usage: Usage,
     pub prompt: Option<String>,
     pub output: Option<String>,
     pub leftovers: u32,
-    /// The session it went into, where the agent has sessions.
+    /// The session that was used, if the agent has sessions.
     pub session: Option<SessionUse>,
-    /// The agent's last words, redacted and cut: what it claims.
+    /// The agent's final message, redacted and truncated: its claim.
     pub claim: Option<String>,
 }
 
-/// What Verdone saw after a turn.
+/// The result of the verification after a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VerificationView {
     pub turn: u32,
@@ -119,15 +119,15 @@ pub struct VerificationView {
     pub changed: u32,
     pub restored: Vec<String>,
     pub report: VerifyReport,
-    /// What a second agent said that was asked to refute the work, where one was.
+    /// The answer of a second agent that was asked to refute the work, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
-    /// The agent had stopped by itself, as if done, and was not.
+    /// The agent had stopped as if it were done, but was not.
     pub false_claim: bool,
 }
 
 impl StoryView {
-    /// Whether the run's branch has its work: because it is done, or because later stories build on it.
+    /// Whether its work is on the run's branch: because it is done, or because later stories build on it.
     pub fn is_on_branch(&self) -> bool {
         let is_stacked = || self.review.as_ref().is_some_and(|review| review.stacked);
         self.result.is_some_and(|result| match result.outcome {
@@ -137,7 +137,7 @@ impl StoryView {
         })
     }
 
-    /// The attempt that made the commit.
+    /// The attempt that was committed.
     pub fn committed(&self) -> Option<&AttemptView> {
         self.attempts.iter().rev().find(|attempt| attempt.commit.is_some())
     }
@@ -147,12 +147,12 @@ impl StoryView {
         self.attempts.iter().rev().find_map(|attempt| attempt.kept.as_ref())
     }
 
-    /// Time of all attempts; of one still going on, up to `active_ms`.
+    /// Total time of all attempts. An attempt that is still running counts up to `active_ms`.
     pub fn duration_ms(&self, active_ms: u64) -> u64 {
         self.attempts.iter().map(|attempt| attempt.duration_ms(active_ms)).sum()
     }
 
-    /// Whether it was in work at some time between the two.
+    /// Whether it was being worked on at some time between the two.
     pub fn was_in_work(&self, first: Timestamp, last: Timestamp) -> bool {
         self.attempts.iter().any(|attempt| attempt.started <= last && attempt.ended.is_none_or(|ended| first <= ended))
     }
@@ -167,7 +167,7 @@ impl StoryView {
 }
 
 impl AttemptView {
-    /// The first end counts.
+    /// Only the first end counts.
     pub(super) fn end(&mut self, at: Timestamp, active_ms: u64) {
         self.ended = self.ended.or(Some(at));
         self.ended_ms = self.ended_ms.or(Some(active_ms));

@@ -334,7 +334,7 @@ proptest! {
     }
 }
 
-/// What an attempt can consist of, in an order that a run could write.
+/// The possible events of an attempt, in an order that a run could write.
 fn any_attempt() -> impl Strategy<Value = Vec<Event>> {
     let story = prop::sample::select(vec!["A", "B", "C"]);
     let inner = prop::collection::vec((0_u8..11, any::<bool>()), 0..12);

@@ -1,4 +1,4 @@
-//! Agents that an agent starts from the command line: nobody guards, limits or pays attention to them.
+//! Agents that an agent starts from the command line, without a guard, a limit or supervision.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
@@ -33,7 +33,7 @@ pub(super) fn rules() -> Vec<Rule> {
             ],
         }],
     );
-    // In their own sessions, users may have one agent ask another.
+    // In their own sessions, users may let one agent ask another.
     rules.extend(deny(
         Family::Itself,
         vec![Entry {
@@ -57,13 +57,13 @@ pub(super) fn rules() -> Vec<Rule> {
 /// How one agent is started.
 struct Agent {
     names: &'static [&'static str],
-    /// Subcommands and options that make it work without a person.
+    /// Subcommands and options that make it run without a person.
     headless: Marks,
-    /// Those that take its permission questions away.
+    /// Subcommands and options that disable its permission prompts.
     unguarded: Marks,
 }
 
-/// One of these has to be there.
+/// At least one of these must be present.
 #[derive(Clone, Copy)]
 struct Marks {
     subcommands: &'static [&'static str],

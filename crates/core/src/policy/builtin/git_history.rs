@@ -1,4 +1,4 @@
-//! What throws work away or moves branches: runs in your own session depend on both.
+//! Commands that discard work or move branches. Loops in a user's own session depend on both.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
@@ -221,7 +221,7 @@ fn forces(command: &str, rest: &[Word]) -> bool {
             moved || arguments.long("--force", 4) || arguments.long("--move", 4)
         }
         "tag" => arguments.short('f', "mFu") || arguments.long("--force", 4),
-        // The first operand is the remote, whose address may hold a colon.
+        // The first operand is the remote, whose address may contain a colon.
         "fetch" => operands.iter().skip(1).any(|word| word.prefix().contains(':')),
         "symbolic-ref" => operands.len() > 1,
         _ => !deletes(command, rest),

@@ -1,4 +1,4 @@
-//! What leaves the machine or joins branches: the user's to do, after the run.
+//! Commands that push or merge. The user does that after the run.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};

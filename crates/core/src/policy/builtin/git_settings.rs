@@ -1,4 +1,4 @@
-//! What changes how git behaves for everyone after: settings, hooks, what git looks at.
+//! Commands that permanently change how git behaves: settings, hooks, and which files git looks at.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
@@ -131,7 +131,7 @@ fn overrides(simple: &Simple) -> Certainty {
         .iter()
         .any(|set| set.name.starts_with("GIT_CONFIG") || matches!(set.name.as_str(), "GIT_TEMPLATE_DIR" | "GIT_EXEC_PATH"));
     let by_option = git_call(&simple.words).is_some_and(|call| call.settings.iter().any(|(name, _)| overrides_by(name)));
-    // Programs of git from another place, and settings whose values are not on the line.
+    // Git programs from another folder, and settings whose values are not on the command line.
     let by_place = git_call(&simple.words).is_some_and(|call| {
         let own = simple.words.len().saturating_sub(call.arguments.len() + 1);
         simple.words[..own].iter().any(|word| {

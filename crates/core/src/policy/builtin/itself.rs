@@ -1,4 +1,4 @@
-//! Verdone's own commands that change a run, its commits or its guards: the user's, while a run works.
+//! Verdone's own commands that change a run, its commits or its guards. During a run, only the user may use them.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
@@ -34,7 +34,7 @@ pub(super) fn rules() -> Vec<Rule> {
             ],
         }],
     );
-    // What the user accepted is proof in every session, so no agent may say it.
+    // A user's approval counts as proof in every session, so no agent may give it.
     rules.extend(deny(
         Family::Tools,
         vec![

@@ -1,4 +1,4 @@
-//! What comes from the network and is run unread.
+//! Code that is downloaded and run without being read.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};

@@ -1,4 +1,4 @@
-//! Files that are not the agent's to write.
+//! Files that an agent must not write.
 
 use super::super::{Family, Matcher, PolicyContext, Protected, Rule};
 use super::{Entry, deny};
@@ -137,7 +137,7 @@ fn in_git_dir(place: &Place, context: &PolicyContext) -> bool {
 }
 
 fn in_verdone_dir(place: &Place, context: &PolicyContext) -> bool {
-    /// What seals answers and keeps loops, outside of the project.
+    /// The folder outside of the project for sealed answers and loops.
     const STATE: &str = "/.local/state/verdone/";
     const OPEN: &[&str] = &["/.verdone/guardrails.md", "/.verdone/notes.md"];
     // The project may be a folder below the top of the work tree.
@@ -146,7 +146,7 @@ fn in_verdone_dir(place: &Place, context: &PolicyContext) -> bool {
         let is_open = OPEN.iter().any(|open| path.ends_with(open)) || path.contains("/.verdone/notes/");
         path.split('/').any(|part| part == ".verdone") && !is_open
     };
-    // Where views are missing, the agent's workspace and its temporary folder lie in there.
+    // Without views, the agent's workspace and its temporary folder are in there.
     let is_scratch = |temp: &String| temp.contains(STATE) && place.path.starts_with(&format!("{temp}/"));
     match place.in_tree(context) {
         Some(path) => format!("/{path}/").contains(STATE) || is_ours(path),
@@ -168,7 +168,7 @@ fn is_agent_settings(place: &Place, context: &PolicyContext) -> bool {
         "/managed-settings.json",
     ];
     const FOLDERS: &[&str] = &["/.claude/hooks/", "/.github/hooks/", "/.opencode/plugin/"];
-    // A computed name below such a folder may be any of its files.
+    // An unknown name below such a folder may be any of its files.
     const COMPUTED: &[&str] = &["/.claude/…", "/.codex/…", "/.gemini/…", "/.qwen/…"];
     let path = place.folded(context);
     let (folder, name) = path.rsplit_once('/').unwrap_or_default();

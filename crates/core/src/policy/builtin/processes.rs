@@ -1,4 +1,4 @@
-//! Processes that are not the agent's: the run itself is one of them.
+//! Processes that do not belong to the agent, such as the run itself.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
@@ -29,7 +29,7 @@ pub(super) fn rules() -> Vec<Rule> {
     )
 }
 
-/// `-1` is a signal in front of a process id, and everything in the place of one.
+/// `-1` before a process id is a signal; in place of one, it means all processes.
 fn kills_everything(simple: &Simple) -> Certainty {
     let Some((program, rest)) = simple.words.split_first() else { return Certainty::No };
     if program.base().literal() != Some("kill") {
@@ -42,6 +42,6 @@ fn kills_everything(simple: &Simple) -> Certainty {
         [signal, targets @ ..] if signal.starts_with('-') && *signal != "--" => targets,
         targets => targets,
     };
-    // `0` is the group of the shell, which may be the agent's and the run's.
+    // `0` is the shell's process group, which may include the agent and the run.
     if targets.contains(&"-1") || targets.contains(&"0") { Certainty::Yes } else { Certainty::No }
 }

@@ -1,4 +1,4 @@
-//! Commands that give packages, images and releases to the world: the user's to do, after the run.
+//! Commands that publish packages, images and releases. The user does that after the run.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
@@ -86,10 +86,10 @@ const COMMANDS: &[&[&str]] = &[
     &["glab", "release", "upload"],
 ];
 
-/// Goals that may stand anywhere among others: `mvn clean deploy`.
+/// Goals that may appear anywhere among others: `mvn clean deploy`.
 const GOALS: &[(&str, &str)] = &[("mvn", "deploy"), ("mvnw", "deploy"), ("gradle", "publish"), ("gradlew", "publish")];
 
-/// Options of these programs that stand before the command and take the next word.
+/// Options of these programs that precede the command and take the next word.
 const VALUED: &[&str] = &[
     "-R",
     "--repo",

@@ -1,4 +1,4 @@
-//! Calls that are refused for what they are, not for what they touch.
+//! Calls that are denied because of the tool itself, not because of what they access.
 
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};

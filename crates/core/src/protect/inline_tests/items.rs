@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::Unreadable;
 use super::lexer::{Kind, Token, tokens};
 
-/// Deeper modules and blocks do not occur, and would exhaust the stack.
+/// Deeper nesting does not occur in practice, and would exhaust the stack.
 const DEEPEST: usize = 16;
-/// Bytes of an item's text that are kept where it has no name.
+/// How much of an item's text to use as its label if it has no name.
 const LONGEST_LABEL: usize = 200;
 
 #[derive(Debug, Default)]
@@ -17,28 +17,28 @@ pub(super) struct File {
     /// The file begins with `#![cfg(test)]`.
     pub(super) only_tests: bool,
     pub(super) tests: Vec<Item>,
-    /// Lines `mod name;` that are not for tests only.
+    /// `mod name;` lines that are not only for tests.
     pub(super) modules: Vec<Item>,
-    /// All modules that are not for tests only.
+    /// All modules that are not only for tests.
     pub(super) declared: BTreeSet<Key>,
-    /// Where each module or block ends that can have items, by the way to it; that of the file itself is empty.
+    /// Where each module or block that can contain items ends, by its path. The path of the file itself is empty.
     pub(super) ends: BTreeMap<Arc<str>, usize>,
 }
 
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) key: Key,
-    /// With its attributes and doc comments.
+    /// Including its attributes and doc comments.
     pub(super) range: Range<usize>,
 }
 
-/// What an item is called: two versions of an item have the same key.
+/// Identifies an item: two versions of an item have the same key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    /// The way to the module or block that it is in.
+    /// The path of its module or block.
     pub(super) container: Arc<str>,
     name: String,
-    /// Counts items of the same name.
+    /// Distinguishes items of the same name.
     number: usize,
 }
 
@@ -55,7 +55,7 @@ struct Reader<'a> {
     text: &'a str,
     tokens: &'a [Token],
     file: File,
-    /// How many items of a name there were, of tests and of others.
+    /// Number of items per name so far, separately for tests and others.
     numbers: BTreeMap<(Arc<str>, String, bool), usize>,
 }
 
@@ -71,7 +71,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads one item, and gives the place after it.
+    /// Reads one item and returns the position after it.
     fn item(&mut self, first: usize, end: usize, container: &Arc<str>, depth: usize) -> Result<usize, Unreadable> {
         let (mut at, mut is_test) = (first, false);
         while at < end {
@@ -103,7 +103,7 @@ impl Reader<'_> {
         let label = match keyword.as_str() {
             "mod" | "fn" | "struct" | "enum" | "union" | "trait" | "type" | "static" | "const" => format!("{keyword} {name}"),
             _ if is_macro => self.written(named..bang.unwrap_or(last)),
-            // No name, or not the only one: what is written before the body.
+            // No unique name: use the text before the body.
             _ => self.written(named..body.unwrap_or(last)),
         };
         let range = self.tokens[first].range.start..self.tokens[last].range.end;
@@ -135,7 +135,7 @@ impl Reader<'_> {
         Key { container: Arc::clone(container), name, number: *count }
     }
 
-    /// The word that says what an item is, and its place.
+    /// The keyword that determines the kind of an item, and its position.
     fn keyword(&self, mut at: usize, end: usize) -> (&str, usize) {
         while at + 1 < end {
             let next = self.word(at + 1);
@@ -151,7 +151,7 @@ impl Reader<'_> {
         (self.word(at), at)
     }
 
-    /// The last token of an item, and the brace that opens its body.
+    /// The last token of an item, and the opening brace of its body.
     fn end_of_item(&self, keyword: &str, from: usize, end: usize) -> Result<(usize, Option<usize>), Unreadable> {
         let needs_semicolon = matches!(keyword, "use" | "type" | "static" | "const" | "let");
         let mut at = from;
@@ -196,9 +196,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a condition has `test` outside of a `not(…)`.
+    /// Whether a condition contains `test` outside a `not(…)`.
     fn asks_for_test(&self, range: Range<usize>) -> bool {
-        // Where each `not(…)` around the current place ends, outermost first.
+        // Where each enclosing `not(…)` ends, outermost first.
         let mut negations: Vec<usize> = Vec::new();
         for at in range {
             while negations.last().is_some_and(|close| *close <= at) {
@@ -230,7 +230,7 @@ impl Reader<'_> {
         parts
     }
 
-    /// Whether there is a test attribute in the body of a macro: `proptest! { #[test] fn … }`.
+    /// Whether a macro's body contains a test attribute: `proptest! { #[test] fn … }`.
     fn has_test_attribute(&self, range: Range<usize>) -> bool {
         let mut at = range.start;
         while at < range.end {

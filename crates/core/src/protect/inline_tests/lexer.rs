@@ -1,4 +1,4 @@
-//! Rust source as tokens: just enough to find items, their attributes and their ends.
+//! Splits Rust source into tokens: just enough to find items, their attributes and their ends.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::Unreadable;
 pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) range: Range<usize>,
-    /// Of an opening bracket: the place of the token that closes it.
+    /// For an opening bracket: the index of the closing token.
     pub(super) close: usize,
 }
 
@@ -17,14 +17,14 @@ pub(super) enum Kind {
     Word,
     /// A string, a character, a number or a lifetime.
     Literal,
-    /// A comment that documents the item after it; the compiler takes it for an attribute.
+    /// A doc comment, which the compiler treats as an attribute of the next item.
     Doc,
     Open(u8),
     Close(u8),
     Sign(u8),
 }
 
-/// Splits the text into tokens. Comments and blanks are left out.
+/// Splits the text into tokens, without comments and whitespace.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Unreadable> {
     let bytes = text.as_bytes();
     let mut tokens: Vec<Token> = Vec::new();
@@ -65,7 +65,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Unreadable> {
     if open.is_empty() { Ok(tokens) } else { Err(Unreadable::Brackets) }
 }
 
-/// After a byte order mark and a `#!` line.
+/// The position after a byte order mark and a `#!` line.
 fn first_byte(text: &str) -> usize {
     let mark = text.len() - text.trim_start_matches('\u{feff}').len();
     let rest = &text[mark..];
@@ -93,7 +93,7 @@ fn block_comment(rest: &[u8]) -> Result<(Option<Kind>, usize), Unreadable> {
     Ok((is_doc.then_some(Kind::Doc), at))
 }
 
-/// The length of a string that may have escapes.
+/// The length of a string literal with possible escapes.
 fn string(rest: &[u8]) -> Result<usize, Unreadable> {
     let mut at = 1;
     loop {
@@ -106,7 +106,7 @@ fn string(rest: &[u8]) -> Result<usize, Unreadable> {
     }
 }
 
-/// The length of a character or a lifetime.
+/// The length of a character literal or a lifetime.
 fn quote(rest: &str) -> Result<usize, Unreadable> {
     let mut chars = rest.char_indices().skip(1);
     match chars.next() {

@@ -52,11 +52,11 @@ fn tests_that_are_gone_come_back_and_new_ones_are_left_out() {
     assert_eq!(clean(BASE, code), format!("{code}\n{tests}"));
     assert_eq!(clean(code, BASE), code);
     assert_eq!(tests_only(code, BASE), format!("{code}\n{tests}"));
-    // Moved to a file: the declaration is a test item too.
+    // Moved to a separate file: the declaration is a test item too.
     let moved = format!("{code}#[cfg(test)]\n#[path = \"smoke.rs\"]\nmod tests;\n");
     assert_eq!(clean(BASE, &moved), BASE);
     assert_eq!(tests_only(BASE, &moved), moved);
-    // The end of the file has no line's end.
+    // The file does not end with a newline.
     assert_eq!(clean(BASE, "fn a() {} // b"), format!("fn a() {{}} // b\n\n{tests}"));
 }
 

@@ -5,7 +5,7 @@ use super::split::{Part, is_listed};
 const PACKAGE: &str = "\
 name version edition rust-version description documentation readme homepage repository license license-file keywords \
 categories authors exclude include publish links default-run";
-/// Of a library, a binary or an example. Whether its tests run is decided by other keys.
+/// Work keys of a library, a binary or an example. Other keys decide whether its tests run.
 const TARGET: &str = "\
 name path crate-type crate_type proc-macro proc_macro required-features doc";
 

@@ -1,4 +1,4 @@
-//! JSON as a document.
+//! JSON as a `Document`.
 
 use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
@@ -38,7 +38,7 @@ impl Document for Value {
     }
 }
 
-/// Two readers have to agree: ours sees keys that appear twice, of which tools may take either.
+/// Uses two parsers: ours detects duplicate keys, of which tools may use either.
 pub(super) fn read(text: &str) -> Result<Value, ManifestError> {
     let node = read_whole(text).map_err(|fault| ManifestError::Syntax(fault.message.clone()))?;
     if let Some(key) = duplicate_key(&node) {
@@ -61,7 +61,7 @@ fn duplicate_key(node: &Node<'_>) -> Option<String> {
     }
 }
 
-/// The text, indented like an existing one.
+/// Serialises the value with the indentation of an existing text.
 pub(super) fn write(value: &Value, like: &str) -> Result<String, ManifestError> {
     let first = like.lines().skip(1).find(|line| !line.trim().is_empty()).unwrap_or("  \"");
     let indent: String = first.chars().take_while(|c| matches!(c, ' ' | '\t')).collect();

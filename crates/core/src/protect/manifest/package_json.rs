@@ -1,4 +1,4 @@
-//! The keys of `package.json`. Unknown keys are protected: most are the configuration of some tool.
+//! The keys of `package.json`. Unknown keys are protected: most of them configure some tool.
 
 use super::split::{Part, is_listed};
 
@@ -19,7 +19,7 @@ pub(super) fn part(path: &[&str]) -> Part {
     }
 }
 
-/// Whether npm runs a script by itself when the package is installed or published.
+/// Whether npm runs a script automatically when the package is installed or published.
 pub(in super::super) fn runs_on_install(script: &str) -> bool {
     is_listed(RUN_ON_INSTALL, script)
 }

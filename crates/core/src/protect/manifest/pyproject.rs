@@ -1,4 +1,4 @@
-//! The keys of `pyproject.toml`. Tables of tools are protected, except for what package managers keep there.
+//! The keys of `pyproject.toml`. Tool tables are protected, except for the data of package managers.
 
 use super::split::{Part, is_listed};
 
@@ -16,7 +16,7 @@ pub(super) fn part(path: &[&str]) -> Part {
         | ["tool", "poetry", "plugins" | "group"]
         | ["tool", "poetry", "group", _]
         | ["tool", "uv", "workspace"] => Part::Split,
-        // Plugins that test tools and linters load by themselves.
+        // Plugins that test tools and linters load automatically.
         ["project", "entry-points", group] | ["tool", "poetry", "plugins", group] => entry_points(group),
         ["tool", "poetry", "dependencies" | "dev-dependencies"] | ["tool", "poetry", "group", _, "dependencies"] => {
             Part::Dependencies

@@ -1,26 +1,26 @@
-//! The rules by which two versions of a manifest become one: for each key, which side it is taken from.
+//! Merges two versions of a manifest: for each key, decides which side it is taken from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::KeyPath;
 
-/// What a key is.
+/// How to treat a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Work,
     Protected,
-    /// A table: each of its keys is asked about.
+    /// A table: each of its keys is decided separately.
     Split,
-    /// Dependencies by name: work, but not the redirection of one that exists to files of the project, where a test tool of the
-    /// agent's own making could be.
+    /// Dependencies by name: work, except for redirecting an existing one to files of the project, where the agent could have put its
+    /// own version of a test tool.
     Dependencies,
-    /// Replacements of dependencies by name: work, unless they lead to files of the project.
+    /// Replacements of dependencies by name: work, unless they point to files of the project.
     Overrides,
-    /// A list of which additions are work. What else happens to it is protected.
+    /// A list to which additions are work. Any other change is protected.
     Members,
-    /// The same, but without the list everything is a member: to introduce it is a restriction.
+    /// The same, but without the list everything is a member, so introducing it is a restriction.
     DefaultMembers,
-    /// A list of tables, each with a `name`; their keys are asked about, below that name.
+    /// A list of tables, each with a `name`. Their keys are decided separately, below that name.
     Named,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Side {
     Attempt,
 }
 
-/// A value that is taken as a whole: it is protected, or not the table or list that it should be.
+/// A value that is taken as a whole: it is protected, or is not the expected table or list.
 struct NotMerged;
 
 /// A parsed value of any format.
@@ -93,7 +93,7 @@ impl Merger {
         }
     }
 
-    /// Notes what differs inside of a protected value: a change of one script is `scripts.test`.
+    /// Records the differences inside a protected value: changing one script gives `scripts.test`.
     fn differences<D: Document>(&mut self, path: &[&str], base: Option<&D>, attempt: Option<&D>) {
         const DEEPEST: usize = 4;
         let keys = |side: Option<&D>| side.map_or_else(|| (path.len() == 1).then(Vec::new), |value| value.keys().map(owned));
@@ -158,7 +158,7 @@ impl Merger {
                 entries.push((key, value));
             }
         }
-        // An empty table can mean something, such as `[workspace]`.
+        // An empty table can have a meaning, such as `[workspace]`.
         let kept = !entries.is_empty() || (base.is_some() && attempt.is_some()) || self.protected_side_is_empty(base, attempt);
         Ok(kept.then(|| D::table(entries)))
     }
@@ -179,7 +179,7 @@ impl Merger {
         let (before, after) = (texts(base).ok_or(NotMerged)?, texts(attempt).ok_or(NotMerged)?);
         let (was, is): (BTreeSet<&str>, BTreeSet<&str>) =
             (before.iter().map(String::as_str).collect(), after.iter().map(String::as_str).collect());
-        // `!packages/a` takes members away.
+        // `!packages/a` removes members.
         let added = |item: &&str| !was.contains(item) && !item.starts_with('!');
         let excluded = |item: &&str| !was.contains(item) && item.starts_with('!');
         let old = before.iter().map(String::as_str);
@@ -209,7 +209,7 @@ impl Merger {
         for name in names {
             let path: Vec<&str> = path.iter().copied().chain([name]).collect();
             let merged = self.split(&path, before.get(name), after.get(name))?;
-            // Without its name, only protected keys of something that is not there are left.
+            // An item without a name only has protected keys of something that does not exist.
             items.extend(merged.filter(|item| item.get("name").is_some()));
         }
         Ok((!items.is_empty()).then(|| D::list(items)))
@@ -240,7 +240,7 @@ fn owned(keys: Vec<&str>) -> Vec<String> {
     keys.into_iter().map(str::to_owned).collect()
 }
 
-/// The files that a dependency is taken from, if not from a registry: a path, or a URL of a local file.
+/// The local files that a dependency comes from, if not from a registry: a path, or a URL of a local file.
 fn local_source<D: Document>(value: &D) -> Option<String> {
     const LOCAL: [&str; 9] = ["file:", "link:", "portal:", "patch:", "./", "../", "/", "~/", "workspace:."];
     if let Some(text) = value.text() {

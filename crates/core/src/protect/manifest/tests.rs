@@ -75,7 +75,7 @@ fn keys_are_compared_as_they_are_read() {
         assert!(matches!(result, Err(ManifestError::DuplicateKey(_))), "{twice}");
         assert_eq!(changed(Manifest::PackageJson, base, twice), ["the whole file"]);
     }
-    // A byte order mark and the ends of lines change nothing.
+    // A byte order mark and line ends make no difference.
     let marked = "\u{feff}{\r\n\"scripts\": {\"test\": \"jest\"}}";
     assert_eq!(changed(Manifest::PackageJson, base, marked), Vec::<String>::new());
     let cargo = "\u{feff}[package]\r\nname = \"a\"\r\n";
@@ -218,7 +218,7 @@ fn what_does_not_parse_is_protected_as_a_whole() {
     }
 }
 
-/// Values that need no parser's mercy.
+/// Values that every parser accepts.
 fn any_value() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof!["[a-z]{0,3}".prop_map(serde_json::Value::from), (0..3_i64).prop_map(serde_json::Value::from)];
     leaf.prop_recursive(2, 8, 3, |inner| {
@@ -281,11 +281,11 @@ proptest! {
             }
         }
         prop_assert_eq!(changed(kind, &base, &clean), Vec::<String>::new());
-        // The proof tree has the protected keys of the attempt.
+        // The proof tree has the attempt's protected keys.
         prop_assert_eq!(changed(kind, &tests, &attempt), Vec::<String>::new());
-        // Once more changes nothing.
+        // Merging again changes nothing.
         prop_assert_eq!(reread(kind, &pristine(kind, &base, &clean)), reread(kind, &clean));
-        // The same file on both sides is that file.
+        // If both sides are equal, the result is the same file.
         prop_assert_eq!(pristine(kind, &base, &base), base.clone());
         prop_assert_eq!(proof(kind, &base, &base), base.clone());
     }

@@ -1,4 +1,4 @@
-//! TOML as a document.
+//! TOML as a `Document`.
 
 use toml::{Table, Value};
 
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str) -> Result<Value, ManifestError> {
     text.parse::<Table>().map(Value::Table).map_err(|error| ManifestError::Syntax(error.message().to_owned()))
 }
 
-/// Comments and the order of tables are lost.
+/// Loses comments and the order of tables.
 pub(super) fn write(value: &Value, _like: &str) -> Result<String, ManifestError> {
     toml::to_string(value).map_err(|error| ManifestError::Syntax(error.to_string()))
 }

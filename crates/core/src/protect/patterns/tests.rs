@@ -289,6 +289,6 @@ fn a_new_file_that_takes_the_place_of_a_module_of_the_language_is_protected() {
         let found = if let Why::Shadows { module } = class.why { Some(module) } else { None };
         assert_eq!(found.as_deref(), module, "{path}");
     }
-    // The project's own file of that name was there before.
+    // The project's own file of that name existed before.
     assert_eq!(protection.classify("lib/Test/More.pm", false).role, Role::Work);
 }

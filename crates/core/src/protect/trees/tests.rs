@@ -191,12 +191,12 @@ fn inline_tests_are_those_of_the_base_and_follow_renames() {
     assert_eq!((&plan.pristine["src/a.rs"], &plan.pristine["src/b.rs"]), (&Take::Attempt, &merged(&pristine)));
     assert_eq!((&plan.proof["src/a.rs"], &plan.proof["src/b.rs"]), (&merged(&proof), &Take::Base));
     assert_eq!(kinds(&plan), [("src/b.rs", ChangeKind::Renamed)]);
-    // What the settings call work is work, with all that is in it.
+    // A file that the settings declare as work is work, including its tests.
     let settings = ProtectSettings { work: vec!["src/**".to_owned()], ..ProtectSettings::default() };
     let plan =
         plan_trees(&Protection::new(&settings, &Ecosystem::ALL, "").unwrap(), &[change("src/a.rs", Some(base), Some(&attempt))]);
     assert!(!needs_pristine(&plan));
-    // The code is named, not its tests.
+    // The scope names the code, not its tests.
     let scoped = protection().with_scope(&["src/a.rs".to_owned()]);
     let plan = plan_trees(&scoped, &[change("src/a.rs", Some(base), Some(&attempt))]);
     assert_eq!(plan.pristine["src/a.rs"], merged(&pristine));
@@ -216,7 +216,7 @@ fn tests_of_a_new_module_reach_the_proof_tree() {
     assert_eq!(plan.pristine["src/lib.rs"], Take::Attempt);
     assert_eq!(plan.proof["src/lib.rs"], merged("pub fn a() {}\n\npub mod b;\n"));
     assert!(matches!(&plan.proof["src/b.rs"], Take::Merged { content, .. } if !content.starts_with(b"pub")));
-    // The proof tree has a renamed file at its old place, so nothing may declare the new one.
+    // A renamed file has its old path in the proof tree, so the new one must not be declared.
     let plan = plan_trees(
         &protection(),
         &[
@@ -304,7 +304,7 @@ fn any_change() -> impl Strategy<Value = Change> {
     })
 }
 
-/// Changes as a comparison of two trees gives them: each path once.
+/// Changes as they result from comparing two trees: each path occurs once.
 fn any_changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(any_change(), 0..8).prop_map(|changes| {
         let mut seen = std::collections::BTreeSet::new();
@@ -328,7 +328,7 @@ proptest! {
                 prop_assert!(plan.pristine.contains_key(path) && plan.proof.contains_key(path), "{}", path);
             }
         }
-        // What nothing protects is all from the attempt.
+        // Without protection, everything comes from the attempt.
         prop_assert!(needs_pristine(&plan) || plan.protected_changes.iter().all(|change| change.released.is_some() || change.kind == ChangeKind::Deleted || change.autorun));
         if plan.protected_changes.is_empty() {
             prop_assert!(!needs_pristine(&plan));

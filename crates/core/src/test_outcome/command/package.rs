@@ -1,4 +1,4 @@
-//! `npm`, `pnpm`, `yarn`, `bun`: the script's name tells.
+//! `npm`, `pnpm`, `yarn`, `bun`: the script's name decides.
 
 use super::unwrap::after_options;
 use super::{Framework, Kind, base_name, by_program, by_task, classify};
@@ -33,7 +33,7 @@ pub(super) fn package_script(tool: &str, args: &[&str]) -> Option<Kind> {
                 return None;
             }
             script => {
-                // `yarn jest`, `pnpm test:unit`: npm has no such short form.
+                // `yarn jest`, `pnpm test:unit`: npm has no such shorthand.
                 return if tool == "npm" { None } else { classify(&args[at..]).or_else(|| by_task(script)) };
             }
         }

@@ -1,10 +1,10 @@
-//! What a command starts in its turn: past assignments, wrappers and their options.
+//! The command that another command starts, after assignments, wrappers and their options.
 
 use super::{base_name, by_program};
 
-/// Takes off what only runs another command.
+/// Strips everything that only runs another command.
 pub(in crate::test_outcome) fn unwrap<'w, 's>(mut words: &'w [&'s str]) -> &'w [&'s str] {
-    // A bound, so that a hostile line costs no more than its length.
+    // Bounded, so that a hostile line cannot cost more than its length.
     for _ in 0..16 {
         words = after_assignments(words);
         let Some((program, args)) = words.split_first() else { return words };
@@ -15,7 +15,7 @@ pub(in crate::test_outcome) fn unwrap<'w, 's>(mut words: &'w [&'s str]) -> &'w [
             | "dotenv" | "xvfb-run" | "fakeroot" | "winpty" | "arch" | "direnv-exec" | "dbus-run-session" | "ionice"
             | "taskset" | "chrt" | "strace" | "env" | "sudo" | "nice" | "time" | "gtime" | "stdbuf" | "xargs" | "retry"
             | "with-env" | "infisical" | "op" => Some(after_options(args)),
-            // Options with values of every kind: the runner itself ends them.
+            // Their options take all kinds of values; the runner's name marks the end.
             "c8" | "nyc" => args.iter().position(|arg| is_runner_word(arg)).and_then(|at| args.get(at..)),
             "timeout" | "gtimeout" => after_options(args).get(1..),
             "poetry" | "pipenv" | "pdm" | "rye" | "uv" | "pipx" | "conda" | "mamba" | "micromamba" | "pixi" | "flox"
@@ -57,7 +57,7 @@ fn after_assignments<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
     &words[words.iter().take_while(|word| is_assignment(word)).count()..]
 }
 
-/// Past options and their values; what an option of a wrapper takes is told by the options that are known to take one.
+/// Skips options and their values. A list names the wrapper options that take a value.
 pub(super) fn after_options<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
     let valued = [
         "-u",
@@ -102,7 +102,7 @@ pub(super) fn after_options<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
         match *word {
             "--" => return &words[at + 1..],
             option if option.starts_with('-') && option.len() > 1 => {
-                // A value is never a runner itself: `npx -y jest`, `sudo -n pytest`.
+                // A value is never the runner itself: `npx -y jest`, `sudo -n pytest`.
                 let takes = valued.contains(&option) && words.get(at + 1).is_some_and(|next| !is_runner_word(next));
                 at += if takes { 2 } else { 1 };
             }

@@ -1,8 +1,8 @@
-//! Commands that may start tests of others, and those that only show text.
+//! Commands that may start other programs' tests, and commands that only display text.
 
 use super::{ASKS, Kind, base_name, classify, unwrap, without_wrapped};
 
-/// Whether reports of tests in the output may be of what these commands started in their turn: `make test`, `./ci.sh`.
+/// Whether test reports in the output may come from programs that these commands started: `make test`, `./ci.sh`.
 pub(in crate::test_outcome) fn wraps(commands: &[Vec<&str>]) -> bool {
     let commands = without_wrapped(commands);
     let kinds: Vec<Kind> = commands.iter().filter_map(|words| classify(words)).collect();
@@ -11,20 +11,20 @@ pub(in crate::test_outcome) fn wraps(commands: &[Vec<&str>]) -> bool {
     kinds.iter().any(is_wrapper) || kinds.is_empty() && commands.iter().any(may_run_any)
 }
 
-/// Programs that run what a file of the project says, whatever the task is called.
+/// Programs that run what a project file defines, whatever the task is called.
 fn is_task_runner(words: &[&str]) -> bool {
     let runners =
         ["make", "gmake", "just", "task", "npm", "pnpm", "yarn", "rake", "composer", "invoke", "inv", "poe", "hatch", "mise"];
     unwrap(words).first().is_some_and(|program| runners.contains(&base_name(program)))
 }
 
-/// Programs that print what they are given.
+/// Programs that print their input.
 pub(in crate::test_outcome) fn only_shows_text(words: &[&str]) -> bool {
     let shows = ["cat", "head", "tail", "grep", "rg", "sed", "awk", "echo", "printf", "git", "diff", "tee", "less", "cd", "true"];
     unwrap(words).first().is_none_or(|program| shows.contains(&base_name(program)))
 }
 
-/// A program of the project, whatever its name says: `./ci`, `sh scripts/all.sh`, `python3 tools/run.py`.
+/// A program of the project, whatever its name: `./ci`, `sh scripts/all.sh`, `python3 tools/run.py`.
 fn is_own_script(words: &[&str]) -> bool {
     let words = unwrap(words);
     let Some((program, args)) = words.split_first() else { return false };

@@ -1,4 +1,4 @@
-//! AVA's default report; its TAP is read as TAP.
+//! AVA's default report. The TAP reader handles its TAP.
 
 use super::super::failures::Failures;
 use super::super::lines::Lines;
@@ -7,7 +7,7 @@ use super::{Framework, Reading, Says, TestCounts, counted, own, place, stack_pla
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut reading = Reading::new(Framework::Ava);
     let mut marked = Failures::default();
-    // A report ends in a rule and its counts; what tests print cannot come after it.
+    // A report ends in a rule and its counts; test output cannot follow it.
     let rule = lines.iter().rposition(|line| line.trim() == "─");
     let mut uncaught = 0;
     let end = rule.unwrap_or(lines.len());
@@ -60,13 +60,13 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         return Some(reading);
     }
     reading.count(passed, failing.max(if seen { 0 } else { listed }), skipped);
-    // A report of failures leaves out how many passed, if it has more to say.
+    // A report with failures may leave out the number of passed tests.
     reading.counts.passed = reading.counts.passed.filter(|passed| *passed > 0);
     reading.says = if broken || empty && listed == 0 { Says::Broken } else { Says::Failed };
     Some(reading)
 }
 
-/// The counts below a rule: passed, failed, skipped, and what happened outside of tests.
+/// The counts below a rule: passed, failed, skipped, and errors outside the tests.
 fn counts(lines: &[std::borrow::Cow<'_, str>]) -> Option<(u64, u64, u64, u64)> {
     let mut seen = false;
     let (mut passed, mut failing, mut skipped, mut stray) = (0, 0, 0, 0);
@@ -90,7 +90,7 @@ fn counts(lines: &[std::borrow::Cow<'_, str>]) -> Option<(u64, u64, u64, u64)> {
     seen.then_some((passed, failing, skipped, stray))
 }
 
-/// A reason may follow the name; only known ones are cut.
+/// A reason may follow the name; only these known ones are removed.
 const REASONS: [&str; 7] = [
     " Error thrown in test",
     " Test was expected to fail",
@@ -116,12 +116,12 @@ fn failed(line: &str) -> Option<&str> {
     {
         return None;
     }
-    // AVA 4 and older, without a tag; the reason follows the name.
+    // AVA 4 and older print no tag; the reason follows the name.
     let end = REASONS.iter().filter_map(|reason| rest.find(reason)).min().unwrap_or(rest.len());
     Some(without_time(&rest[..end]))
 }
 
-/// The details stand below, each under the name of its test.
+/// Adds the details from further below, where each stands under its test's name.
 fn detail(lines: &[std::borrow::Cow<'_, str>], marked: &mut Failures) {
     let mut told = Failures::default();
     let names: Vec<String> = marked.iter().map(|failure| failure.name.clone()).collect();
@@ -149,7 +149,7 @@ fn detail(lines: &[std::borrow::Cow<'_, str>], marked: &mut Failures) {
             }
         }
     }
-    // A mark without details is what a test printed, unless none has any.
+    // A test printed any mark that has no details, unless no mark has any.
     let detailed = places.iter().any(|(_, message)| !message.is_empty());
     for (name, (found, message)) in names.iter().zip(places) {
         if detailed && message.is_empty() && found.is_none() {

@@ -1,4 +1,4 @@
-//! Bats as it prints on a terminal; its TAP is read as TAP.
+//! Bats as printed on a terminal. The TAP reader handles its TAP.
 
 use super::super::failures::tell;
 use super::super::lines::Lines;
@@ -30,7 +30,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         }
     }
     if summary.is_none() {
-        // The end is cut away; a mark with its place below it is no word of a test.
+        // The end was cut off. A mark with a location below it was not printed by a test.
         reading.says = Says::Failed;
         let placed = reading.failures.iter().any(|failure| failure.line.is_some());
         return placed.then_some(reading);
@@ -46,7 +46,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     Some(reading)
 }
 
-/// `4 tests, 2 failures, 1 skipped`, perhaps with a time.
+/// `4 tests, 2 failures, 1 skipped`, optionally with a duration.
 fn is_summary(line: &str) -> bool {
     let tests = counted(line, "tests").or_else(|| counted(line, "test"));
     let failures = counted(line, "failures").or_else(|| counted(line, "failure"));

@@ -29,7 +29,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if let (Some(number), Some(word)) =
             (leading_number(text), text.split(' ').nth(1).filter(|_| text.split(' ').count() == 2))
         {
-            // The sums follow each other; a test may print one of them.
+            // The sums are on consecutive lines; a test may print a single one.
             let is_next = last_sum + 1 == at;
             last_sum = if is_next || word == "pass" { at } else { last_sum };
             match word {

@@ -1,10 +1,10 @@
-//! `cargo test`: the harness of each binary, doc tests, and what the compiler says before them.
+//! `cargo test`: the harness of each binary, doc tests, and compiler errors before them.
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
 use super::{End, Framework, Reading, Says, TestCounts, counted, place};
 
-/// A test, where it failed, and what it said.
+/// A test, the location of its failure, and the message.
 type Reason<'l> = (&'l str, Option<(&'l str, u32)>, &'l str);
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
@@ -12,7 +12,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut progress = Failures::default();
     let mut reasons: Vec<Reason<'_>> = Vec::new();
     let (mut in_list, mut stopped, mut panic) = (false, None, None);
-    // Each binary has one result, its last: what a test printed before it does not count.
+    // Each binary has one result, its last. Result lines before it were printed by tests.
     let (mut running, mut result) = (false, None);
     let mut binary = Binary::default();
     for (at, line) in lines.iter().enumerate() {
@@ -63,7 +63,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if line.starts_with("error: test failed") || line.starts_with("error: doctest failed") {
             stopped = Some(at);
         } else if let Some((name, _)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... error: test failed")) {
-            // The binary died in this test, before it could end the line.
+            // The binary died in this test, before completing the line.
             progress.add(name, None, None, "");
             stopped = Some(at);
         } else if let Some(last) = reasons.last_mut().filter(|(_, _, message)| message.is_empty()) {
@@ -82,7 +82,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if reading.failures.is_empty() {
         reading.failures = progress;
     } else {
-        // With `--nocapture` a list may be cut short; what ran is not forgotten.
+        // With `--nocapture` the list may be incomplete, so add the failures from the progress lines.
         for failure in progress.into_list() {
             reading.failures.add(&failure.name, None, None, "");
         }
@@ -100,7 +100,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         return Some(reading);
     }
     if let Some(at) = stopped.filter(|_| reading.counts.failed.unwrap_or(0) == 0) {
-        // The binary died: no result line of its own.
+        // The binary died without a result line.
         reading.reason =
             lines.iter().find(|line| line.contains("process didn't exit successfully")).map(|line| line.trim().to_owned());
         let reason = reading.reason.clone().unwrap_or_default();
@@ -113,7 +113,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         return Some(reading);
     }
     if let Some(at) = stopped.filter(|_| reading.failures.is_empty()) {
-        // The names are cut away: the target is left.
+        // The names were cut off; only the target is known.
         reading.failures.add(target(&lines[at]), None, None, "");
     }
     if reading.concluded.is_some() {
@@ -138,7 +138,7 @@ fn target(line: &str) -> &str {
     line.split_once("pass `").and_then(|(_, rest)| rest.split_once('`')).map_or("test binary", |(target, _)| target)
 }
 
-/// The first errors of the compiler, if it stopped there.
+/// The compiler's first errors, if compilation failed.
 pub(super) fn compile_error(lines: &Lines<'_>, reading: &mut Reading) -> Option<(usize, String)> {
     let (at, end) = lines.iter().enumerate().find(|(_, line)| {
         line.starts_with("error: could not compile ")
@@ -147,7 +147,7 @@ pub(super) fn compile_error(lines: &Lines<'_>, reading: &mut Reading) -> Option<
     })?;
     let mut errors = 0;
     for (index, line) in lines.iter().enumerate() {
-        // `--message-format short` has the place in front.
+        // With `--message-format short` the location comes first.
         let short = line.split_once(": error").and_then(|(head, rest)| Some((place(head)?, rest.split_once(": ")?.1)));
         if let Some(((file, number), message)) = short {
             reading.failures.add(&format!("{file}:{number}"), Some(file), Some(number), message);
@@ -161,7 +161,7 @@ pub(super) fn compile_error(lines: &Lines<'_>, reading: &mut Reading) -> Option<
         }
     }
     if errors == 0 {
-        // A package, and which of its targets: `shop (test "flow")`.
+        // The package and its target: `shop (test "flow")`.
         let target = end.split_once("could not compile ").map_or("Cargo.toml", |(_, rest)| rest);
         let target = target.split(" due to ").next().unwrap_or(target).replace('`', "");
         reading.failures.add(&target, None, None, end.strip_prefix("error: ").unwrap_or(end));
@@ -169,7 +169,7 @@ pub(super) fn compile_error(lines: &Lines<'_>, reading: &mut Reading) -> Option<
     Some((at, end.strip_prefix("error: ").unwrap_or(end).to_owned()))
 }
 
-/// `thread 'name' (123) panicked at src/lib.rs:4:53:`, and the older form with the message in quotes.
+/// `thread 'name' (123) panicked at src/lib.rs:4:53:`, or the older form with the message in quotes.
 pub(super) fn panicked(line: &str) -> Option<(&str, (&str, u32))> {
     let (name, rest) = line.trim_start().strip_prefix("thread '")?.split_once('\'')?;
     let (_, at) = rest.split_once("panicked at ")?;
@@ -183,7 +183,8 @@ pub(super) fn tell_panic(reading: &mut Reading, line: &str, next: Option<&str>) 
     }
 }
 
-/// Whose tests are listed, for binaries may have tests of one name. It is announced on the other stream, so lines may be out of order.
+/// The binary whose tests are listed, because binaries may share test names. Cargo announces it on the other stream, so lines may be
+/// out of order.
 #[derive(Default)]
 struct Binary {
     name: String,
@@ -192,7 +193,7 @@ struct Binary {
 }
 
 impl Binary {
-    /// Whether it is clear which one begins: that which was announced since the last.
+    /// Starts the binary announced since the last one. Returns whether it is clear which one that is.
     fn begin(&mut self) -> bool {
         let is_clear = self.next.is_some() || self.name.is_empty();
         self.name = self.next.take().unwrap_or_default();
@@ -201,7 +202,7 @@ impl Binary {
     }
 }
 
-/// `shop tests/flow.rs` in `Running tests/flow.rs (target/debug/deps/shop-507999230d6984fa)`, without what changes with each build.
+/// `shop tests/flow.rs` in `Running tests/flow.rs (target/debug/deps/shop-507999230d6984fa)`, without the hash of the build.
 fn running_binary(line: &str) -> Option<String> {
     let text = line.trim_start();
     if let Some(package) = text.strip_prefix("Doc-tests ") {

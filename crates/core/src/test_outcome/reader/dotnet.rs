@@ -1,4 +1,4 @@
-//! `dotnet test`: a line of sums for each assembly, or one summary of all.
+//! `dotnet test`: one line of sums per assembly, or one summary for all.
 
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, labelled};
@@ -10,7 +10,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         let line = line.trim();
         if let Some(summary) = line.strip_prefix("Test summary: ") {
             let of = |label| labelled(summary, label).unwrap_or(0);
-            // It sums the assemblies up.
+            // It already includes the assemblies.
             reading.counts = super::TestCounts::default();
             reading.count(of("succeeded: "), of("failed: "), of("skipped: "));
             reading.concluded = Some(at);

@@ -1,4 +1,4 @@
-//! `go test`: plain, `-v`, `-json`; and gotestsum, which prints the same and a summary of its own.
+//! `go test`: plain, `-v`, `-json`; and gotestsum, which prints the same plus its own summary.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,7 +16,7 @@ struct Packages {
     without_tests: usize,
 }
 
-/// What was known when a test started.
+/// The state of the reading when a test started.
 struct Start<'l> {
     name: &'l str,
     failures: usize,
@@ -40,16 +40,16 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
     let mut verdicts = Verdicts::default();
     let (mut verbose, mut last, mut totals) = (false, None, Vec::new());
     let mut log: Option<(&str, u32, &str)> = None;
-    // With `-v` a test's log comes before its verdict, and that of a subtest before its parent's.
+    // With `-v` a test's log comes before its result, and a subtest's log before its parent's result.
     let mut logs: HashMap<&str, (&str, u32, &str)> = HashMap::new();
     let mut running = "";
     let (mut open, mut panicked, mut package) = (false, None, None);
-    // Go names the place in a file where an import fails; of a package that is not there it has none. Both streams take part.
+    // Go reports the location of a failing import in a file. A package that does not exist has none. Check both output streams.
     let (mut unset, mut placed): (Vec<&str>, HashSet<&str>) = (Vec::new(), HashSet::new());
-    // What a test prints while it runs may look like verdicts; if it passes, they were its own words.
+    // A running test may print lines that look like results. If the test passes, they came from the test.
     let mut start: Option<Start<'_>> = None;
     for (at, line) in lines.iter().enumerate() {
-        // The line of a package without tests may have no end, with coverage.
+        // With coverage, the line of a package without tests may lack a line break.
         let text = line
             .trim_start()
             .rsplit_once("\t\t--- FAIL: ")
@@ -152,12 +152,12 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
         }
     }
     reading.missing = unset.iter().filter(|package| !placed.contains(*package)).count() as u64;
-    // A test binary that runs by itself names no package.
+    // A test binary run directly names no package.
     verdicts.end_package("", false, &mut reading.names);
     conclude(reading, &packages, &verdicts, verbose, last, &totals)
 }
 
-/// Tests by how they ended, those of a package together.
+/// Tests by how they ended, collected per package.
 #[derive(Default)]
 struct Verdicts {
     ended: Vec<(String, End)>,
@@ -171,7 +171,7 @@ impl Verdicts {
         self.ended.push((name.to_owned(), end));
     }
 
-    /// Counts a package's tests, without those that only group others. One that failed in no test counts itself.
+    /// Counts a package's tests, without mere groups. A package that failed although no test did counts as one failure.
     fn end_package(&mut self, package: &str, failed: bool, names: &mut Listed) {
         let before = self.failed;
         let ended = std::mem::take(&mut self.ended);
@@ -183,7 +183,7 @@ impl Verdicts {
         for (name, end) in &ended {
             let (skip_as, count) = match end {
                 End::Passed => (&groups, &mut self.passed),
-                // A group may fail though its tests pass.
+                // A group may fail although its tests pass.
                 End::Failed => (&failed_groups, &mut self.failed),
                 End::Skipped => (&groups, &mut self.skipped),
             };
@@ -218,7 +218,7 @@ fn conclude(
         reading.concluded = Some(*at);
         return Some(reading);
     }
-    // A lone word may be anybody's.
+    // Any program may print a lone FAIL.
     let last = last.filter(|(_, failed)| !failed || verbose || !reading.failures.is_empty() || packages.ok > 0);
     let no_package = packages.ok + packages.failed == 0;
     let failing = packages.failed > 0 || (no_package && last.is_some_and(|(_, failed)| failed));
@@ -237,14 +237,14 @@ fn conclude(
     if verbose {
         reading.count(verdicts.passed, verdicts.failed, verdicts.skipped);
     } else {
-        // How many passed is only told when asked for.
+        // Go prints the number of passed tests only with `-v`.
         reading.counts.failed = Some(verdicts.failed);
     }
     reading.says = if packages.built_badly > 0 && packages.built_badly == packages.failed { Says::Broken } else { Says::Failed };
     (failing || !reading.failures.is_empty()).then_some(reading)
 }
 
-/// The test in the stack of a panic, and the line after it that says where.
+/// Finds the test in the stack of a panic, and its location on the next line.
 fn stack(line: &str, next: Option<&std::borrow::Cow<'_, str>>, reading: &mut Reading) {
     let name = line.split('(').next().and_then(|call| call.rsplit('.').next()).filter(|name| is_test(name));
     let inner = line.split('(').next().and_then(|call| call.split('.').rev().find(|part| is_test(part)));
@@ -306,7 +306,7 @@ struct Event {
     failed_build: String,
 }
 
-/// The file, the line and the text of what a test logged.
+/// The file, line and text of a test's log message.
 type Log = (String, u32, String);
 
 fn read_json(lines: &Lines<'_>) -> Option<Reading> {
@@ -333,7 +333,7 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
         };
         let key = (event.package.clone(), event.test.clone());
         if event.test.is_empty() && event.action == "pass" {
-            // What a test of a package that passed printed may have been taken for a verdict.
+            // In a package that passed, apparent failures were printed by its tests.
             failed_tests.retain(|((package, _), _)| *package != event.package);
             if let Some(verdicts) = verdicts.get_mut(&event.package) {
                 verdicts.ended.retain(|(_, end)| *end != End::Failed);
@@ -394,7 +394,7 @@ fn read_json(lines: &Lines<'_>) -> Option<Reading> {
         reading.failures.add(package, Some(file), Some(*number), message);
     }
     reading.concluded = last;
-    // A package that was not built has no event of a test.
+    // A package that did not build has no test events.
     let unseen = failed_packages.iter().filter(|package| !verdicts.contains_key(*package)).count();
     reading.count(passed, failed + unseen as u64, skipped);
     let nothing = packages.ok == packages.without_tests || passed == 0;

@@ -1,4 +1,4 @@
-//! Jest, in its default, verbose and silent reports.
+//! Jest with its default, verbose and silent reports.
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
@@ -43,7 +43,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 broken += 1;
                 reading.failures.add(file.unwrap_or(title), file, None, "");
             } else if open && title.starts_with("process.exit called with ") {
-                // It ends Jest at once, before the file's own heading: the stack tells the file.
+                // It ends Jest immediately, before the file's heading. The stack shows the file.
                 let stack = lines[at..].iter().take(40).find_map(|line| stack_place(line));
                 let (found, number) = stack.unzip();
                 reading.failures.add(found.or(file).unwrap_or(title), found.or(file), number, title);
@@ -78,7 +78,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         return (!reading.failures.is_empty()).then_some(reading);
     }
     if reading.failures.is_empty() {
-        // The head is lost, and the names with it: the stacks still say where.
+        // The start of the output, with the names, is lost. The stacks still give the locations.
         for (file, line) in lines.iter().filter_map(|line| stack_place(line)).filter(|(file, _)| is_test_file(file)) {
             reading.failures.add(file, Some(file), Some(line), "");
         }
@@ -103,7 +103,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
 
 fn suite<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
     let rest = without_time(line.strip_prefix(mark)?);
-    // A project's name may stand before the path.
+    // A project name may precede the path.
     let path = rest.rsplit(' ').next()?;
     (path.contains('.') && !path.ends_with('.')).then_some(path)
 }

@@ -1,11 +1,11 @@
-//! Reports as one JSON value: Jest and Vitest, Mocha, `RSpec`.
+//! Reports that are one JSON value: Jest and Vitest, Mocha, `RSpec`.
 
 use serde_json::Value;
 
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, TestCounts, place};
 
-/// A report may follow other output, but not much that looks like it.
+/// A report may follow other output, but few lines of that look like the start of a report.
 const MOST_STARTS: usize = 8;
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
@@ -27,7 +27,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         jest(&value).or_else(|| mocha(&value)).or_else(|| rspec(&value))
     });
     let mut reading = readings.next()?;
-    // One run has one report: what follows is of others.
+    // A run has one report; the others belong to other runs.
     reading.earlier = readings.map(|more| more.counts).fold(reading.earlier, TestCounts::plus);
     (reading.concluded, reading.is_report) = (Some(lines.len() - 1), true);
     Some(reading)
@@ -56,7 +56,7 @@ fn jest(value: &Value) -> Option<Reading> {
             reading.failures.add(&name.join(" › "), Some(path), line.or(found), message.lines().next().unwrap_or_default());
         }
         let message = text(file, "message");
-        // An old Vitest calls a file that did not load passed.
+        // Old versions of Vitest report a file that did not load as passed.
         if cases.is_empty() && (text(file, "status") == "failed" || suites_failed > 0 && !message.is_empty()) {
             reading.failures.add(path, Some(path), None, message.trim().lines().next().unwrap_or_default());
         }
@@ -90,7 +90,7 @@ fn mocha_failure(case: &Value, reading: &mut Reading) {
     reading.failures.add(text(case, "fullTitle"), file, line, message.lines().next().unwrap_or_default());
 }
 
-/// Mocha's json-stream: one event a line.
+/// Mocha's json-stream: one event per line.
 fn read_stream(lines: &Lines<'_>) -> Option<Reading> {
     let at = lines.iter().rposition(|line| line.starts_with("[\"end\",{"))?;
     let mut reading = Reading::new(Framework::Mocha);

@@ -1,6 +1,6 @@
-//! `JUnit` XML: a report that nearly every framework can write.
+//! `JUnit` XML, a report format that nearly every framework can write.
 //!
-//! A scanner of tags, not an XML parser: no document types, no entities but the five and numbers, nothing that could grow.
+//! A tag scanner, not an XML parser: it supports no document types and only the five predefined and numeric entities, so nothing can grow.
 
 use super::super::lines::Lines;
 use super::{End, Framework, Reading, Says};
@@ -119,12 +119,12 @@ fn first_line(text: &str) -> &str {
     text.trim().lines().next().unwrap_or_default()
 }
 
-/// Where a tag ends: a `>` inside quotes does not end it.
+/// The end of a tag; a `>` inside quotes does not end it.
 pub(in super::super) fn tag_end(text: &str) -> usize {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate() {
         match (quote, byte) {
-            // A quote that never closes must not eat the rest of the report.
+            // An unclosed quote must not swallow the rest of the report.
             (None, b'>') | (Some(_), b'<') => return at,
             (None, b'"' | b'\'') => quote = Some(byte),
             (Some(open), byte) if open == byte => quote = None,

@@ -1,4 +1,4 @@
-//! Ruby's Minitest and test-unit, Rails' runner with them.
+//! Ruby's Minitest and test-unit, including the Rails runner.
 
 use super::super::failures::tell;
 use super::super::lines::Lines;

@@ -1,4 +1,4 @@
-//! Mocha: every reporter that ends in its epilogue (spec, dot, list, min, nyan and others).
+//! Mocha with any reporter that prints the standard epilogue (spec, dot, list, min, nyan and others).
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     let failing = lines.iter().rev().find_map(|line| tally(line, "failing"));
     if let (None, Some(failing)) = (reading.concluded, failing.filter(|failing| *failing > 0)) {
-        // A filter left the count of the failing ones alone; a lone line concludes nothing.
+        // A filter left only the failing count. A single line is not a complete summary.
         reading.count(0, failing, 0);
         reading.counts.passed = None;
         read_blocks(lines, &mut reading.failures);
@@ -40,7 +40,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         return Some(reading);
     } else if let Some(at) = reading.concluded.filter(|at| failing.is_none() && reading.before.is_none() && lines.len() - at <= 3)
     {
-        // The end may be cut right before that count: the marks above tell.
+        // The output may be cut off right before that count; the marks above show the failures.
         read_marks(&lines[..at], &mut reading.failures);
         if !reading.failures.is_empty() {
             (reading.says, reading.concluded) = (Says::Failed, None);
@@ -55,7 +55,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         (reading.concluded, reading.says, reading.reason) = (Some(at), Says::NothingRan, Some(cut(line.trim(), 200)));
         return Some(reading);
     }
-    // The end of a report whose beginning is lost.
+    // The end of a report whose start is lost.
     read_blocks(lines, &mut reading.failures);
     reading.says = Says::Failed;
     if reading.failures.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     Some(reading)
 }
 
-/// The reporter `doc`, an outline in HTML: `<dt class="error">name</dt>`, and the file in a second one.
+/// The `doc` reporter, an HTML outline: `<dt class="error">name</dt>`, and the file in a second one.
 fn read_doc(lines: &[Cow<'_, str>], failures: &mut Failures) {
     let text = |line: &str| line.trim().strip_prefix("<dt class=\"error\">")?.strip_suffix("</dt>").map(decode);
     let mut at = 0;
@@ -90,7 +90,7 @@ fn read_doc(lines: &[Cow<'_, str>], failures: &mut Failures) {
     }
 }
 
-/// The marks of `spec` where the report below them is cut: `  3) adds`, numbered from one, as deep as their suite.
+/// The inline marks of `spec` if the report below them was cut off: `  3) adds`, numbered from one, indented like their suite.
 fn read_marks(lines: &[Cow<'_, str>], failures: &mut Failures) {
     let mut next = 1;
     for line in lines.iter().filter(|line| line.starts_with("  ")) {
@@ -102,7 +102,7 @@ fn read_marks(lines: &[Cow<'_, str>], failures: &mut Failures) {
     }
 }
 
-/// A report that is cut to its end: a run that passed ends in its counts, never in a stack.
+/// Reads a report of which only the end is left. A passing run ends in its counts, never in a stack.
 fn last_stack(lines: &[Cow<'_, str>], failures: &mut Failures) {
     let is_stack = |line: &&Cow<'_, str>| line.starts_with("      at ");
     let stack = lines.iter().rev().skip_while(|line| line.trim().is_empty()).take_while(is_stack);
@@ -112,7 +112,7 @@ fn last_stack(lines: &[Cow<'_, str>], failures: &mut Failures) {
     }
 }
 
-/// It stopped while loading: there is an error and its stack, but no report.
+/// Mocha failed while loading: the output has an error and its stack, but no report.
 fn broken(lines: &[Cow<'_, str>], mut reading: Reading) -> Option<Reading> {
     let loader = lines.iter().any(|line| line.contains("mocha/lib/") && line.trim_start().starts_with("at "));
     if !loader {
@@ -132,7 +132,7 @@ fn broken(lines: &[Cow<'_, str>], mut reading: Reading) -> Option<Reading> {
     Some(reading)
 }
 
-/// `  3 failing`: nothing else on the line but, for passing, the time.
+/// `  3 failing`, with nothing else on the line except the duration after `passing`.
 fn tally(line: &str, word: &str) -> Option<u64> {
     let text = line.trim();
     let number = leading_number(text)?;
@@ -140,7 +140,7 @@ fn tally(line: &str, word: &str) -> Option<u64> {
     (indent(line) <= 4 && (rest.is_empty() || rest.starts_with(" ("))).then_some(number)
 }
 
-/// `  1) suite`, deeper lines for inner suites, the last ending in a colon; then the error.
+/// `  1) suite`, deeper lines for inner suites, the last one ending in a colon; then the error.
 fn read_blocks(lines: &[Cow<'_, str>], failures: &mut Failures) {
     let mut at = 0;
     let mut expected = None;

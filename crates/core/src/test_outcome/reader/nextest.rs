@@ -36,7 +36,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         reading.says = Says::Failed;
         return (!reading.failures.is_empty()).then_some(reading);
     }
-    // With retries a test may have passed in the end: the list after the summary is the truth, if it is there.
+    // With retries a test may have passed in the end. If there is a list after the summary, it is authoritative.
     let mut failures = Failures::default();
     let known = std::mem::take(&mut reading.failures).into_list();
     let only: Option<Vec<_>> = (!final_list.is_empty()).then(|| final_list.iter().map(|failure| failure.name.clone()).collect());

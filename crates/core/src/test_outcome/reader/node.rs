@@ -1,4 +1,4 @@
-//! `node --test` with the spec and dot reporters; its TAP is read as TAP, but for the sums at its end.
+//! `node --test` with the spec and dot reporters. The TAP reader handles its TAP, except for the sums at the end.
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
@@ -69,7 +69,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     (!reading.failures.is_empty() && (in_list || dot || timed)).then_some(reading)
 }
 
-/// The block of sums at the end of a report. A test may print such a line: only a whole block counts.
+/// The block of sums at the end of a report. Only a complete block counts, because a test may print a single such line.
 #[derive(Default)]
 pub(super) struct Sums {
     numbers: [Option<u64>; 6],
@@ -77,7 +77,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Takes the line `pass 3`. The first of a block ends the block before it, and the others follow line by line.
+    /// Reads a line such as `pass 3`. The first line of a block ends the previous block; the others must follow line by line.
     pub(super) fn hear(&mut self, at: usize, sum: &str, reading: &mut Reading) -> bool {
         let Some((word, number)) = sum.split_once(' ') else { return false };
         let Some(number) = leading_number(number) else { return false };
@@ -95,7 +95,7 @@ impl Sums {
         slot.is_some()
     }
 
-    /// Counts the block, if it is whole. Only `node --test` cancels.
+    /// Counts the block if it is complete. Only `node --test` has cancelled tests.
     pub(super) fn count(&self, reading: &mut Reading) -> bool {
         let [Some(_), Some(pass), Some(fail), cancelled, skipped, todo] = self.numbers else { return false };
         let skipped = skipped.unwrap_or(0).saturating_add(todo.unwrap_or(0));
@@ -108,14 +108,14 @@ impl Sums {
     }
 }
 
-/// `✖ adds (0.255935ms)`: node prints parts of milliseconds, people do not.
+/// `✖ adds (0.255935ms)`: node prints fractions of milliseconds, unlike people.
 fn is_timed(text: &str) -> bool {
     let time = text.split(" # ").next().and_then(|text| text.trim_end().rsplit_once(" (")?.1.strip_suffix("ms)"));
     time.and_then(|time| time.split_once('.'))
         .is_some_and(|(_, part)| part.len() >= 3 && part.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A suite fails because a test in it did.
+/// Removes suites: a suite fails because one of its tests did.
 fn drop_suites(failures: &mut Failures, groups: &[&str]) {
     let groups: std::collections::HashSet<&str> = groups.iter().copied().collect();
     let inner = failures.iter().any(|failure| !groups.contains(failure.name.as_str()) && !failure.message.contains("subtest"));

@@ -1,4 +1,4 @@
-//! `PHPUnit` and what prints like it: default, testdox, teamcity.
+//! `PHPUnit` and tools with the same output: default, testdox, teamcity.
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
@@ -78,7 +78,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if reading.failures.is_empty() {
         reading.failures = if dox.is_empty() { city } else { dox };
     }
-    // A filter took the verdict away: the counts tell as much.
+    // A filter removed the final result line; the counts are enough.
     if let (None, Some((at, line))) = (end, lone) {
         let of = |label| labelled(line, label).unwrap_or(0);
         let (failed, skipped) = (of("Failures:") + of("Errors:"), of("Skipped:") + of("Incomplete:"));
@@ -125,7 +125,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
 }
 
 fn is_fatal(line: &str) -> bool {
-    // The mark of the test before it has no line end: `EPHP Fatal error:`.
+    // The mark of the previous test has no line break: `EPHP Fatal error:`.
     line.trim_start_matches(['.', 'E', 'F', 'S', 'I', 'R', 'W', 'D', 'N']).starts_with("PHP Fatal error:")
         || line.starts_with("PHP Fatal error:")
         || line.starts_with("PHP Parse error:")

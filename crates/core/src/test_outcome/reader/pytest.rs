@@ -1,4 +1,4 @@
-//! pytest, from `-qq` to `-vv`, with xdist, subtests and sugar; `pytest/stopped.rs` has the runs without a report.
+//! pytest, from `-qq` to `-vv`, with xdist, subtests and sugar. `pytest/stopped.rs` handles runs without a report.
 
 mod stopped;
 
@@ -15,10 +15,10 @@ struct Section<'l> {
     message: &'l str,
 }
 
-/// What follows one heading `test session starts`, or comes before the first.
+/// The output after one `test session starts` heading, or before the first.
 #[derive(Default)]
 struct Session<'l> {
-    /// The line and the text of each, and whether it stands in a section that shows what tests printed. The last is the session's own.
+    /// The line number and text of each summary, and whether it is in a section of captured test output. The last is the session's own.
     summaries: Vec<(usize, &'l str, bool)>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let mut progress = Failures::default();
     let mut sessions: Vec<Session<'_>> = vec![Session::default()];
     let mut shows_output = false;
-    // What names a test only in part: a file with an `F` among its dots, a line of `--tb=line`.
+    // Lines that only partly identify a test: a file with an `F` among its dots, a line of `--tb=line`.
     let mut dotted = Failures::default();
     let mut missing = Failures::default();
     let (mut in_list, mut in_section, mut collecting, mut broken) = (false, false, false, None);
@@ -163,7 +163,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     Some(reading)
 }
 
-/// A test that was expected to fail proves nothing, whatever it did.
+/// A test that is expected to fail proves nothing, whatever its result.
 fn counts(summary: &str) -> TestCounts {
     let of = |words: &[&str]| Some(words.iter().filter_map(|word| counted(summary, word)).sum());
     TestCounts {
@@ -173,7 +173,7 @@ fn counts(summary: &str) -> TestCounts {
     }
 }
 
-/// The title of a line that is ruled on both sides: `=== FAILURES ===`.
+/// The title between two rules: `=== FAILURES ===`.
 fn ruled(line: &str, rule: char) -> Option<&str> {
     let least = if rule == '=' { 1 } else { 3 };
     let inner = line.trim_end().trim_start_matches(rule);
@@ -199,7 +199,7 @@ fn is_summary(text: &str) -> bool {
 fn entry(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")).or_else(|| {
         let at = line.find("SUBFAIL").filter(|at| *at == 0 || line.starts_with(['(', '[']))?;
-        // What tells the subtests of one test apart stands before the path, on either side of the word.
+        // The text that distinguishes subtests precedes the path, on either side of the word.
         let path = at + line[at..].find("::")?;
         line[..path].rfind(' ').map(|blank| &line[blank + 1..])
     })?;
@@ -217,7 +217,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     (is_path && !path.contains(' ')).then_some((name.trim(), message))
 }
 
-/// A test in the progress of `-v`: `test_cart.py::test_total PASSED [ 50%]`, `[gw0] [ 50%] PASSED test_cart.py::test_total`.
+/// A test in the progress output of `-v`: `test_cart.py::test_total PASSED [ 50%]`, `[gw0] [ 50%] PASSED test_cart.py::test_total`.
 fn verdict(line: &str) -> Option<(&str, End)> {
     let end = |word: &str| match word {
         "PASSED" => Some(End::Passed),
@@ -247,7 +247,7 @@ fn last_word(text: &str) -> &str {
     text.rsplit(' ').next().unwrap_or(text)
 }
 
-/// The file of a line of dots with a failure among them: `tests/test_cart.py .F.E    [ 50%]`.
+/// The file in a line of dots that includes a failure: `tests/test_cart.py .F.E    [ 50%]`.
 fn dots(line: &str) -> Option<&str> {
     let (path, rest) = line.split_once(' ')?;
     let rest = rest.split('[').next().unwrap_or(rest).trim();
@@ -255,7 +255,7 @@ fn dots(line: &str) -> Option<&str> {
     (path.ends_with(".py") && rest.contains(['F', 'E', 'u']) && rest.chars().all(marks)).then_some(path)
 }
 
-/// What `--tb=line` says: `/project/test_cart.py:4: KeyError: 'sku'`.
+/// A line of `--tb=line`: `/project/test_cart.py:4: KeyError: 'sku'`.
 fn traced(line: &str) -> Option<(&str, u32, &str)> {
     let (head, message) = line.split_once(": ")?;
     let (file, number) = location(head)?;

@@ -1,4 +1,4 @@
-//! `RSpec`, progress and documentation.
+//! `RSpec` with the progress and documentation formatters.
 
 use super::super::failures::{Failures, cut, tell};
 use super::super::lines::Lines;
@@ -20,7 +20,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 let line = line.trim_end_matches("\";</script>");
                 let of = |word| counted(line, word).unwrap_or(0);
                 let failed = of("failure") + of("failures");
-                // What tests print looks the same, but only the real one follows "Finished".
+                // Tests may print the same, but only the real summary follows "Finished".
                 if finished && reading.counts.passed.is_some() && reading.concluded.is_some_and(|seen| !is_real(lines, seen)) {
                     reading.counts = super::TestCounts::default();
                 }
@@ -45,7 +45,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             reading.failures.add(path, Some(path), None, "");
             loading = Some(at);
         } else if let Some(hook) = line.strip_prefix("An error occurred in ") {
-            // Not an example's: `a `before(:suite)` hook.`
+            // Not in an example: `a `before(:suite)` hook.`
             reading.failures.add(hook.trim_start_matches("a ").trim_start_matches("an ").trim_end_matches('.'), None, None, "");
             loading = Some(at);
         } else if let Some(name) = in_failures.then(|| numbered(line)).flatten() {
@@ -68,7 +68,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         brief(lines, &mut reading.failures);
     }
     if detailed.is_empty() {
-        // Without its own list a failure still has its mark: `  has total 0 (FAILED - 1)`.
+        // Without a list, each failure still has its mark: `  has total 0 (FAILED - 1)`.
         marked(lines, &mut detailed);
     }
     if listed.is_empty() {
@@ -93,7 +93,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     (!reading.failures.is_empty()).then_some(reading)
 }
 
-/// The formatter `failures`: `./spec/cart_spec.rb:3:has total 0`.
+/// The `failures` formatter: `./spec/cart_spec.rb:3:has total 0`.
 fn brief(lines: &Lines<'_>, failures: &mut Failures) {
     for line in lines {
         if let Some((path, rest)) = line.strip_prefix("./").and_then(|rest| rest.split_once("_spec.rb:"))
@@ -105,7 +105,7 @@ fn brief(lines: &Lines<'_>, failures: &mut Failures) {
     }
 }
 
-/// Failures where they happened: the documentation format, `rspec-instafail`, and the report in HTML.
+/// Failures marked inline: the documentation formatter, `rspec-instafail` and the HTML report.
 fn marked(lines: &Lines<'_>, failures: &mut Failures) {
     let mut next = 1;
     for line in lines {
@@ -137,7 +137,7 @@ fn is_real(lines: &Lines<'_>, at: usize) -> bool {
 }
 
 fn summary(line: &str) -> Option<u64> {
-    // The report in HTML writes its totals with a script.
+    // The HTML report writes its totals with a script.
     let line = line.split_once(".innerHTML = \"").map_or(line, |(_, totals)| totals.trim_end_matches("\";</script>"));
     let examples = counted(line, "example").or_else(|| counted(line, "examples"))?;
     let failures = counted(line, "failure").or_else(|| counted(line, "failures"));
@@ -155,7 +155,7 @@ fn describe(line: &str, failure: &mut super::super::TestFailure) {
     if let Some(found) = text.strip_prefix("# ").and_then(ruby_place) {
         tell(failure, Some(found), None);
     } else if text.starts_with("Failure/Error:") {
-        // The next line says more than the source does.
+        // The next line is more informative than the source line.
     } else if !text.is_empty() && failure.message.ends_with("Error:") {
         failure.message = cut(&format!("{} {text}", failure.message), 200);
     } else if !text.is_empty() {

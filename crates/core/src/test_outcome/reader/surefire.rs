@@ -31,7 +31,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 add_entry(&mut reading.failures, entry);
             }
         } else if in_list && text.starts_with("  ") && !trimmed.is_empty() {
-            // Deeper lines repeat a parameterised or retried test with its runs.
+            // Deeper lines repeat the runs of a parameterised or retried test.
             if !text.starts_with("    ") || reading.failures.is_empty() {
                 add_entry(&mut reading.failures, trimmed);
             }
@@ -57,7 +57,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 || trimmed.starts_with("Non-resolvable"))
         {
             reading.reason = Some(cut(trimmed, 200));
-            // With the report cut away the module is all that is named.
+            // If the report was cut off, only the module is named.
             let project = trimmed.split_once(" on project ").and_then(|(_, rest)| rest.split_once(": There are test failures"));
             module = project.map(|(project, _)| project).or(module);
         }
@@ -65,7 +65,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     if reading.failures.is_empty() {
         reading.failures = marked;
     }
-    // Under their heading the totals are Maven's own; without any heading, as a filter leaves them, others count too.
+    // Totals under a heading are Maven's own. If a filter removed all headings, the other totals count too.
     let headed = totals.iter().any(|(_, headed, _)| *headed);
     for (at, _, text) in totals.into_iter().filter(|(_, own, _)| *own || !headed) {
         let of = |label| labelled(text, label).unwrap_or(0);

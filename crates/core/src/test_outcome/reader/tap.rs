@@ -1,11 +1,11 @@
-//! TAP: producers of any language, node-tap's own reports, and `prove`, which reads TAP and prints its own.
+//! TAP from producers in any language, node-tap's own reports, and `prove`, which reads TAP and prints its own format.
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
 use super::node::Sums;
 use super::{End, Framework, Reading, Says, TestCounts, counted, indent, labelled, leading_number, place, without_time};
 
-/// How much deeper a test inside of another stands.
+/// The additional indentation of a subtest.
 const SUBTEST_INDENT: usize = 4;
 
 #[derive(Default)]
@@ -15,16 +15,16 @@ struct Tally {
     skipped: u64,
 }
 
-/// One line of a verdict. A group's own line comes after those of its tests, or before them when it opens a brace.
+/// One result line. A group's line comes after those of its tests, or before them if it opens a brace.
 struct Point {
     depth: usize,
     name: String,
     failed: bool,
     braced: bool,
-    /// With the names of the tests around it.
+    /// The name, prefixed with the names of the enclosing tests.
     path: String,
     end: End,
-    /// It only groups others.
+    /// A mere group of other tests.
     is_suite: bool,
 }
 
@@ -112,11 +112,11 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     reading.framework = producer(lines);
     drop_groups(&mut reading.failures, &points);
     reading.concluded = plan.map(|(at, _)| at).or(bailed.map(|(at, _)| at)).or(version.then_some(0));
-    // The points are cut away: the producer's own counts stand below the plan.
+    // The result lines were cut off; use the producer's own counts below the plan.
     if let (Some(passed), Some(failed), true) = (printed, printed_bad, points.is_empty()) {
         (tally.passed, tally.failed) = (passed, failed);
     }
-    // Subtests are not counted here, but node does it.
+    // Subtests are not counted here, but node's own sums include them.
     let counts_subtests = sums.is_of_node() && sums.count(&mut reading);
     if !counts_subtests {
         (reading.counts, reading.earlier) = (TestCounts::default(), TestCounts::default());
@@ -151,7 +151,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     Some(reading)
 }
 
-/// Who wrote it, where that shows.
+/// The producer of the output, if it can be recognised.
 fn producer(lines: &Lines<'_>) -> Framework {
     let from_bats = |line: &str| line.starts_with("# (") && line.contains(".bats, line ");
     if lines.iter().any(|line| line.starts_with("# duration_ms ")) {
@@ -202,7 +202,7 @@ fn point(text: &str) -> Option<(bool, &str, Option<Directive>)> {
     Some((good, without_time(name.trim()), directive))
 }
 
-/// A group fails because a test in it failed: only the tests are named.
+/// Removes groups: a group fails because one of its tests failed, so only the tests are named.
 fn drop_groups(failures: &mut Failures, points: &[Point]) {
     let deepest = |at: usize| {
         let Point { depth, braced, .. } = points[at];
@@ -210,7 +210,7 @@ fn drop_groups(failures: &mut Failures, points: &[Point]) {
         let inside_after = || points[at + 1..].iter().take_while(|point| point.depth > depth).any(|point| point.failed);
         !(inside_before || braced && inside_after())
     };
-    // The scan around a point is bounded: deep nesting is rare, and a hostile output must stay linear.
+    // Bound the scan around each point: deep nesting is rare, and hostile output must not take quadratic time.
     if points.len() > 20_000 {
         return;
     }
@@ -270,7 +270,7 @@ fn comment_of(comment: &str, failure: &mut super::super::TestFailure) {
     }
 }
 
-/// `prove` tells each file and a result at the end.
+/// `prove` prints a line per file and a result at the end.
 fn read_prove(lines: &Lines<'_>) -> Option<Reading> {
     let (end, result) = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, line.strip_prefix("Result: ")?)))?;
     lines[..end].iter().rev().take(5).find(|line| line.starts_with("Files="))?;
@@ -327,7 +327,7 @@ fn read_prove(lines: &Lines<'_>) -> Option<Reading> {
     Some(reading)
 }
 
-/// The list that tap-spec and tap-dot put at the end: `Failed Tests: There were 2 failures`, then `✖ name` or `x name`.
+/// The list at the end of tap-spec and tap-dot output: `Failed Tests: There were 2 failures`, then `✖ name` or `x name`.
 fn read_listed(lines: &Lines<'_>) -> Option<Reading> {
     let is_title = |line: &str| line.trim_start().starts_with("Failed Tests:") && line.contains(" There w");
     let at = lines.iter().rposition(|line| is_title(line))?;
@@ -342,7 +342,7 @@ fn read_listed(lines: &Lines<'_>) -> Option<Reading> {
     (!reading.failures.is_empty()).then_some(reading)
 }
 
-/// The reports that node-tap draws for people.
+/// node-tap's human-readable reports.
 fn read_terse(lines: &Lines<'_>) -> Option<Reading> {
     let clean = |line: &str| line.replace('\u{200b}', "");
     let at = lines.iter().rposition(|line| line.starts_with("Asserts:"))?;

@@ -1,4 +1,4 @@
-//! Python's unittest, and what prints like it: Django's runner, nose2.
+//! Python's unittest and runners with the same output: Django, nose2.
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
@@ -48,7 +48,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             if line.starts_with("Traceback (most recent call last)") {
                 traced = true;
             } else if let Some(found) = location(line) {
-                // The innermost frame of the project comes last.
+                // The innermost frame in the project comes last.
                 (failure.file, failure.line) = (Some(found.0.to_owned()), Some(found.1));
             } else if traced && !line.starts_with([' ', '-']) && !line.is_empty() {
                 tell(failure, None, Some(line));
@@ -59,7 +59,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         reading.failures = progress;
     }
     if failed && reading.failures.is_empty() {
-        // A filter took the rules away: the headings still name the tests.
+        // A filter removed the separator lines; the headings still name the tests.
         let other = |line| ["Failure in ", "Error in "].iter().find_map(|start| str::strip_prefix(line, start));
         let headings = lines.iter().filter_map(|line| other(line).or_else(|| heading(line).filter(|name| name.ends_with(')'))));
         for name in headings {
@@ -67,7 +67,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         }
     }
     if failed && reading.failures.is_empty() {
-        // The head is lost, and the names with it: the stacks still say where.
+        // The start of the output, with the names, is lost. The stacks still give the locations.
         for (line, (file, number)) in lines.iter().filter_map(|line| Some((line, location(line)?))) {
             let name = line.rsplit_once(", in ").map_or(file, |(_, name)| name);
             reading.failures.add(name, Some(file), Some(number), "");
@@ -88,11 +88,11 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     Some(reading)
 }
 
-/// What unittest reports of a name that it was given and could not load.
+/// unittest's report about a test name that it could not load.
 #[derive(Default)]
 struct UnloadedTest {
     is_one: bool,
-    /// A file of the project was being loaded: it is there, and something in it failed.
+    /// A project file was being loaded, so it exists and something in it failed.
     is_begun: bool,
 }
 
@@ -106,7 +106,7 @@ impl UnloadedTest {
     }
 }
 
-/// A module that is named on the command line and does not parse ends the runner itself.
+/// A syntax error in a module named on the command line ends the runner itself.
 fn unloaded(lines: &Lines<'_>, mut reading: Reading) -> Option<Reading> {
     let loader = lines.iter().any(|line| line.trim_start().starts_with("File \"") && line.contains("unittest/loader.py\""));
     let (file, number) = lines.iter().rev().filter(|_| loader).find_map(|line| location(line))?;
@@ -116,7 +116,7 @@ fn unloaded(lines: &Lines<'_>, mut reading: Reading) -> Option<Reading> {
     Some(reading)
 }
 
-/// A test in the progress of `-v`; trial has the verdict in brackets.
+/// A test in the progress output of `-v`; trial prints the result in brackets.
 fn verdict(line: &str) -> Option<(&str, End)> {
     let (name, word) = line.rsplit_once(" ... ")?;
     let word = word.trim().trim_matches(['[', ']']);

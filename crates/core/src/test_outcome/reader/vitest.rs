@@ -1,4 +1,4 @@
-//! Vitest, in its default, verbose, dot and basic reports.
+//! Vitest with its default, verbose, dot and basic reports.
 
 use super::super::failures::{Failures, tell};
 use super::super::lines::Lines;
@@ -83,7 +83,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         return (!reading.failures.is_empty()).then_some(reading);
     }
     if reading.failures.is_empty() {
-        // The head is lost, and the names with it: the stacks still say where.
+        // The start of the output, with the names, is lost. The stacks still give the locations.
         let places = lines.iter().filter_map(|line| place(line.trim_start().strip_prefix("❯ ")?.rsplit(' ').next()?));
         for (file, line) in places.filter(|(file, _)| is_test_file(file)) {
             reading.failures.add(file, Some(file), Some(line), "");
@@ -97,7 +97,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     }
     reading.judge();
     if reading.counts.failed == Some(0) && files_failed > 0 {
-        // A hook that threw has a suite's name; a file that did not load has only its own.
+        // A hook that threw is listed with a suite's name, a file that did not load with its own.
         reading.count(0, files_failed, 0);
         let loaded = reading.failures.iter().any(|failure| failure.file.as_ref() != Some(&failure.name));
         reading.says = if loaded { Says::Failed } else { Says::Broken };
@@ -117,7 +117,7 @@ fn expected_to_fail(tests: &str) -> u64 {
         .map_or(0, |(number, _)| number.trim().parse().unwrap_or(0))
 }
 
-/// An error outside of any test: the file that it came from, as the report or the stack tells.
+/// Adds an error outside any test, with the file named in the report or the stack.
 fn outside(lines: &[std::borrow::Cow<'_, str>], failures: &mut Failures) {
     let origin = lines.iter().find_map(|line| line.trim_start().strip_prefix("This error originated in \"")?.split('"').next());
     let stack = lines.iter().find_map(|line| place(line.trim_start().strip_prefix("❯ ")?.rsplit(' ').next()?).and_then(own));
@@ -128,7 +128,7 @@ fn outside(lines: &[std::borrow::Cow<'_, str>], failures: &mut Failures) {
     }
 }
 
-/// The file and the name in `|project| path > suite > test`, `path [ path ]`.
+/// The file and test name in `|project| path > suite > test`, `path [ path ]`.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let text = match text.strip_prefix('|').and_then(|rest| rest.split_once("| ")) {

@@ -1,4 +1,4 @@
-//! Properties of any job and anything that can be seen.
+//! Properties that must be true for any job and any observations.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -103,7 +103,7 @@ fn world() -> impl Strategy<Value = World> {
         JudgeFact::Unknown { why: why() },
         JudgeFact::Refuted { findings: vec![why()] },
     ]);
-    // Half of the worlds are mostly green on the attempt: the others rarely come far.
+    // Half of the worlds are mostly green on the attempt, because the others rarely get far.
     (job(), said, unbuildable, condition, fact, any::<bool>()).prop_map(|(job, said, unbuildable, condition, judge, green)| {
         let places = Tree::ALL.iter().flat_map(|tree| NAMES.iter().map(|name| (*tree, (*name).to_owned())));
         let mut said: std::collections::BTreeMap<_, _> = places.zip(said).collect();
@@ -122,7 +122,7 @@ fn world() -> impl Strategy<Value = World> {
     })
 }
 
-/// Everything that could be seen, whether it is needed or not.
+/// Every possible observation, needed or not.
 fn whole(world: &World) -> Observed {
     let built = |tree: Tree| {
         if world.unbuildable.contains(&tree) {
@@ -151,7 +151,7 @@ fn whole(world: &World) -> Observed {
     }
 }
 
-/// What a report must never say, whatever was seen.
+/// Checks what a report must never say, whatever was observed.
 fn assert_sound(job: &VerifyJob, observed: &Observed) -> VerifyReport {
     let report = judge(job, observed);
     let state = |tree: &str, digest: &str| {
@@ -186,7 +186,7 @@ fn assert_sound(job: &VerifyJob, observed: &Observed) -> VerifyReport {
     report
 }
 
-/// How a result gets worse.
+/// Makes a result worse.
 fn worsened(run: &CheckRun, how: u8) -> CheckRun {
     let tests = |edit: fn(TestCount) -> TestCount| run.tests.map(edit);
     match how {
@@ -204,7 +204,7 @@ proptest! {
 
     #[test]
     fn a_verification_ends_asks_nothing_twice_and_is_sound(world in world()) {
-        // The player refuses a second question about the same tree and command.
+        // `play` panics if the same command is requested twice for a tree.
         let (_, observed) = world.play();
         assert_sound(&world.job, &observed);
     }
@@ -238,7 +238,7 @@ proptest! {
     fn more_red_never_raises_proof_or_outcome(world in world(), which in any::<prop::sample::Index>(), pristine in any::<bool>(), how in 0..4_u8) {
         let before = whole(&world);
         let tree = world.tree(if pristine { Tree::Pristine } else { Tree::Attempt });
-        // From red to unknown is not more red.
+        // Unknown is not worse than red.
         let can_get_worse = |result: &CheckResult| match CheckState::of(&result.run) {
             CheckState::Green => true,
             CheckState::Red | CheckState::Unknown => how == 0,

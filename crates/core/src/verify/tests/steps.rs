@@ -1,10 +1,10 @@
-//! Which trees are visited, and when the engine stops.
+//! Which trees are used, and when the engine stops.
 
 use super::world::{OWN, TEST, World, count, failed, gate, unknown};
 use crate::check::Stage;
 use crate::verify::{Baseline, ChangeKind, CheckState, OwnBefore, ProtectedKind, Step, Surface, Tree, next_step, red_check};
 
-/// The steps in short: `attempt: ./own test`.
+/// The steps in short form: `attempt: ./own test`.
 fn steps(world: &World) -> Vec<String> {
     let short = |step: &Step| match step {
         Step::Build(tree) => format!("build {}", tree.name()),

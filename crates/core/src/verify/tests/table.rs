@@ -1,4 +1,4 @@
-//! One row for each line of the design's table and for each ruling on verification.
+//! One row for each line of the design's table and for each ruling about verification.
 
 use super::world::{OWN, TEST, World, count, failed, gate, own_check, unknown};
 use crate::check::{CheckOutcome, When};
@@ -44,7 +44,7 @@ fn test_first() -> World {
     )
 }
 
-/// A story that names no check, with an attempt that brings one more test.
+/// A story without checks, with an attempt that adds a test.
 fn brings_test() -> World {
     let gate = |world: World, tree, tests| world.counts(tree, TEST, tests);
     let world = gate(World::without_own().added_test(), Tree::Base, count(3, 0, 0));
@@ -569,7 +569,7 @@ fn of_a_hidden_check_the_agent_learns_the_name_and_that_it_failed() {
     let told = serde_json::to_string(&report.feedback).unwrap();
     assert!(told.contains("the hidden check `test` did not pass") && !told.contains("secret") && !told.contains("77"), "{told}");
     assert_eq!(report.hidden, [TEST]);
-    // Everywhere else that a prompt gets its words from.
+    // All other places from which a prompt takes its text.
     let mut open = Open::default();
     open.add_report(&report);
     let short = report.falls_short_of(Verified, Done);

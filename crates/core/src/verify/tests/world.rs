@@ -1,4 +1,4 @@
-//! A made-up project: what every check says on every tree. The engine's steps are played against it.
+//! An invented project with the result of every check on every tree. The engine's steps are executed against it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) const TEST: &str = "test";
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) job: VerifyJob,
-    /// What a check says on a tree; others pass.
+    /// The result of a check on a tree; others pass.
     pub(super) said: BTreeMap<(Tree, String), CheckResult>,
     pub(super) unbuildable: Vec<Tree>,
     pub(super) conditions: Vec<SeenCondition>,
@@ -85,7 +85,7 @@ impl World {
         world.says(Tree::Base, OWN, failed())
     }
 
-    /// The same without a check of the story.
+    /// The same, but the story has no check.
     pub(super) fn without_own() -> Self {
         Self::new().with(|job| job.story.as_mut().unwrap().checks.clear())
     }
@@ -139,7 +139,7 @@ impl World {
         self.with(|job| job.autorun.push(AutorunChange { path: ".envrc".to_owned(), released }))
     }
 
-    /// The id of a tree: with nothing left to restore, the pristine tree is the attempt.
+    /// The id of a tree. If there is nothing to restore, the pristine tree is the attempt.
     pub(super) fn tree(&self, tree: Tree) -> Oid {
         match tree {
             Tree::Base => self.job.base.clone().unwrap_or_else(|| Oid::from(tree.name())),
@@ -156,7 +156,7 @@ impl World {
         result
     }
 
-    /// Does one step.
+    /// Performs one step.
     pub(super) fn perform(&self, step: &Step, observed: &mut Observed) {
         let build = |tree: Tree| {
             if self.unbuildable.contains(&tree) {
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    /// All steps until the end, and what was seen.
+    /// Performs all steps. Returns them with the observations.
     pub(super) fn play(&self) -> (Vec<Step>, Observed) {
         let (mut steps, mut observed) = (Vec::new(), Observed::default());
         loop {

@@ -1,5 +1,5 @@
-//! Whether the client can be used, as far as that can be seen without asking anybody: there, new enough, allowed to do what the
-//! settings say, and with something to log in by.
+//! Checks, without contacting a service, whether the client is usable: installed, recent
+//! enough, permitted by the settings and with some way to log in.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::process::signal::Signals;
 use crate::process::{self, EnvPlan, Exit, Spawn, SpawnError, Stdin};
 use crate::run::preflight::Finding;
 
-/// A cold start of a large program on a busy machine.
+/// Allows for a cold start of a large program on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 const NAME: &str = "agent";
 
-/// What the user can log in by, in the environment.
+/// Environment variables that contain a login.
 const LOGINS: [&str; 6] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -91,7 +91,7 @@ fn version_of(config: &ClaudeAgent, root: &Path) -> Result<Version, Box<Finding>
     }
 }
 
-/// Where nothing of this is there, the first turn will fail; where something is, it may still be out of date.
+/// If none of these exists, the first turn will fail. If one exists, it may still have expired.
 fn may_be_logged_in(config: &ClaudeAgent) -> bool {
     let set = |name: &&str| config.env.contains_key(*name) || std::env::var_os(name).is_some_and(|value| !value.is_empty());
     if cfg!(target_os = "macos") || LOGINS.iter().any(set) {

@@ -1,7 +1,6 @@
-//! One process of the client: started, spoken to in lines, its tool calls answered, stopped between turns.
+//! One process of the client: starts it, exchanges lines with it, answers its tool calls, and freezes it between turns.
 //!
-//! Between two turns the process is frozen: a command that ends in the background would otherwise wake the agent while its work is
-//! being checked.
+//! Between two turns the process is frozen. Otherwise, a background command that ends could wake the agent while its work is being checked.
 
 use std::time::Duration;
 
@@ -18,15 +17,15 @@ use crate::process::output::{Capture, Stream};
 use crate::process::signal::{Signals, Stop};
 use crate::process::{Companion, EnvPlan, Flow, Heard, Moment, Spawn, SpawnError, Stdin};
 
-/// A client that has not begun to talk by then never will.
+/// A client that is silent for this long after its start never answers.
 const START: Duration = Duration::from_mins(1);
-/// Requests of ours are answered in milliseconds.
+/// The client normally answers our requests in milliseconds.
 const ANSWER: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(125);
-/// Bytes of standard error that can explain an exit.
+/// How many bytes of standard error are kept to explain an exit.
 const LAST_WORDS: usize = 2_000;
 
-/// How long a turn may take, and how long an orderly end of it.
+/// Time limits for a turn, and for ending it gracefully.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TurnLimits {
     pub(super) wall: Option<Duration>,
@@ -34,17 +33,17 @@ pub(super) struct TurnLimits {
     pub(super) grace: Duration,
 }
 
-/// Why a turn was ended by us.
+/// Why we ended a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cut {
     Wall,
     Idle,
     Stopped,
-    /// A hook said so.
+    /// A hook ended it.
     Asked(String),
 }
 
-/// A turn that is over.
+/// A finished turn.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) end: Option<TurnEnd>,
@@ -64,29 +63,29 @@ pub(super) struct Client {
     errands: Errands,
     gone: bool,
     frozen: bool,
-    /// Whether a call was made: its own servers were up by then.
+    /// Whether a tool call was made. By then the client's own servers are running.
     settled: bool,
-    /// Whether the model was asked in this turn.
+    /// Whether the model has been asked in this turn.
     begun: bool,
-    /// No hook saw its session begin.
+    /// The session started without a hook noticing.
     pub(super) unguarded: bool,
-    /// What it was told that it may spend.
+    /// The budget that the client was started with.
     pub(super) budget: Option<f64>,
 }
 
-/// What one line led to.
+/// The effect of one line from the client.
 enum Heeded {
     Nothing,
     TurnOver(Box<TurnEnd>),
     Answered { request: String, ok: bool, context: Option<ContextUse>, guarded: bool },
 }
 
-/// What a turn's lines go through.
+/// Callbacks and buffers for the lines of a turn.
 pub(super) struct Ears<'a> {
     pub(super) judge: &'a dyn Fn(&[u8]) -> Judgement,
-    /// Whether the start of a session reached us.
+    /// Whether our hook saw the session start.
     pub(super) saw_start: &'a dyn Fn(&str) -> bool,
-    /// A hook that is a process failed.
+    /// Called when a hook that runs as a process fails.
     pub(super) hook_failed: &'a dyn Fn(&str),
     pub(super) on: &'a mut dyn FnMut(Moment<'_>),
     pub(super) capture: Capture<'a>,
@@ -189,7 +188,7 @@ impl Client {
         self.gone
     }
 
-    /// One prompt and everything up to the client's stopping.
+    /// Sends one prompt and processes everything until the client stops.
     pub(super) fn turn(&mut self, prompt: &str, uuid: &Uuid, limits: TurnLimits, signals: &Signals, ears: &mut Ears<'_>) -> Turn {
         self.thaw();
         self.companion.begin_turn();
@@ -198,16 +197,16 @@ impl Client {
         self.say(&ToClient::Prompt { uuid, text: prompt });
         let clock = Stopwatch::start();
         let (end, cut) = self.until_over(&clock, limits, signals, ears);
-        // Nobody waits for what they would say.
+        // After the turn, no one reads their answers.
         self.errands.end();
         let duration = clock.elapsed();
-        // Before anything is ended: what ends in the background wakes the agent.
+        // Freeze before ending leftovers: a background command that ends would wake the agent.
         let context = if cut == Some(Cut::Stopped) { None } else { self.measure(signals) }.or(self.session.context());
         self.freeze();
         Turn { end, cut, duration, leftovers: self.end_leftovers(limits.grace.min(Duration::from_secs(1)), signals), context }
     }
 
-    /// Ends what the turn left running. Without a tool call it has started nothing: whoever is there belongs to the client.
+    /// Ends processes left by the turn. Without a tool call it started none, so any other process belongs to the client.
     fn end_leftovers(&mut self, grace: Duration, signals: &Signals) -> u32 {
         if self.gone || !self.settled {
             return 0;
@@ -230,14 +229,14 @@ impl Client {
         ears: &mut Ears<'_>,
     ) -> (Option<TurnEnd>, Option<Cut>) {
         let (mut last_output, mut last_tick) = (Duration::ZERO, Duration::ZERO);
-        // Why the turn is being ended, and until when that may take.
+        // Why the turn is being ended, and the deadline for that.
         let mut cutting: Option<(Cut, Duration)> = None;
         loop {
             let heard = self.companion.hear(TICK);
             let now = clock.elapsed();
             let mut asked = None;
             if self.errands.heed(signals) {
-                // The client waits for us.
+                // The client is waiting for us, so it is not idle.
                 last_output = now;
             }
             match heard {
@@ -284,7 +283,7 @@ impl Client {
         }
     }
 
-    /// Keeps a line, shows what people want to see of it, and does what it asks for.
+    /// Stores a line, shows the parts meant for people, and does what it requests.
     fn line(&mut self, stream: Stream, bytes: &[u8], ears: &mut Ears<'_>, asked: &mut Option<String>) -> Heeded {
         ears.capture.push(stream, bytes, &mut |_, _| {});
         ears.capture.push(stream, b"\n", &mut |_, _| {});
@@ -303,13 +302,14 @@ impl Client {
     fn heed(&mut self, bytes: &[u8], ears: Option<(&mut Ears<'_>, &mut Option<String>)>) -> Heeded {
         let Some(line) = parse(bytes) else { return Heeded::Nothing };
         if let (ClientLine::Init(init), Some((ears, _))) = (&line, &ears) {
-            // Hooks of a session's start come before this, and the model is asked after it.
+            // The hooks for the session start run before this line, and the model is asked after it.
             let unguarded = init.session_id.as_deref().is_some_and(|session| !(ears.saw_start)(session));
             if unguarded {
                 self.unguarded = true;
                 self.companion.kill();
             }
-            // Calls that processes judge are not seen in time, and a turn may have none. A turn can begin again within itself.
+            // Calls judged by hook processes are not visible in time, and a turn may have
+            // no calls. A turn can also start again within itself.
             if !self.settled && !self.begun {
                 self.companion.settle();
             }
@@ -325,14 +325,14 @@ impl Client {
                     self.session.judged(call);
                 }
                 if let (Some(pending), Some(voice)) = (judged.pending, self.companion.voice()) {
-                    // An answer that ends the turn ends it when it is given.
+                    // If the answer ends the turn, that happens once the answer is sent.
                     self.errands.begin(pending, &callback.request, voice);
                 } else {
                     self.say(&ToClient::Answer { request: &callback.request, answer: &judged.answer });
                     *asked = judged.ends_turn;
                 }
             }
-            // Outside of a turn nothing may be done.
+            // Deny tool calls outside a turn.
             (ClientLine::HookCallback(callback), None) => {
                 self.say(&ToClient::Refuse { request: &callback.request, reason: "no turn is running" });
             }
@@ -344,7 +344,7 @@ impl Client {
                     request: answer.request.as_deref().unwrap_or_default().to_owned(),
                     ok: answer.succeeded(),
                     context: ContextUse::answered(&answer.context()).inspect(|_| self.session.measured(&answer.context())),
-                    // Without the second, a callback that fails lets the call through.
+                    // Without `hook_on_failure_supported`, a failing callback lets the call through.
                     guarded: answer.initialize().hooks_applied && answer.initialize().hook_on_failure_supported,
                 };
             }
@@ -369,7 +369,7 @@ impl Client {
         }
     }
 
-    /// How full the context is now; the last thing of a turn.
+    /// Measures context use, as the last step of a turn.
     pub(super) fn measure(&mut self, signals: &Signals) -> Option<ContextUse> {
         if self.gone {
             return None;
@@ -399,7 +399,7 @@ impl Client {
         measured
     }
 
-    /// A fresh session in the same process. Whether that worked.
+    /// Starts a fresh session in the same process. Returns whether that worked.
     pub(super) fn clear(&mut self, uuid: &Uuid, signals: &Signals) -> bool {
         if self.gone {
             return false;
@@ -427,13 +427,13 @@ impl Client {
         false
     }
 
-    /// Ends the process in order. How many others it left behind, which are ended too.
+    /// Ends the process gracefully. Returns how many other processes it left behind; those are ended as well.
     pub(super) fn end(mut self, grace: Duration, signals: &Signals) -> u32 {
         self.thaw();
         if self.gone {
             self.companion.kill();
         } else {
-            // A pipe that is closed alone is not enough where a command runs in the background: the client would wait for it.
+            // Closing the pipe is not enough if a background command is running: the client would wait for it.
             let request = self.request();
             self.say(&ToClient::EndSession { request: &request });
         }
@@ -487,7 +487,7 @@ fn uses_a_tool(line: &ClientLine<'_>) -> bool {
     assistant.message.content.iter().any(|block| block.kind.as_deref() == Some("tool_use"))
 }
 
-/// Where the client is started, and with what.
+/// Where and how to start the client.
 pub(super) struct SpawnWith<'a> {
     pub(super) cwd: &'a std::path::Path,
     pub(super) inside: Option<&'a crate::workspace::Inside>,

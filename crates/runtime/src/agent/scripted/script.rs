@@ -1,4 +1,4 @@
-//! The script's format: turns with filters, and steps of one action each.
+//! The script format: turns with filters, and steps with one action each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -60,7 +60,7 @@ impl fmt::Display for ScriptError {
 impl std::error::Error for ScriptError {}
 
 impl Script {
-    /// The first turn whose filters all fit.
+    /// The first turn whose filters all match.
     pub(super) fn turn(&self, place: &Whereabouts) -> Option<&Turn> {
         self.turns.iter().find(|turn| {
             turn.story.as_ref().is_none_or(|story| story.has(&place.story))
@@ -130,7 +130,7 @@ impl<T: PartialEq> OneOrMany<T> {
     }
 }
 
-/// One table for all actions: an untagged enum would lose the place of a mistake.
+/// One struct for all actions: an untagged enum would lose the position of a mistake.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawStep {
@@ -152,7 +152,7 @@ struct RawStep {
     spawn_daemon: Option<String>,
     flood: Option<u64>,
     hang: Option<bool>,
-    // Details of an action.
+    // Parameters of an action.
     text: Option<String>,
     find: Option<String>,
     replace: Option<String>,

@@ -1,4 +1,4 @@
-//! What each step does. It says what it does before it does it, as agents do.
+//! Runs the steps. Each one announces itself before it acts, as agents do.
 
 use std::fs;
 use std::io::Write;
@@ -90,7 +90,7 @@ fn crash(code: u8) -> Next {
     Next::Exit(code)
 }
 
-/// Ticks the story's box without having done anything: what a lying agent does, and as clumsily.
+/// Ticks the story's box without doing the work, as crudely as a lying agent would.
 fn tick(story: &str) -> Result<(), String> {
     let plan = std::env::var_os("VERDONE_PLAN").map(PathBuf::from).ok_or("tick: VERDONE_PLAN is not set")?;
     say(&format!("tick {story}"));
@@ -131,7 +131,7 @@ fn git(arguments: &[&str]) -> Result<(), String> {
 }
 
 fn ignore_term() -> Result<(), String> {
-    // A flag that nobody reads: the signal arrives and changes nothing.
+    // Registers a flag that is never read, so that the signal has no effect.
     let flag = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGTERM, flag).map_err(|error| format!("ignore TERM: {error}"))?;
     say("ignoring TERM");
@@ -141,7 +141,7 @@ fn ignore_term() -> Result<(), String> {
 fn spawn_daemon(command: &str) -> Result<(), String> {
     say(&format!("start in the background: {command}"));
     let exe = std::env::current_exe().map_err(|error| format!("start {command}: {error}"))?;
-    // Not waited for on purpose: it is to outlive us.
+    // Deliberately not waited for: it should outlive us.
     let started = Command::new(exe).args([ARGUMENT, DAEMON, command]).stdin(Stdio::null()).spawn();
     started.map(drop).map_err(|error| format!("start {command}: {error}"))
 }
@@ -167,7 +167,7 @@ fn hang() {
     }
 }
 
-/// A script's path inside the working directory, links followed: a demo script must not write elsewhere.
+/// Resolves a script's path inside the working directory, following links: a demo script must not write elsewhere.
 fn inside(path: &str) -> Result<PathBuf, String> {
     let outside = || format!("use {path}: it is outside the working directory");
     let mut clean = PathBuf::new();

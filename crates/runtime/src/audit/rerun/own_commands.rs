@@ -1,4 +1,4 @@
-//! The commands that runs of here ran when they verified a story: from the user's plan, settings or command line, frozen by the run.
+//! Commands that local runs ran to verify a story: from the user's plan, settings or command line, frozen by the run.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use verdone_core::journal::event::light::kind;
 use crate::git::Git;
 use crate::store::{JournalReader, Store, StoredRun, are_of_here};
 
-/// What cannot be read allows nothing.
+/// Skips whatever cannot be read.
 pub(super) fn own_commands(git: &Git, store: &Store) -> HashSet<CommandSpec> {
     let mut commands = HashSet::new();
     if are_of_here(git, store) {
@@ -18,7 +18,7 @@ pub(super) fn own_commands(git: &Git, store: &Store) -> HashSet<CommandSpec> {
             read(&stored, &mut commands);
         }
     }
-    // Without its secret, it is not the command that ran.
+    // With its secret redacted, it is no longer the command that ran.
     commands.retain(|command| !command.display().contains(MARK));
     commands
 }

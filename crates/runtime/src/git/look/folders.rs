@@ -1,4 +1,4 @@
-//! One folder of a work tree: what is in it, and whether there is a file at all.
+//! Reads one folder of a work tree: its entries, and whether it contains any file.
 
 use std::fs;
 use std::io;
@@ -15,14 +15,14 @@ use rustix::io::Errno;
 use crate::base::digest_cache::Stamp;
 use crate::git::path::RepoPath;
 
-/// A folder with more folders in it is not looked through for whether it is empty.
+/// Give up checking whether a folder is empty above this number of folders.
 const MOST_FOLDERS: usize = 10_000;
 
 pub(super) fn open_folder(place: &Path) -> rustix::io::Result<OwnedFd> {
     openat(CWD, place, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// What an entry of an open folder is, its times and its mode.
+/// The type of an entry in an open folder, its times and its mode.
 #[cfg(target_os = "linux")]
 pub(super) fn stat_in(open: &fs::File, _: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
     let stat = rustix::fs::statat(open, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
@@ -34,7 +34,7 @@ pub(super) fn stat_in(open: &fs::File, _: &Path, name: &[u8]) -> rustix::io::Res
     Ok((FileType::from_raw_mode(stat.st_mode), stamp, stat.st_mode))
 }
 
-/// Numbers have other types on other systems: the library knows them, for a whole path.
+/// The raw fields have other types on other systems, so use std's portable metadata, which needs a whole path.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn stat_in(_: &fs::File, place: &Path, name: &[u8]) -> rustix::io::Result<(FileType, Stamp, u32)> {
     let meta = fs::symlink_metadata(place.join(std::ffi::OsStr::from_bytes(name)))
@@ -57,7 +57,7 @@ pub(super) fn below(folder: &RepoPath, name: &[u8]) -> RepoPath {
     if folder.as_bytes().is_empty() { RepoPath::new(name) } else { RepoPath::new(&[folder.as_bytes(), b"/", name].concat()) }
 }
 
-/// Not every file system says what an entry is.
+/// Not every file system reports the type of an entry.
 pub(super) fn is_folder(place: &Path, kind: FileType) -> bool {
     kind == FileType::Directory || fs::symlink_metadata(place).is_ok_and(|meta| meta.is_dir())
 }
@@ -81,7 +81,7 @@ pub(super) fn folders_in(place: &Path) -> io::Result<Listed> {
     Ok(listed)
 }
 
-/// The folder and those in it, if there is nothing else.
+/// The folder and its subfolders, if they contain nothing else.
 pub(super) fn bare(place: &Path, folder: &RepoPath) -> Option<Vec<RepoPath>> {
     let (mut all, mut next) = (Vec::new(), vec![(place.to_owned(), folder.clone())]);
     while let Some((place, folder)) = next.pop() {

@@ -1,4 +1,4 @@
-//! The files of a work tree as they are come upon, and the digests of what was seen.
+//! The files found in a work tree, and their digests.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -25,25 +25,25 @@ pub(super) struct Seen<'s> {
     index: Vec<u8>,
     files: Vec<(RepoPath, What)>,
     content: Option<String>,
-    /// How many names a folder has tells how many folders are in it. Not every file system does that.
+    /// Whether a folder's link count reveals its number of subfolders. Not every file system does that.
     links_count_folders: bool,
-    /// Folders in which nothing is tracked.
+    /// Folders without tracked files.
     strange: BTreeSet<RepoPath>,
-    /// Folders with an untracked file somewhere below.
+    /// Folders with an untracked file somewhere below them.
     with_untracked: BTreeSet<RepoPath>,
-    /// What lies inside and is neither file nor tracked folder.
+    /// Entries that are neither files nor tracked folders.
     pub(super) others: Vec<String>,
     whole: bool,
 }
 
-/// What stands at a path.
+/// What exists at a path.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     File {
         may_run: u32,
         bytes: Bytes,
     },
-    /// Its times, because it may not be read.
+    /// An unreadable file, with its times.
     Closed(Stamp),
     Link(Vec<u8>),
     Other(String),
@@ -66,12 +66,12 @@ impl<'s> Seen<'s> {
         }
     }
 
-    /// Folder by folder: that is a third of the cost of going down to each file.
+    /// Goes folder by folder, which costs a third of looking up each file by its whole path.
     pub(super) fn tracked(&mut self, paths: Vec<RepoPath>) {
         self.files.reserve(paths.len());
         let mut folders: BTreeMap<RepoPath, Vec<RepoPath>> = BTreeMap::from([(RepoPath::new(b""), Vec::new())]);
         let mut rest = paths.into_iter().filter(RepoPath::is_safe).peekable();
-        // Files of one folder mostly come together.
+        // Files of one folder usually come together.
         while let Some(first) = rest.next() {
             let folder = RepoPath::new(folder_of(&first));
             for parent in folder.parents() {
@@ -87,7 +87,7 @@ impl<'s> Seen<'s> {
                 *folders_inside += 1;
             }
         }
-        // One that is none, a link for instance, has nothing below it.
+        // Skip everything below a path that is not a real folder, a link for example.
         let mut real: HashSet<RepoPath> = HashSet::new();
         for (folder, inside) in folders {
             if !folder.as_bytes().is_empty() && !real.contains(folder_of(&folder)) {
@@ -97,7 +97,7 @@ impl<'s> Seen<'s> {
                 Ok(()) => {
                     real.insert(folder);
                 }
-                // Another may have come in its place, and the count be the same.
+                // Another folder may have taken its place, so that the count is the same.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
                     let above = RepoPath::new(folder_of(&folder));
                     let open = open_folder(&self.top.join(above.as_path()));
@@ -128,7 +128,7 @@ impl<'s> Seen<'s> {
                     Ok(target) => self.add(path, What::Link(target.into_bytes())),
                     Err(_) => self.whole = false,
                 },
-                // A submodule, or a folder in the place of a file.
+                // A submodule, or a folder in place of a file.
                 FileType::Directory => {}
                 other => self.add(path, What::Other(format!("{other:?}"))),
             }
@@ -138,14 +138,14 @@ impl<'s> Seen<'s> {
             return Ok(());
         }
         let found = self.strangers(folder, open.into(), known)?;
-        // The top comes first.
+        // The top folder comes first.
         if folder.as_bytes().is_empty() {
             self.links_count_folders = found > 0 && links == 2 + found;
         }
         Ok(())
     }
 
-    /// Folders in this one in which nothing is tracked. Counts all of its folders.
+    /// Finds subfolders without tracked files. Returns the number of all subfolders.
     fn strangers(&mut self, folder: &RepoPath, open: OwnedFd, known: &HashMap<RepoPath, u64>) -> rustix::io::Result<u64> {
         let mut found = 0;
         for entry in Dir::new(open)? {
@@ -193,7 +193,7 @@ impl<'s> Seen<'s> {
         self.content = None;
     }
 
-    /// The digest of all files so far: it stays, unless others come.
+    /// The digest of all files so far, cached until more files are added.
     pub(super) fn content(&mut self) -> String {
         if let Some(content) = &self.content {
             return content.clone();
@@ -202,7 +202,7 @@ impl<'s> Seen<'s> {
         self.files.dedup();
         let mut bytes = Vec::with_capacity(self.files.len() * 96);
         for (path, what) in &self.files {
-            // No path holds a NUL, so nothing can be taken for another file.
+            // Paths contain no NUL, so entries cannot be mistaken for each other.
             bytes.extend_from_slice(path.as_bytes());
             bytes.push(0);
             what.write(&mut bytes);
@@ -210,7 +210,7 @@ impl<'s> Seen<'s> {
         self.content.insert(digest(&bytes)).clone()
     }
 
-    /// Folders with no file in them, and none below. One with ignored files is ignored.
+    /// Folders that contain no files at any depth. A folder with ignored files is left out.
     pub(super) fn empty_folders(&mut self, but: &PathSet) {
         let mut strange: Vec<RepoPath> = std::mem::take(&mut self.strange).into_iter().collect();
         while let Some(folder) = strange.pop() {

@@ -1,4 +1,4 @@
-//! Bytes to lines: tolerant of bad UTF-8, of `\r` as progress bars use it, and of output that never ends a line.
+//! Splits bytes into lines. Tolerates invalid UTF-8, `\r` from progress bars and output without line ends.
 
 use verdone_core::base::redact::Redactor;
 
@@ -9,7 +9,7 @@ const LONGEST: usize = 16 * 1024;
 pub(crate) struct Lines {
     /// The line so far.
     open: String,
-    /// The beginning of a character whose other bytes have not arrived.
+    /// The first bytes of a character that is not complete yet.
     torn: Vec<u8>,
     /// The last byte was `\r`: a `\n` right after it belongs to the same line end.
     after_cr: bool,
@@ -36,7 +36,7 @@ impl Lines {
         }
     }
 
-    /// What is left at the end of the stream.
+    /// The rest at the end of the stream.
     pub(crate) fn finish(&mut self) -> Option<String> {
         if !self.torn.is_empty() {
             self.torn.clear();
@@ -81,7 +81,7 @@ impl Lines {
     }
 }
 
-/// Whether more bytes could make this a character. `utf8_chunks` gives the longest prefix of one that is valid so far.
+/// Whether more bytes could complete this character. `utf8_chunks` returns the longest prefix that is valid so far.
 fn is_beginning(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

@@ -1,4 +1,4 @@
-//! Which plan is meant: the one that is named, else the only one that a project has.
+//! Finds the plan: the one named by the user, else the project's only one.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use verdone_core::plan::Document;
 
 use super::LARGEST_PLAN;
 
-/// What the user said about the plan. Paths are relative to `cwd` where the command line names them, else to `root`.
+/// What the user specified about the plan. Paths on the command line are relative to `cwd`, others to `root`.
 #[derive(Debug, Clone, Default)]
 pub struct PlanRequest {
-    /// The project: where `.verdone/`, `.ralph/` and the usual plan files are.
+    /// The folder with `.verdone/`, `.ralph/` and the usual plan files.
     pub root: PathBuf,
     pub cwd: PathBuf,
     /// The argument: a file or a folder.
@@ -28,12 +28,12 @@ pub struct PlanRequest {
     pub progress_path: Option<PathBuf>,
 }
 
-/// Where a plan is and which loop's files it lives among.
+/// The location of a plan and the conventions of its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLocation {
     pub plan: PathBuf,
     pub home: Home,
-    /// A `progress.md` that was asked for.
+    /// A configured `progress.md`.
     pub progress: Option<PathBuf>,
 }
 
@@ -60,11 +60,11 @@ pub enum FindError {
     Nothing,
 }
 
-/// A plan that could be meant.
+/// A plan that the user could mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub path: PathBuf,
-    /// Open stories; nothing if it cannot be read as a plan.
+    /// Number of open stories. `None` if it does not parse as a plan.
     pub open: Option<usize>,
 }
 
@@ -80,11 +80,11 @@ impl FindError {
     }
 }
 
-/// Names that a plan usually has, first the ones that are nothing else.
+/// Usual names of plans. Names that are used only for plans come first.
 const USUAL: [&str; 7] =
     ["PLAN.md", "plan.md", "IMPLEMENTATION_PLAN.md", "prd.json", "feature_list.json", "prd.md", "scripts/ralph/prd.json"];
 
-/// Whether a file has a name that a plan usually has.
+/// Whether a file has one of the usual plan names.
 pub(crate) fn is_usual_plan(path: &Path) -> bool {
     USUAL.iter().any(|name| Path::new(name).file_name() == path.file_name())
 }
@@ -113,7 +113,7 @@ impl PlanLocation {
         Self { home: home(&plan), plan, progress: None }
     }
 
-    /// The plan and every file that belongs to it, whether it exists or not.
+    /// The plan and all related files, whether they exist or not.
     pub fn files(&self) -> Vec<PathBuf> {
         let beside = [self.companion(), self.progress_md(), self.progress_txt(), self.prompt()];
         std::iter::once(self.plan.clone()).chain(beside.into_iter().flatten()).collect()
@@ -159,7 +159,7 @@ fn file_or_folder(path: &Path) -> Result<PathBuf, FindError> {
     if !path.is_dir() {
         let missing = || FindError::Missing { path: path.to_owned() };
         let is_link = fs::symlink_metadata(path).map_err(|_| missing())?.is_symlink();
-        // The file itself: it may be committed, whatever the link is.
+        // Use the link's target: it may be committed even if the link is not.
         return if is_link { fs::canonicalize(path).map_err(|_| missing()) } else { Ok(path.to_owned()) };
     }
     choose(in_folder(path))?.ok_or_else(|| FindError::EmptyFolder { path: path.to_owned() })
@@ -167,7 +167,7 @@ fn file_or_folder(path: &Path) -> Result<PathBuf, FindError> {
 
 fn in_folder(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = USUAL.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect();
-    // A prd.md beside a plan.md is its companion, not a second plan.
+    // A prd.md next to a plan.md is its companion, not a second plan.
     if found.iter().any(|path| path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("plan.md"))) {
         found.retain(|path| path.file_name().is_none_or(|name| name != "prd.md"));
     }
@@ -201,13 +201,13 @@ fn nearest(root: &Path) -> Result<Option<PathBuf>, FindError> {
     Ok(None)
 }
 
-/// The only candidate, or the only one with open stories. More than one is a question for the user.
+/// The only candidate, or the only one with open stories. Otherwise the user must choose.
 fn choose(found: Vec<PathBuf>) -> Result<Option<PathBuf>, FindError> {
     if found.len() < 2 {
         return Ok(found.into_iter().next());
     }
     let candidates: Vec<Candidate> = found.into_iter().map(|path| Candidate { open: count_open(&path), path }).collect();
-    // A file that cannot be read may be the one that is meant, unless it is no plan at all beside one that is.
+    // An unreadable file may be the intended plan, unless it is not a plan at all and another candidate is.
     let plans = candidates.iter().filter(|candidate| candidate.open.is_some()).count();
     let mut open = candidates.iter().filter(|candidate| candidate.open.is_some_and(|open| open > 0));
     match (open.next(), open.next()) {
@@ -239,7 +239,7 @@ fn home(plan: &Path) -> Home {
     }
 }
 
-/// Folders in the order of their names, numbers by value.
+/// Folders sorted by name, with numbers sorted by value.
 fn children(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
@@ -261,12 +261,12 @@ fn distinct(found: Vec<PathBuf>) -> Vec<PathBuf> {
     found.into_iter().filter(|path| fs::metadata(path).is_ok_and(|file| seen.insert((file.dev(), file.ino())))).collect()
 }
 
-/// A path without `.` and `..`. What `..` means depends on links, so these are resolved up to the last one.
+/// Removes `.` and `..` from a path. The meaning of `..` depends on links, so links are resolved up to the last `..`.
 fn normal(path: &Path) -> PathBuf {
     let parts: Vec<Component<'_>> = path.components().filter(|part| *part != Component::CurDir).collect();
     let end = parts.iter().rposition(|part| *part == Component::ParentDir).map_or(0, |last| last + 1);
     let (above, below): (PathBuf, PathBuf) = (parts[..end].iter().collect(), parts[end..].iter().collect());
-    // What is not there is reported by the name that the user gave it.
+    // Errors about a missing file show the path that the user typed.
     if end == 0 { below } else { fs::canonicalize(&above).unwrap_or(above).join(below) }
 }
 

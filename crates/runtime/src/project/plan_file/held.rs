@@ -1,4 +1,4 @@
-//! One file that we hold in memory: cheap to compare with the disk, written whole or not at all.
+//! A file held in memory: cheap to compare with the disk, and replaced atomically.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};
@@ -12,16 +12,16 @@ use crate::base::fault::{self, Point};
 
 #[derive(Debug)]
 pub(super) struct Held {
-    /// As it was named.
+    /// The path as given.
     pub(super) path: PathBuf,
-    /// Where a link leads: this is what is written.
+    /// The target of a link, to which we write.
     target: PathBuf,
-    /// How the file looked when we last read or wrote it; nothing while it does not exist.
+    /// The file's metadata when we last read or wrote it. `None` while it does not exist.
     stamp: Option<Stamp>,
     mode: Option<u32>,
 }
 
-/// What changes whenever a file's bytes do.
+/// Metadata that changes whenever the bytes do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -29,7 +29,7 @@ pub(super) struct Stamp {
     len: u64,
     modified: (i64, i64),
     changed: (i64, i64),
-    /// Whether it was old enough when taken: an edit right after a write may leave the same times.
+    /// Whether the file was old enough: an edit right after a write may leave the same times.
     settled: bool,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum ReadError {
     Io(io::Error),
 }
 
-/// Two edits closer than this may carry the same time.
+/// Two edits closer than this may have the same time.
 const TICK: Duration = Duration::from_millis(50);
 
 impl Held {
@@ -58,12 +58,12 @@ impl Held {
         Self { path: path.to_owned(), target: path.to_owned(), stamp: None, mode: None }
     }
 
-    /// Reads what is there now; `Held` itself stays as it is.
+    /// Reads the current content without changing `Held`.
     pub(super) fn read_again(&self) -> Result<(Stamp, Vec<u8>), ReadError> {
         read(&self.target)
     }
 
-    /// Whether the disk has these bytes; nothing means that there should be no file.
+    /// Whether the disk has these bytes. `None` means that the file should not exist.
     pub(super) fn is_unchanged(&self, bytes: Option<&[u8]>) -> Result<bool, ReadError> {
         let now = match fs::symlink_metadata(&self.target) {
             Ok(now) => now,
@@ -84,9 +84,9 @@ impl Held {
         }
     }
 
-    /// As `is_unchanged`, and remembers how the file looked so that the next comparison is cheap.
+    /// Like `is_unchanged`, but stores the metadata so that the next comparison is cheap.
     pub(super) fn confirm(&mut self, bytes: Option<&[u8]>) -> Result<bool, PlanFileError> {
-        // Taken before the bytes are compared: a later edit cannot hide behind it.
+        // Taken before the bytes are compared, so that a later edit cannot go unnoticed.
         let before = fs::symlink_metadata(&self.target).ok().map(|now| Stamp::of(&now));
         let unchanged = self.is_unchanged(bytes).map_err(|error| self.error(error))?;
         if unchanged {
@@ -95,7 +95,7 @@ impl Held {
         Ok(unchanged)
     }
 
-    /// Replaces the file: temporary file, fsync, rename. The mode stays.
+    /// Replaces the file atomically and keeps its mode.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), PlanFileError> {
         self.replace(bytes).map_err(|source| PlanFileError::Write { path: self.path.clone(), source })
     }
@@ -158,7 +158,7 @@ pub(super) fn named(path: &Path, error: ReadError) -> PlanFileError {
     }
 }
 
-/// The type is looked at first: opening a pipe would wait for somebody to write into it.
+/// Checks the type first: opening a pipe would block until somebody writes to it.
 fn read(path: &Path) -> Result<(Stamp, Vec<u8>), ReadError> {
     let before = fs::symlink_metadata(path)?;
     if !before.is_file() {

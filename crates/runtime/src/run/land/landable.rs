@@ -1,4 +1,4 @@
-//! Which of a run's commits may land: none from the first one on that needs a review, or whose proof is weaker than asked for.
+//! Which of a run's commits may land: those before the first one that needs review or has a weaker proof than required.
 
 use verdone_core::base::id::Oid;
 use verdone_core::evidence::Evidence;
@@ -14,7 +14,7 @@ use crate::store::Store;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Landable {
     pub count: usize,
-    /// Why no more than these.
+    /// Why no more commits may land.
     pub held_back: Option<HeldBack>,
 }
 
@@ -25,7 +25,7 @@ pub struct HeldBack {
 }
 
 impl Landable {
-    /// A landing without a single commit is refused.
+    /// Refuses a landing without any commit.
     pub(super) fn or_refuse(self) -> Result<Self, LandError> {
         match self {
             Self { count: 0, held_back: Some(HeldBack { reason, hint }) } => Err(LandError::Refused { reason, hint: Some(hint) }),
@@ -34,7 +34,7 @@ impl Landable {
     }
 }
 
-/// What `land` would bring over, by branch. Several branches are listed; of one, whatever `land` refuses is an error here, too.
+/// What `land` would bring over, by branch. With several branches, lists all of them. With one, returns the same errors as `land`.
 pub fn preview(request: &LandRequest<'_>) -> Result<Vec<(Waiting, Landable)>, LandError> {
     let git = Git::open(&request.project.root)?;
     if request.branch.is_some() {
@@ -72,8 +72,8 @@ pub(super) fn landable(git: &Git, store: &Store, commits: &[Oid], wanted: Option
     Ok(Landable { count: commits.len(), held_back: None })
 }
 
-/// Why a story's commit is not proven well enough. What a person accepted is. Without evidence nothing is proven: the proof that
-/// a message names is text that anybody can write.
+/// Why a story's commit is not proven well enough. Work accepted by a person always is. Without evidence nothing is proven: anyone can
+/// write a proof into a commit message.
 fn weaker(git: &Git, commit: &Oid, wanted: Proof) -> Result<Option<String>, LandError> {
     let note = git.read_note(commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
     let Some(evidence) = note else {

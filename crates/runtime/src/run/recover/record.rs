@@ -1,4 +1,4 @@
-//! What a run would have written after a story's commit: the mark in a plan that is not committed, and entries of the progress file.
+//! Writes what the run would have written after a story's commit: the mark in an uncommitted plan, and progress entries.
 
 use std::io;
 
@@ -31,7 +31,7 @@ pub(super) enum RecordError {
     Io(#[from] io::Error),
 }
 
-/// Marks a story in the user's own plan, unless its commit did.
+/// Marks a story in the user's plan, unless its commit did.
 pub(super) fn mark_done(
     git: &Git,
     project: &Project,
@@ -54,14 +54,14 @@ pub(super) fn mark_done(
     Ok(())
 }
 
-/// Entries of a progress file that git knows ride with the next commit; a run that died had no next one. `settled` is not in the
-/// journal yet.
+/// Commits the entries of a tracked progress file. They normally become part of the next commit, but a run that died had none. The journal
+/// does not contain `settled` yet.
 pub(super) fn commit_progress(git: &Git, project: &Project, stored: &StoredRun, settled: &[Event]) -> Result<(), RecordError> {
     let commits = commits(stored, settled)?;
     let (Some(path), Some(branch)) = (plan_of(project, stored)?, branch_of(stored)?) else { return Ok(()) };
     let location = PlanLocation::of(path);
     let (Some(tip), Some(head)) = (git.branch_tip(&branch)?, git.status()?.head) else { return Ok(()) };
-    // On a branch that the user's has left behind it would be in the way of the next run.
+    // If the user's branch has moved on, a commit here would be in the way of the next run.
     if commits.is_empty() || git.apart(&tip, &head)?.1 > 0 {
         return Ok(());
     }

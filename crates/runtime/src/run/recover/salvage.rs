@@ -1,4 +1,4 @@
-//! A journal that cannot be read must not block the user for ever: the whole is kept beside it, and the lines that can be read stay.
+//! An unreadable journal must not block the user forever: the original is kept next to it, and the readable lines stay.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::{RecoverError, io_error};
 use crate::base::atomic::write_atomically;
 use crate::store::{JournalError, Store, StoredRun, readable_lines};
 
-/// The run that was started last, with a journal that can be read.
+/// The latest run, after repairing its journal if necessary.
 pub(super) fn latest(store: &Store, reporter: &mut dyn Reporter) -> Result<Option<StoredRun>, RecoverError> {
     let Some(stored) = store.latest_run()? else { return Ok(None) };
     match stored.last_state() {
@@ -24,7 +24,7 @@ pub(super) fn latest(store: &Store, reporter: &mut dyn Reporter) -> Result<Optio
     }
 }
 
-/// Keeps the whole under a name that is free, then writes back the lines that can be read.
+/// Saves the original under a free name, then writes back the readable lines.
 fn repair(run_dir: &Path) -> Result<String, RecoverError> {
     let path = run_dir.join("journal.jsonl");
     let failed = || io_error("repairing the journal");

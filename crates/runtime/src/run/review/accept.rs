@@ -1,4 +1,4 @@
-//! `verdone accept`: a person takes the work. Its checks run once more on the run's tip, and it is committed there.
+//! `verdone accept`: a person accepts the work. Its checks run again on the run's tip, and it is committed there.
 
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -29,7 +29,6 @@ use crate::store::{Journal, RunLock, Store, StoredRun};
 use crate::verify::{Bench, BenchPlace, Results, Trees, TreesRequest, Verification};
 use crate::workspace::{HookOutcome, WorkspaceRequest, Workspaces};
 
-/// What became of an accepted story.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedStory {
     pub story: StoryId,
@@ -63,7 +62,7 @@ pub fn accept(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn
     accepting.accept(reporter)
 }
 
-/// The run's branch and where it stands: where all of it has landed, the user's branch goes on from there.
+/// The run's branch and its tip. If it has landed completely or is gone, it is first moved to the tip of the user's branch.
 fn branch_tip(git: &Git, review: &Review) -> Result<(String, Oid), ReviewError> {
     let target = Target::find(git, review.target.as_deref())?.ok_or(ReviewError::Unborn)?;
     let branch = review.branch.clone().unwrap_or_else(|| format!("verdone/{}", review.run));
@@ -120,7 +119,7 @@ impl Accepting<'_> {
         Ok(AcceptedStory { story: place.story, title, commit, proof: evidence.proof, branch: self.branch })
     }
 
-    /// Work that was kept aside is put on top of the run's branch.
+    /// Re-applies kept work on top of the run's branch.
     fn aside(&mut self, reporter: &mut dyn Reporter) -> Result<(Oid, Evidence), ReviewError> {
         let story = self.review.place.story.clone();
         let work = self.review.work.clone();
@@ -166,7 +165,7 @@ impl Accepting<'_> {
         Ok((commit, evidence))
     }
 
-    /// Work that later stories were built on is on the run's branch already: its checks have to pass at the tip.
+    /// Work that later stories built on is already on the run's branch; its checks must pass at the tip.
     fn stacked(&mut self, reporter: &mut dyn Reporter) -> Result<(Oid, Evidence), ReviewError> {
         let commit = self.review.work.clone();
         let tree = self.git.tree_of(&self.tip)?;
@@ -204,7 +203,7 @@ impl Accepting<'_> {
         Ok(Evidence { accepted: Some(self.acceptance()), ..evidence })
     }
 
-    /// All checks on this tree, without the files from before the work and without counts: the person has looked at those.
+    /// Runs all checks on this tree. Skips the pristine tree and the test counts: the person has reviewed those changes.
     fn verify(&mut self, tree: &Oid, reporter: &mut dyn Reporter) -> Result<VerifyReport, ReviewError> {
         let job = self.job(tree)?;
         let (trees, job) = job;
@@ -278,7 +277,7 @@ impl Accepting<'_> {
         Ok((trees, job))
     }
 
-    /// What the story changed, for gates that are not for every file. On the tip, stacked work is one change among others.
+    /// The story's changes, for gates that apply only to some files. At the tip, stacked work is one change among others.
     fn changed(&self, base: &Oid, tree: &Oid) -> Result<Vec<ChangedPath>, ReviewError> {
         let mut changed = match self.review.waiting {
             Waiting::Aside => self.git.changed_paths(Some(base), tree)?,
@@ -288,7 +287,7 @@ impl Accepting<'_> {
         Ok(changed)
     }
 
-    /// The user's plan and progress file, where the commit does not have them.
+    /// Updates the user's plan and progress file, unless the commit contains them.
     fn mark(&mut self, evidence: &Evidence, commit: &Oid, reporter: &mut dyn Reporter) {
         if self.plan.is_committed() {
             return;

@@ -1,4 +1,4 @@
-//! `verdone reject`: a person refuses the work. What was built on it is re-applied and verified without it.
+//! `verdone reject`: a person rejects the work. Stories built on it are re-applied and verified without it.
 
 use jiff::Timestamp;
 use verdone_core::base::id::{Oid, StoryId};
@@ -13,11 +13,10 @@ use crate::run::land::{LandError, LandRequest, Moved, Reapplying};
 use crate::run::recover::recover;
 use crate::store::{Journal, RunLock, Store};
 
-/// What became of a rejected story.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedStory {
     pub story: StoryId,
-    /// The commit that keeps the work.
+    /// The commit in which the work is kept.
     pub work: Oid,
     /// Later stories that were verified again without it.
     pub reapplied: usize,
@@ -43,7 +42,7 @@ pub fn reject(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn
     Ok(RejectedStory { story, work: review.work, reapplied })
 }
 
-/// Takes the story's commit out of the run's branch.
+/// Removes the story's commit from the run's branch.
 fn take_out(
     request: &ReviewRequest<'_>,
     git: &Git,
@@ -56,7 +55,7 @@ fn take_out(
     let (Some(branch), Some(base)) = (&review.branch, &review.base) else { return Err(ReviewError::Unborn) };
     let tip = git.branch_tip(branch)?.ok_or(ReviewError::Unborn)?;
     let later = git.commits_to_land(&tip, &review.work)?;
-    // It stays reachable, as other attempts do.
+    // Keep it reachable, like other attempts.
     git.keep_story_commit(&review.run, &review.work)?;
     let land = LandRequest { project: request.project, config: request.config, branch: None, proof: None };
     let reapplying = Reapplying { request: &land, git, run: review.run.as_str(), signals };

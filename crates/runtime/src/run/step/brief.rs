@@ -1,4 +1,4 @@
-//! Before a turn, its hooks are told what it is about: they read that instead of the plan.
+//! Before a turn, writes a briefing for its hooks, which they read instead of the plan.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn brief(site: &Site, state: &State, attempt: &Attempt) -> Result<(),
     tell(&site.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
 }
 
-/// The paths that the story names as its own.
+/// The paths in the story's scope.
 pub(super) fn scope_of(site: &Site, story: &Story) -> Option<Scope> {
     briefing(site, story).scope(false)
 }
@@ -34,7 +34,7 @@ fn briefing(site: &Site, story: &Story) -> Briefing {
     briefing
 }
 
-/// Where the project lies below the work tree.
+/// The project's path below the work tree.
 fn folder(top: &Path, root: &Path) -> String {
     root.strip_prefix(top).unwrap_or(Path::new("")).to_string_lossy().into_owned()
 }

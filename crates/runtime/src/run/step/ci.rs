@@ -1,5 +1,5 @@
-//! What CI says about an attempt. CI knows commits, so it gets one of exactly the tree that would be committed, on the run's tip. The
-//! command is the user's: like a lifecycle script it runs with the user's rights, in the project's folder.
+//! Asks CI about an attempt. CI works on commits, so it gets one with exactly the tree that would be committed, on top of the run's tip.
+//! The command belongs to the user: like a lifecycle script, it runs with the user's rights in the project's folder.
 
 use verdone_core::base::id::Oid;
 use verdone_core::config::Limits;
@@ -14,7 +14,7 @@ use crate::git::CommitError;
 use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
 use crate::run::site::Site;
 
-/// Waits for the answer, but not longer than the run may take. A clear answer about a tree stands.
+/// Waits for the answer, within the run's time limit. A clear answer about a tree is final.
 pub(super) fn ask(site: &mut Site, story: &Story, tree: &Oid, reporter: &mut dyn Reporter) -> Result<CiFact, StepError> {
     let known = site.ci_answers.iter().find(|(tip, about, _)| *tip == site.tip && about == tree);
     if let Some((.., said)) = known {

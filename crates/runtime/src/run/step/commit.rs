@@ -1,5 +1,5 @@
-//! The story's commit: exactly the verified tree, on the run's branch. The user's commit hooks run first, in a workspace; what they
-//! rewrite is verified again before it is committed.
+//! The story's commit: exactly the verified tree, on the run's branch. The user's commit hooks run first, in a workspace. If they rewrite
+//! files, the result is verified again before it is committed.
 
 use std::path::Path;
 
@@ -33,17 +33,17 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         Some(HookOutcome::Refused { said }) => return refused(site, &said),
         Some(HookOutcome::Passed { tree: rewritten, message: edited }) => {
             message = with_own_trailers(&edited, &message);
-            // A hook may run code of the attempt's, and that code could tick boxes.
+            // A hook may run code from the attempt, which could tick boxes.
             let rewritten = site.with_plan(&rewritten)?;
             if rewritten != tree {
                 let again = verify_again(site, state, attempt, &rewritten, reporter)?;
                 if let Some(why) = again.falls_short_of(*proof, *outcome) {
                     return refused(site, &format!("a git hook changed files, and the result does not pass: {why}"));
                 }
-                // The commit's message names the first evidence: the note keeps both.
+                // The commit message names the first evidence, so the note contains both.
                 evidence = Evidence::of(state, attempt, (*proof, *outcome), &again).in_place_of(&evidence);
                 tree = rewritten;
-                // The agent's files are not what is committed.
+                // The agent's files now differ from the commit.
                 rewrote = true;
             }
         }
@@ -53,7 +53,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
         Err(CommitError::Refused { message, .. }) => return refused(site, &message),
         Err(CommitError::Git(error)) => return Err(error.into()),
     };
-    // Before the branch moves: whoever finds the commit finds its evidence.
+    // Before the branch moves, so that every visible commit has its evidence.
     let noted = site.git.note(&commit, &evidence.to_note());
     if let Err(error) = &noted {
         let text = format!("the evidence note could not be written (the journal has the evidence): {error}");
@@ -61,7 +61,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     }
     match site.git.advance_branch(&site.branch, &commit, &site.tip) {
         Ok(()) => {}
-        // The user moved the branch, or is on it with changes in the way.
+        // The user moved the branch, or has it checked out with conflicting changes.
         Err(why @ (GitError::CheckedOut { .. } | GitError::BranchMoved { .. })) => {
             let kept = site.git.keep_story_commit(&site.run, &commit)?;
             let (story, branch) = (evidence.story, site.branch.clone());
@@ -81,11 +81,11 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
 
 fn refused(site: &mut Site, said: &str) -> Result<Input, StepError> {
     site.plan.unmark()?;
-    // Hooks print what they like.
+    // Hook output may contain secrets.
     Ok(Input::CommitRefused { message: site.redactor.redact(said).into_owned() })
 }
 
-/// Nothing where the user has no commit hooks.
+/// `None` if the user has no commit hooks.
 fn run_hooks(site: &mut Site, tree: &Oid, message: &str) -> Result<Option<HookOutcome>, StepError> {
     if !site.git.has_commit_hooks()? {
         return Ok(None);
@@ -96,7 +96,7 @@ fn run_hooks(site: &mut Site, tree: &Oid, message: &str) -> Result<Option<HookOu
     Ok(Some(site.spaces.run_commit_hooks(&site.git, tree, &site.tip, message, timeout, &called_off)?))
 }
 
-/// What follows from a commit that exists: nothing of it can take the commit back.
+/// Follow-up work after a commit. Failures here cannot undo the commit.
 fn record(site: &mut Site, evidence: &Evidence, commit: &Oid, tree: &Oid, reporter: &mut dyn Reporter) {
     let base = evidence.base.clone().unwrap_or_else(|| commit.clone());
     let mut notice = |text: String| reporter.report(Update::Notice { text: &text });

@@ -1,4 +1,4 @@
-//! What is asked for beyond the checks: the conditions of `[done]`, and a second agent that tries to refute the work.
+//! Requirements beyond the checks: the `[done]` conditions, and a second agent that tries to refute the work.
 
 use jiff::Timestamp;
 use verdone_core::agent::Usage;
@@ -29,13 +29,13 @@ use crate::session::done::{Checked, checks_fact, gate_facts, plan_found};
 use crate::store::sessions::run_sessions;
 use crate::workspace::CheckPlace;
 
-/// What the settings ask for in this attempt.
+/// What the settings require for this attempt.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
-    /// Names of conditions, without the judge's.
+    /// Names of the conditions, without the judge's.
     pub(super) conditions: Vec<String>,
     pub(super) judge: bool,
-    /// Everything that is known before a check ran.
+    /// All facts known before the checks ran.
     facts: Facts,
 }
 
@@ -47,27 +47,27 @@ pub(super) fn asked(site: &Site, attempt: &Attempt, changed: &[ChangedPath]) -> 
         return Ok(Asked { facts, ..Asked::default() });
     }
     let wanted = settings.wants_judge(complexity(settings, &facts).value);
-    // Where a judge is asked, its answer is a step of the verification; where none is, the condition stands open.
+    // If a judge is asked, its answer is a separate step of the verification. If not, its condition stays open.
     let is_asked_here = |one: &Judged| one.required && !(wanted && one.prover == Prover::Judge);
     let conditions = judge(settings, &facts).conditions.into_iter().filter(is_asked_here).map(|one| one.name).collect();
     Ok(Asked { conditions, judge: wanted, facts })
 }
 
 impl Asked {
-    /// The same without what was asked about the work as the agent left it: CI's answer counts for one tree.
+    /// Keeps only CI, whose answer is valid for one tree only. The other conditions were asked about the work as the agent left it.
     pub(super) fn of_ci(mut self, site: &Site) -> Self {
         let settings = &site.config.done;
         self.conditions.retain(|name| settings.prover_of(name) == Some(Prover::Ci));
         Self { judge: false, ..self }
     }
 
-    /// Whether CI was asked and gave no clear answer.
+    /// Whether CI was asked but gave no clear answer.
     pub(super) fn ci_is_unknown(&self) -> bool {
         matches!(self.facts.ci, CiFact::Unknown { .. })
     }
 }
 
-/// Whether the conditions hold, now that the checks passed. CI is asked last: that can take long.
+/// Evaluates the conditions after the checks passed. CI is asked last, because that can take long.
 pub(super) fn look(
     site: &mut Site,
     attempt: &Attempt,
@@ -94,7 +94,7 @@ pub(super) fn look(
     Ok(seen(judged))
 }
 
-/// The required conditions, as a verification takes them.
+/// The required conditions in the form that a verification uses.
 pub(crate) fn seen(report: DoneReport) -> Vec<SeenCondition> {
     let seen = |one: Judged| match one.outcome {
         Outcome::Held { .. } | Outcome::NotNeeded { .. } => SeenCondition::Met { name: one.name },
@@ -104,7 +104,7 @@ pub(crate) fn seen(report: DoneReport) -> Vec<SeenCondition> {
     report.conditions.into_iter().filter(|one| one.required).map(seen).collect()
 }
 
-/// Other loops keep their state in files; where they do, they hear of this one.
+/// Writes our state for other loops that keep theirs in files.
 pub(super) fn tell_other_loops(
     site: &Site,
     state: &State,
@@ -154,9 +154,9 @@ fn facts(site: &Site, story: &Story, changed: &[ChangedPath]) -> Facts {
         memory: Memory::Queried { by: "the prompt has the lessons of this project".to_owned() },
         plan: plan_found(&site.plan, Some(story), &site.plan_name(), &approvals),
         git: GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted: Vec::new() },
-        // A link or a folder in their place is the agent's doing, and says nothing.
+        // A link or folder in place of the claims file was put there by the agent and counts as no claims.
         claims: claims.unwrap_or_default(),
-        // What an agent writes into `.verdone/` in a run is put back: a claim says what was learned.
+        // In a run, an agent's changes to `.verdone/` are reverted, so lessons come as claims.
         lessons: Lessons::Same,
         ci: CiFact::Off,
         judge: JudgeFact::Off,
@@ -164,13 +164,13 @@ fn facts(site: &Site, story: &Story, changed: &[ChangedPath]) -> Facts {
     }
 }
 
-/// The files of the candidate, without the plan's tick.
+/// The changed files of the candidate, without the plan.
 fn changed(site: &Site) -> Vec<RepoPath> {
     let changes = site.candidate.iter().flat_map(|candidate| site.changed_by_agent(candidate));
     changes.map(|change| change.path).collect()
 }
 
-/// The first clear answer about a tree stands. Without one the judge is asked once more, and then a human is.
+/// The first clear answer about a tree is final. Without one, the judge is asked once more, and then a person must review.
 pub(super) fn refute(
     site: &mut Site,
     state: &State,
@@ -202,7 +202,7 @@ pub(super) fn refute(
     Ok(record)
 }
 
-/// One question, with what it is about.
+/// One question and its subject.
 struct Asking<'a> {
     state: &'a State,
     attempt: &'a Attempt,
@@ -211,7 +211,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// The judge works in a workspace of its own: what it writes is dropped.
+    /// The judge runs in a separate workspace, and its writes are discarded.
     fn ask(&self, site: &mut Site, earlier: Option<&JudgeRecord>, reporter: &mut dyn Reporter) -> Result<JudgeRecord, StepError> {
         let place = site.spaces.question_on(&site.git, &self.candidate.tree, &site.tip)?;
         self.answer(site, &place, earlier, reporter)

@@ -1,4 +1,4 @@
-//! Putting things in order at the end of a run: no process left, progress files told, and committed where git knows them.
+//! Finishes a run: ends all processes, updates progress files, and commits them if git tracks them.
 
 use verdone_core::base::finish::Finish;
 use verdone_core::base::id::{Oid, RunId};
@@ -35,7 +35,7 @@ pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     if let Err(error) = &order {
         reporter.report(Update::Notice { text: &format!("the end of the run could not be recorded: {error}") });
     }
-    // Whatever went wrong: the script that tells the user runs.
+    // Whatever went wrong, run the script that notifies the user.
     let script = run_script(site, state, Script::Finished, reporter);
     let landed = order?.map(Box::new);
     Ok(Input::Finished { landed, script: script? })
@@ -53,13 +53,13 @@ fn put_in_order(site: &mut Site, state: &State) -> Result<Option<Event>, StepErr
     commit_progress(site, state)?;
     Ok(match land_the_rest(site, state) {
         Ok(event) => event,
-        // It was told after the story, and what has not landed is named at the end of the run.
+        // This was reported after the story, and the end of the run lists what has not landed.
         Err(LandError::Refused { .. }) => None,
         Err(error) => Some(Event::LandingRefused { reason: error.to_string() }),
     })
 }
 
-/// Complete is only said when every story was proven, by this run or an earlier one.
+/// The state is complete only if every story was proven, by this run or an earlier one.
 fn loop_state(site: &Site, finish: Finish) -> LoopState {
     let plan = site.plan.plan();
     match finish {
@@ -83,7 +83,7 @@ fn all_proven(site: &Site, plan: &Plan) -> bool {
     plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|result| result.is_checked()))
 }
 
-/// Progress that came after the last story commit gets one commit of its own, where git knows the files.
+/// Progress written after the last story commit gets a separate commit, if git tracks the files.
 fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
     if state.attempt.is_some() || state.commits == 0 {
         return Ok(());
@@ -91,7 +91,7 @@ fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
     commit_plan(site, PROGRESS).map(drop)
 }
 
-/// Progress, and what an earlier landing did not get to.
+/// Lands progress, and whatever an earlier landing left.
 fn land_the_rest(site: &Site, state: &State) -> Result<Option<Event>, LandError> {
     if site.config.run.land != LandMode::Auto || is_held(state) {
         return Ok(None);
@@ -104,17 +104,17 @@ fn land_the_rest(site: &Site, state: &State) -> Result<Option<Event>, LandError>
     Ok(Some(Event::Landed { branch, from, to, left: 0 }))
 }
 
-/// Whether something on the run's branch waits for a person.
+/// Whether something on the run's branch needs review.
 fn is_held(state: &State) -> bool {
     state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked)
 }
 
-/// The message of a commit that holds progress alone.
+/// The message of a commit that contains only progress.
 pub fn progress_message(run: &RunId) -> String {
     message(PROGRESS, run)
 }
 
-/// Whether a message is that of a commit in which a run changed nothing but the plan's files.
+/// Whether this is the message of a commit in which a run changed only the plan's files.
 pub fn is_plan_message(text: &str, run: &RunId) -> bool {
     [PROGRESS, REOPEN_ONE, REOPEN_SEVERAL].iter().any(|subject| text == message(subject, run))
 }
@@ -123,7 +123,7 @@ fn message(subject: &str, run: &RunId) -> String {
     format!("{subject}\n\nVerdone-Run: {run}\n")
 }
 
-/// The plan's files as they are now, on top of the run's branch; nothing where they are there already.
+/// Commits the plan's current files on top of the run's branch. `None` if they have not changed.
 pub(super) fn commit_plan(site: &mut Site, subject: &str) -> Result<Option<Oid>, StepError> {
     let before = site.tip_tree()?;
     let tree = site.with_plan(&before)?;
@@ -132,11 +132,11 @@ pub(super) fn commit_plan(site: &mut Site, subject: &str) -> Result<Option<Oid>,
     }
     let message = message(subject, &site.run);
     let commit = || site.git.commit_tree(&tree, Some(&site.tip), &message, site.config.commit.timeout.duration());
-    // No later commit takes along what the end of a run leaves behind, so one failure of git's is forgiven.
+    // No later commit picks up what the end of a run leaves behind, so retry once if git fails.
     let made = commit().or_else(|error| if matches!(error, CommitError::Git(_)) { commit() } else { Err(error) });
     let commit = match made {
         Ok(commit) => commit,
-        // Nothing is lost: the next story's commit takes it along.
+        // Nothing is lost: the next story's commit includes it.
         Err(CommitError::Refused { .. }) => return Ok(None),
         Err(CommitError::Git(error)) => return Err(error.into()),
     };

@@ -1,4 +1,4 @@
-//! What a fresh session is told of the ones before it: it stands in front of the prompt of its first turn.
+//! What a fresh session must know about earlier ones. It precedes the prompt of its first turn.
 
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::engine::prompt::{HANDOVER, Handover, keep_end};
@@ -8,11 +8,11 @@ use verdone_core::plan::Story;
 use super::StepError;
 use crate::run::site::Site;
 
-/// Stories that are named as left; the plan has the rest.
+/// How many remaining stories are listed; the plan has the rest.
 const MOST_LEFT: usize = 20;
 const REASON_BYTES: usize = 250;
 
-/// Nothing where the agent keeps no sessions, goes on in the same one, or begins its first.
+/// `None` if the agent has no sessions, continues the same one, or starts its first.
 pub(super) fn hand_over(site: &mut Site, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
     if site.config.agent.name != "claude" {
         return Ok(None);
@@ -27,7 +27,7 @@ pub(super) fn hand_over(site: &mut Site, state: &State, attempt: &Attempt) -> Re
         failed: &failed(state, attempt),
         left: &left(site, state, attempt),
         said: &said,
-        // They are in every prompt.
+        // Every prompt contains the guardrails already.
         guardrails: "",
     };
     Ok(Some(handover.render("built-in", HANDOVER)?))
@@ -38,7 +38,7 @@ fn done(site: &Site, state: &State) -> Vec<String> {
     state.results.iter().filter_map(|(id, result)| Some(format!("{} ({})", story(id)?, result.name()))).collect()
 }
 
-/// Since the attempt began, without the plan.
+/// Files changed since the attempt started, without the plan.
 fn changed(site: &mut Site) -> Result<Vec<String>, StepError> {
     let candidate = site.read_attempt()?;
     let theirs = site.changed_by_agent(&candidate);
@@ -52,7 +52,7 @@ fn failed(state: &State, attempt: &Attempt) -> Vec<String> {
     lessons.chain(own).map(|(id, reason)| format!("{id}: {}", keep_end(reason, REASON_BYTES))).collect()
 }
 
-/// The present story first.
+/// Remaining stories, the current one first.
 fn left(site: &Site, state: &State, attempt: &Attempt) -> Vec<String> {
     let present = &attempt.place.story;
     let open = site.plan.plan().open().filter(|story| !state.progress.failed.contains_key(&story.id));

@@ -1,4 +1,4 @@
-//! Rejected work is kept as a commit that people can look at; its workspace goes.
+//! Keeps rejected work as a commit that people can inspect, and discards its workspace.
 
 use verdone_core::engine::run::{Input, State};
 

@@ -1,4 +1,4 @@
-//! The run's commits, brought to the user's branch after each story.
+//! Lands the run's commits on the user's branch after each story.
 
 use verdone_core::engine::run::{Input, State};
 use verdone_core::journal::event::Event;

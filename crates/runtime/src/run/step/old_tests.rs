@@ -1,5 +1,5 @@
-//! The tests and configuration from before the run. A story may change a test without need, or bring one that its check does not ask for,
-//! and pass with the old ones; the next story could use that.
+//! Checks with the tests and configuration from before the run. A story may change a test needlessly, or add one that its check does not
+//! need, and still pass with the old ones; the next story could then exploit that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,8 @@ use super::verify::scripts;
 use crate::run::site::{Site, seen_from};
 use crate::verify::{BenchPlace, Trees, TreesRequest, Verification, may_weaken_checks};
 
-/// What a verification found. Work is verified only if the story's own checks also pass with the old tests and configuration; otherwise
-/// an agent wrote what proves it.
+/// Reports a verification. Work is `verified` only if the story's own checks also pass
+/// with the old tests and configuration. Otherwise an agent wrote what proves it.
 pub(super) fn report(
     site: &mut Site,
     verification: &mut Verification,
@@ -41,14 +41,15 @@ pub(super) fn report(
     Ok(verification.report())
 }
 
-/// Where stories changed tests or configuration, the gates have to pass on the final files with those from before the first of them.
+/// If stories changed tests or configuration, the gates must pass on the final files with
+/// the tests and configuration from before the first of those changes.
 pub(super) fn run_gates(
     site: &mut Site,
     state: &State,
     report: &mut RegressionReport,
     reporter: &mut dyn Reporter,
 ) -> Result<(), StepError> {
-    // Gates that failed before any work say nothing here.
+    // If gates failed before any work, their result here means nothing.
     if state.baseline.is_some() {
         return Ok(());
     }
@@ -74,19 +75,19 @@ pub(super) fn run_gates(
     Ok(())
 }
 
-/// Whether every story has to pass it.
+/// Whether every story must pass this gate.
 fn is_always_due(gate: &Check) -> bool {
     !gate.terms.advisory && gate.terms.when == When::default()
 }
 
-/// What stories of this branch changed of tests and configuration.
+/// Changes to tests and configuration by stories of this branch.
 #[derive(Debug, Default)]
 struct ChangedTests {
-    /// Stories that changed or deleted some without leave.
+    /// Stories that changed or deleted some without permission.
     by: BTreeSet<StoryId>,
-    /// Some were changed, deleted or added without leave.
+    /// Whether some were changed, deleted or added without permission.
     any_without_leave: bool,
-    /// What they may change, or a person has to look at.
+    /// Files that stories may change, or that need review.
     permitted: Vec<String>,
 }
 
@@ -112,7 +113,7 @@ fn changed_tests(site: &Site) -> Result<ChangedTests, StepError> {
     Ok(found)
 }
 
-/// All that the stories of the run changed up to this tree, as the work of one attempt that may change these files.
+/// All changes of the run's stories up to this tree, treated as one attempt that may change the permitted files.
 fn trees_of_run(site: &Site, attempt: &Oid, permitted: &[String]) -> Result<Trees, StepError> {
     Ok(Trees::look(&TreesRequest {
         git: &site.git,

@@ -1,4 +1,4 @@
-//! The baseline: every gate once on the tree that the run starts from.
+//! The baseline: runs every gate once on the tree that the run starts from.
 
 use std::collections::HashSet;
 
@@ -17,10 +17,10 @@ pub fn prepare(site: &mut Site, reporter: &mut dyn Reporter) -> Result<Input, St
     Ok(Input::Prepared { baseline })
 }
 
-/// Where no story is open, the ticked ones are only claims: their checks run too, each command once.
+/// If no story is open, the ticked ones are only claims, so their checks run too, each command once.
 fn baseline_checks(site: &Site) -> Vec<Check> {
     let stories = &site.plan.plan().stories;
-    // Nothing is changed yet, so every path counts; gates for complex stories wait until there is such a story.
+    // Nothing has changed yet, so every path counts. Gates for complex stories run only if there is such a story.
     let open = stories.iter().filter(|story| story.status != Status::Done);
     let stated = |planned| stated_complexity(&site.config.done, planned).value;
     let complexity = open.map(|story| stated(story.complexity)).max().unwrap_or_else(|| stated(None));

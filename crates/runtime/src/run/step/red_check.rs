@@ -1,4 +1,4 @@
-//! The story's own checks before any work: what passes later proves something only if it failed now.
+//! Runs the story's own checks before any work: a later pass proves something only if they fail now.
 
 use verdone_core::base::verdict::Red;
 use verdone_core::check::CheckRun;

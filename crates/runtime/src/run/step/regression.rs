@@ -1,5 +1,4 @@
-//! What was proven, once more on the tree of now: each distinct command of done stories once, as far as the time goes. And the ticks of
-//! those that are broken, undone.
+//! Regression: runs each distinct command of done stories once on the current tree, within the time limit. Unticks stories that are broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,7 +17,7 @@ use crate::run::site::Site;
 use crate::store::{Store, proven};
 use crate::verify::BenchPlace;
 
-/// Stories of earlier runs that are looked at, the last ones of the plan.
+/// How many stories of earlier runs are checked: the last ones in the plan.
 const MOST_EARLIER: usize = 500;
 
 pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
@@ -35,7 +34,7 @@ pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -
     Ok(Input::Regressed(report))
 }
 
-/// Undoes the ticks of broken stories, in a commit of its own where git knows the plan.
+/// Unticks broken stories, in a separate commit if git tracks the plan.
 pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
     let Phase::Reopening { stories } = &state.phase else { return Err(StepError::NoAttempt("the reopening of stories")) };
     for story in stories {
@@ -54,7 +53,7 @@ pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
 /// A command with the stories that it proves.
 type Due = Vec<(Check, Vec<StoryId>)>;
 
-/// Stories that the plan calls done and that have evidence: of this run, and unless it is about one story, of earlier ones.
+/// Stories marked done in the plan that have evidence: from this run and, unless the run is about a single story, from earlier ones.
 fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryResult>) -> Due {
     let evident = |result: Option<&StoryResult>| result.is_some_and(|result| result.is_checked());
     let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
@@ -82,12 +81,12 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
     let mut report = RegressionReport::default();
     let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
     let mut skipped = BTreeSet::new();
-    // What earlier stories left in the cache must not prove anything: the final tree is built from nothing.
+    // Start without a cache: what earlier stories left there must not prove anything.
     let mut place = BenchPlace::cold();
     let mut interrupted = false;
     let left = |site: &Site| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
     for (check, stories) in due {
-        // Green on this very tree, a moment ago in this run.
+        // It just passed on exactly this tree, in this run.
         if site.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {
             continue;
         }
@@ -120,7 +119,7 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
     Ok(report)
 }
 
-/// A check that may take no longer than what is left, and whether that is less than its own time.
+/// Limits a check to the time left. Returns whether that is less than its own limit.
 pub(super) fn within(check: &Check, left: Option<Duration>) -> (Check, bool) {
     let cut = left.filter(|left| check.timeout.limit().is_none_or(|own| *left < own));
     match cut {

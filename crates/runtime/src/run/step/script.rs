@@ -1,4 +1,4 @@
-//! A lifecycle script at its moment of the run.
+//! Runs a lifecycle script at its moment of the run.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub fn script(site: &mut Site, state: &State, script: Script, reporter: &mut dyn
     Ok(Input::ScriptRan(run_script(site, state, script, reporter)?))
 }
 
-/// Runs it where it is there and enabled.
+/// Runs the script if it exists and is enabled.
 pub(super) fn run_script(
     site: &mut Site,
     state: &State,
@@ -48,12 +48,12 @@ pub(super) fn run_script(
         timeout: timeout(hooks, script),
         grace: site.config.limits.grace.duration(),
         cap: site.config.limits.output_bytes,
-        // The run ends with this script, so it is waited for.
+        // The run ends with this script, so wait for it.
         background: script != Script::Finished && script.settings(hooks).background,
         redactor: &site.redactor,
         exports: &site.exports,
     };
-    // A stopped run still has its `finished`; only a further signal ends it.
+    // A stopped run still runs `finished`; only another signal ends it.
     let further = Signals::none();
     let (signals, _subscription) = if script == Script::Finished {
         let to = further.clone();
@@ -71,7 +71,7 @@ pub(super) fn run_script(
     site.scripts.run(request, signals, &mut on).map_err(io_error("keeping the output of a script"))
 }
 
-/// A read-only view of the run's tip, where there is a script to run.
+/// A read-only view of the run's tip, if there is a script to run.
 fn place(site: &mut Site, script: Script) -> Result<Option<ScriptPlace>, WorkspaceError> {
     if !site.scripts.would_run(script) {
         return Ok(None);
@@ -79,7 +79,7 @@ fn place(site: &mut Site, script: Script) -> Result<Option<ScriptPlace>, Workspa
     site.spaces.script_place(&site.git, &site.tip, &site.plan.uncommitted())
 }
 
-/// `finished` may also run after a signal, when nobody wants to wait: it always has a limit.
+/// `finished` may also run after a signal, when the user wants to leave, so it always has a limit.
 fn timeout(hooks: &Hooks, script: Script) -> Option<Duration> {
     let last = || (script == Script::Finished).then(|| Hooks::default().timeout.duration());
     hooks.timeout.limit().or_else(last)
@@ -104,7 +104,7 @@ fn environment(site: &Site, state: &State, script: Script) -> EnvPlan {
             _ => None,
         },
     };
-    // Ours come last: what a project exports does not change what is true.
+    // Ours come last, so that exported variables cannot override facts.
     let exported = site.exports.iter().fold(EnvPlan::default(), |env, (name, value)| env.with(name, value));
     let told = variables(script, &facts).into_iter().fold(exported, |env, (name, value)| env.with(name, value));
     told.with(RUN_VARIABLE, site.run.as_str())

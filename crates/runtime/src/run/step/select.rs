@@ -1,4 +1,4 @@
-//! Which story is next. The plan is read again here and nowhere else, and only where its bytes changed.
+//! Selects the next story. Only this step rereads the plan, and only if its bytes changed.
 
 use verdone_core::base::id::StoryId;
 use verdone_core::engine::run::{Choice, Input, State};

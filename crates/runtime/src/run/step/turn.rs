@@ -1,4 +1,4 @@
-//! One prompt to the agent, up to its stopping.
+//! One prompt to the agent, until it stops.
 
 use std::fs;
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Resu
     }))
 }
 
-/// A turn may not outlast the run.
+/// Limits a turn to the run's remaining time.
 pub(super) fn within_the_run(limits: &Limits, clock: Stopwatch) -> Limits {
     let mut limits = limits.clone();
     if let Some(total) = limits.total_time.limit() {
@@ -112,10 +112,10 @@ fn prompt_of(site: &mut Site, state: &State, attempt: &Attempt, mount_points: &[
     })
 }
 
-/// The prompt for a story; without an attempt, the one that its first turn would get. `mount_points` are folders of the workspace.
+/// The prompt for a story. Without an attempt, the prompt of its first turn. `mount_points` are folders of the workspace.
 pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>, mount_points: &[PathBuf]) -> Result<String, StepError> {
     let attempt = state.and_then(|state| state.attempt.as_ref());
-    // Of a hidden check the agent gets the name alone.
+    // The agent sees only the name of a hidden check.
     let shown = |check: &Check| if check.terms.hidden.is_some() { check.name.clone() } else { check.command.display() };
     let commands = |checks: &[Check]| checks.iter().map(shown).collect();
     let guardrails = fs::read_to_string(site.root.join(".verdone/guardrails.md")).unwrap_or_default();

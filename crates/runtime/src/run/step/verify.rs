@@ -1,4 +1,4 @@
-//! What is verified is what is committed: mark the plan tentatively, read the attempt's tree, and judge exactly that tree.
+//! Verifies exactly what will be committed: marks the plan tentatively, reads the attempt's tree, and judges that tree.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
             }
             Pause::Judge => {
                 let record = conditions::refute(site, state, attempt, &verification.report(), reporter)?;
-                // Nobody waits for an answer any more, and that is no fault of the judge's.
+                // After a signal, the missing answer is not the judge's fault.
                 verification.observed.interrupted = record.proved_nothing() && site.signals.requested().is_some();
                 verification.observed.judge = Some(record.said.clone());
                 judge = Some(record);
@@ -56,7 +56,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     Ok(Input::Verified(Box::new(run::Verification { changed, restored, report, judge })))
 }
 
-/// Nobody waits for CI any more after a signal, and that is no fault of the work.
+/// Asks the conditions. After a signal, a missing answer from CI is not the work's fault.
 fn ask_conditions(
     site: &mut Site,
     attempt: &Attempt,
@@ -70,8 +70,7 @@ fn ask_conditions(
     Ok(())
 }
 
-/// The verification of a tree as the work of this attempt. Of conditions and judge, which were asked about the first one, CI alone is
-/// asked again.
+/// Verifies a tree as the work of this attempt. Conditions and judge were asked about the first tree; only CI is asked again.
 pub(super) fn verify_again(
     site: &mut Site,
     state: &State,
@@ -104,7 +103,7 @@ fn begin(
     let base = site.tip_tree()?;
     let own = site.own_checks(&story.id);
     let mut settings = site.config.protect.clone();
-    // The command that asks CI runs outside of workspaces.
+    // The command that asks CI runs outside workspaces.
     settings.autorun.extend(check_scripts(&site.config.done.ci.command));
     let trees = Trees::look(&TreesRequest {
         git: &site.git,
@@ -140,7 +139,7 @@ fn begin(
         minimum: if site.unchecked { Proof::Unchecked } else { site.config.done.minimum },
         at_most: None,
         enforce_scope: site.config.policy.on_scope() == OnScope::Enforced,
-        // Without a turn, its checks were green before any work, and the settings take that.
+        // Without a turn, the checks passed before any work, and the settings accept that.
         allow_unchanged: attempt.place.turn == 0,
         stop_at_failing_stage: site.config.gates.stop_at_failing_stage,
         feedback: attempt.feedback_turn(&site.config.limits),
@@ -161,13 +160,13 @@ fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
     }
 }
 
-/// Scripts that any check of the plan runs.
+/// Scripts that checks of the plan run.
 pub(super) fn scripts(site: &Site) -> BTreeSet<String> {
     let commands: Vec<&CommandSpec> = site.frozen.values().flatten().chain(&site.gates).map(|check| &check.command).collect();
     check_scripts(commands)
 }
 
-/// Those of stories that are done, in this run or before it.
+/// The checks of stories that are done, in this run or earlier.
 fn of_earlier_stories(site: &Site, state: &State, story: &StoryId) -> Vec<Check> {
     let is_done = |id: &StoryId| site.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
     let done = site.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));

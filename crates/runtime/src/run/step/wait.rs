@@ -1,4 +1,4 @@
-//! A moment of a wait for the agent's service. Short, so that requests and signals are heard; no clock of the run goes on.
+//! One short step of waiting for the agent's service. Short, so that requests and signals are handled; the run's clock is paused.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What the judge and CI said about a session's work, kept under a seal for what they saw: files, story and commit. Other files or
-//! another text of the story are another question; the first clear answer to one stands.
+//! Answers of the judge and CI about a session's work. They are sealed and bound to what was seen: files, story and commit. Different files
+//! or a different story text make a new question. The first clear answer to a question stands.
 
 use std::fs;
 use std::io;
@@ -22,15 +22,15 @@ use crate::store::sessions::own_sessions;
 
 const FILE: &str = "asked.json";
 const LARGEST: u64 = 2 * 1024 * 1024;
-/// Older ones are forgotten.
+/// Older answers are dropped.
 const MOST: usize = 40;
 
-/// What a judge is asked about.
+/// The subject of a question to a judge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct About {
-    /// The files as they are: to stage or to commit them changes nothing that a judge could see.
+    /// The content of the files. Staging or committing them does not change what a judge sees.
     files: String,
-    /// What the story asks for; empty where there is no plan.
+    /// The story's requirements. Empty without a plan.
     story: String,
 }
 
@@ -40,12 +40,12 @@ impl About {
     }
 }
 
-/// All that was said about one session, oldest first.
+/// All answers about one session, oldest first.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Answers {
     judge: Vec<(About, JudgeRecord)>,
-    /// What all questions to a judge cost, also those that are forgotten.
+    /// The cost of all questions to a judge, including dropped ones.
     spent_usd: f64,
     /// The commit that CI was asked about.
     commit: String,
@@ -53,7 +53,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Nothing of what we did not write: the file lies where an agent can write.
+    /// Returns nothing unless the seal proves that we wrote it: an agent can write to this file.
     pub(super) fn read(root: &Path, top: &Path, session: &str) -> Self {
         let Ok(bytes) = read_regular(&folder(root, session).join(FILE), LARGEST) else { return Self::default() };
         let ours = Seal::from_environment(root, top)
@@ -70,22 +70,22 @@ impl Answers {
         self.judge.is_empty() && self.ci == CiFact::Off
     }
 
-    /// What was said about this.
+    /// The answer about this subject.
     pub(super) fn about(&self, about: &About) -> Option<&JudgeRecord> {
         self.judge.iter().find(|(seen, _)| seen == about).map(|(_, record)| record)
     }
 
-    /// The last question to a judge, about whatever.
+    /// The most recent answer of a judge, about any subject.
     pub(super) fn last(&self) -> Option<&JudgeRecord> {
         self.judge.last().map(|(_, record)| record)
     }
 
-    /// What is left of a limit.
+    /// What remains of a budget.
     pub(super) fn left_of(&self, limit_usd: f64) -> f64 {
         limit_usd - self.spent_usd
     }
 
-    /// The answer to one more question; what earlier ones about the same took is counted in it.
+    /// Stores an answer. It includes the usage of earlier questions about the same subject.
     pub(super) fn keep(&mut self, about: About, record: JudgeRecord) {
         self.spent_usd += record.usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0);
         let record = if let Some(earlier) = self.about(&about) { record.after(earlier) } else { record };
@@ -98,7 +98,7 @@ impl Answers {
         (self.commit, self.ci) = (commit.as_str().to_owned(), said);
     }
 
-    /// What still counts; nothing is known of what could not be looked at.
+    /// The answer that still applies. Unknown if the current files could not be read.
     pub(super) fn judge(&self, now: Option<&About>) -> JudgeFact {
         let Some((last, _)) = self.judge.last() else { return JudgeFact::Off };
         if let Some(record) = now.and_then(|now| self.about(now)) {
@@ -120,11 +120,11 @@ impl Answers {
     }
 }
 
-/// What the provers that have to be asked said, as far as it counts.
+/// The answers of external provers, if they still apply.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) judge: JudgeFact,
-    /// The question behind it, else the last of others.
+    /// The record behind the fact, or else the most recent one.
     pub(super) record: Option<JudgeRecord>,
     pub(super) ci: CiFact,
 }
@@ -144,7 +144,7 @@ pub(super) fn heard(ask: &Ask<'_>, git: &GitFact, story: Option<&Story>, ours: &
     Heard { judge: answers.judge(about.as_ref()), record: record.cloned(), ci }
 }
 
-/// The folder of a session, made where it is not there.
+/// The folder of a session, created if necessary.
 pub(super) fn make_folder(root: &Path, session: &str) -> io::Result<PathBuf> {
     make_sessions(&own_sessions(root))?;
     let folder = folder(root, session);
@@ -156,7 +156,7 @@ fn folder(root: &Path, session: &str) -> PathBuf {
     own_sessions(root).join(encode_component(session))
 }
 
-/// What is said about one session counts for no other.
+/// Binds answers to one session.
 fn purpose(session: &str) -> String {
     format!("asked about {session}")
 }

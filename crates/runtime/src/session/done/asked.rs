@@ -1,4 +1,4 @@
-//! Asks the judge and CI about a session's work, and keeps what they say.
+//! Asks the judge and CI about a session's work and stores the answers.
 
 use std::fs;
 use std::io;
@@ -27,20 +27,20 @@ use crate::run::refuse_nested;
 use crate::session::look_at_tree;
 use crate::store::{RunLock, Store};
 
-/// A larger file is not shown to the judge.
+/// Larger files are not shown to the judge.
 const LARGEST_READ: u64 = 16 * 1024 * 1024;
 
-/// What came of the wish to ask a judge.
+/// The result of a request to ask a judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judging {
-    /// The conditions need none.
+    /// The conditions do not need a judge.
     NotNeeded,
     Asked,
-    /// It gave a clear answer about this very work before: who is asked again until the answer suits has proven nothing.
+    /// It already gave a clear answer about exactly this work. Asking again until the answer fits would prove nothing.
     Stands,
 }
 
-/// Asks those provers that the conditions of a session need, and keeps what they say.
+/// Asks the provers that the session's conditions need, and stores their answers.
 pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
     let seen = look(ask)?;
     let done = &ask.config.done;
@@ -64,17 +64,17 @@ pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
         Some(_) | None => Judging::Asked,
     };
     if judging == Judging::Asked {
-        // Nobody pays for an answer that cannot be kept.
+        // Make sure that the answer can be stored before paying for it.
         answers.write(ask.root, ask.session, &seal)?;
         let mut record = asking.refute(&seen).map_err(DoneError::Session)?;
-        // Nothing is put back: whoever works in this session may have changed them as well.
+        // Files are not restored: the user or agent of this session may have changed them.
         if now()?.content != before.content {
             record = record.void("files were changed while the judge looked at them, so its word counts for nothing");
         }
-        // Another process may have asked meanwhile.
+        // Another process may have asked in the meantime.
         answers = Answers::read(ask.root, &top, ask.session);
         answers.keep(about, record);
-        // What was paid for is not lost while CI is waited for.
+        // Save the paid answer before waiting for CI.
         answers.write(ask.root, ask.session, &seal)?;
     }
     if let (true, Some(head)) = (done.wants_ci() && seen.facts.git.uncommitted().is_empty(), &before.head) {
@@ -84,15 +84,15 @@ pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
     Ok(judging)
 }
 
-/// What the questions about one session share.
+/// State shared by the questions about one session.
 struct Asking<'a> {
     ask: &'a Ask<'a>,
     git: &'a Git,
-    /// Of the session.
+    /// The session's folder.
     dir: &'a Path,
     redactor: &'a Redactor,
     limits: &'a Limits,
-    /// What the judges of one session may still cost together, where there is a limit.
+    /// The remaining budget for all judges of this session, if there is a limit.
     left_usd: Option<f64>,
     signals: &'a Signals,
 }
@@ -115,7 +115,7 @@ impl Asking<'_> {
         }
     }
 
-    /// What cannot be asked, and why.
+    /// Returns the prompt, or why the judge cannot be asked.
     fn prompt(&self, seen: &Seen) -> Result<String, String> {
         let words = |error: GitError| error.to_string();
         let (name, template) = read_template(self.ask.root, "refute", prompt::REFUTE).map_err(|error| error.to_string())?;
@@ -144,7 +144,7 @@ impl Asking<'_> {
         refute.render(&name, &template).map_err(|error| error.to_string())
     }
 
-    /// A client has hooks, and they have to find a run: one without a journal, that ends up among the files of the session.
+    /// The client's hooks need a run. This creates one without a journal, and moves it to the session's files afterwards.
     fn in_a_run_of_its_own(&self, prompt: &str) -> io::Result<JudgeRecord> {
         let (root, config) = (self.ask.root, self.ask.config);
         let nobody = |why: String| Ok(JudgeRecord::of(Judge::Claude.name()).void(format!("the judge could not be asked: {why}")));
@@ -158,7 +158,7 @@ impl Asking<'_> {
         let aside = self.dir.join("judge");
         fs::create_dir_all(&aside)?;
         let (run, run_dir) = Store::of(root).create(self.git.common_dir(), Timestamp::now())?;
-        // One that cannot be started is no reason not to ask: a client whose pipe is closed ends by itself.
+        // Continue without a watchdog if it cannot be started: a client whose pipe is closed exits by itself.
         let watchdog = Watchdog::start(self.limits.grace.duration()).and_then(|starting| starting.watch(&run)).ok();
         process::adopt_orphans();
         let place = Place { story: StoryId::from("judge"), attempt: 1, turn: 1 };
@@ -169,13 +169,13 @@ impl Asking<'_> {
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
         }
-        // Where it cannot be moved it stays among the runs: what was paid for counts all the same.
+        // If it cannot be moved, it stays among the runs. The paid answer still counts.
         let _ = fs::rename(&run_dir, aside.join(encode_component(run.as_str())));
         record
     }
 }
 
-/// What is known of some checks; nothing where there are none.
+/// A sentence about the result of some checks, or `None` if there are none.
 fn told(what: &str, fact: &GateFact) -> Option<String> {
     match fact {
         GateFact::NotConfigured => None,

@@ -1,5 +1,5 @@
-//! What a session changed, in a commit or not, and what is in no commit: compared with where its loop began, else with where it began
-//! itself. What the user had changed before the loop is not its doing.
+//! What a session changed (committed or not) and what is uncommitted, compared with the start of its loop, or else of the session. The
+//! user's changes from before the loop do not count.
 
 use std::collections::BTreeSet;
 use std::path::Path;

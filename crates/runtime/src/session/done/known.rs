@@ -1,4 +1,4 @@
-//! What is known of checks on the work tree as it is, without running any: by the Stop gate of the session, else by the cache of gates.
+//! Known check results for the current work tree, without running checks: from the session's Stop gate, or else from the gate cache.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::project::plan_file::PlanFile;
 use crate::session;
 use crate::verify::on_demand;
 
-/// An earlier verification of the very same tree.
+/// An earlier verification of exactly the same tree.
 #[derive(Debug)]
 pub(super) struct Known {
     runs: Vec<CheckRun>,
@@ -26,7 +26,7 @@ impl Known {
     }
 }
 
-/// Nothing where nobody looked at this tree; what stands in the way of an answer is none.
+/// `None` if no verification of this tree is known. Errors count as unknown.
 pub(super) fn find(
     ask: &Ask<'_>,
     plan: Option<&PlanFile>,
@@ -46,7 +46,7 @@ pub(super) fn find(
     })
 }
 
-/// Nothing where the loop has not asked all of these checks.
+/// `None` if the loop did not run all of these checks.
 fn by_stop_gate(ask: &Ask<'_>, ours: &[PathBuf], checks: &[Check]) -> Option<Known> {
     let top = find_git_top(ask.root).ok()?;
     let (runs, passed) = session::seen_before(ask.root, &top, ask.session, ours)?;

@@ -1,4 +1,4 @@
-//! Faults of our own hooks, which append them to a file of their folder. A full file is set aside once, so two are read.
+//! Failures of our own hooks, which append them to a file in their folder. A full file is renamed once, so two files are read.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use super::{FOLDER, is_dir, run_sessions};
 const FILE: &str = "faults.jsonl";
 const FILE_BEFORE: &str = "faults.1.jsonl";
 
-/// All faults of a folder of sessions; nothing where there was none.
+/// All hook failures in a sessions folder, or `None`.
 pub fn faults(folder: &Path) -> io::Result<Option<FaultTally>> {
     let mut tally = FaultTally::default();
     if is_dir(folder) {
@@ -25,11 +25,11 @@ pub fn faults(folder: &Path) -> io::Result<Option<FaultTally>> {
     Ok((tally.failures > 0).then_some(tally))
 }
 
-/// Sees which faults are new in a run.
+/// Watches for new hook failures in a run.
 #[derive(Debug)]
 pub struct FaultWatch {
     folder: PathBuf,
-    /// Which file it was, and how much of it was read.
+    /// The file's inode, and how much of it was read.
     seen: Option<(u64, u64)>,
 }
 
@@ -38,7 +38,7 @@ impl FaultWatch {
         Self { folder: run_sessions(run_dir), seen: None }
     }
 
-    /// What was added since the last look. A file that cannot be read is a fault as well, told once.
+    /// The failures added since the last call. A file that cannot be read is a failure as well and is reported once.
     pub fn look(&mut self, redactor: &Redactor) -> Option<GuardFailures> {
         let path = self.folder.join(FILE);
         let meta = fs::symlink_metadata(&path).ok()?;
@@ -51,7 +51,7 @@ impl FaultWatch {
             Some((inode, length)) if inode == now.0 && length <= now.1 => add(&mut tally, &path, length),
             Some((inode, length)) => {
                 let before = self.folder.join(FILE_BEFORE);
-                // What was read of it counts no second time.
+                // Do not count what was already read.
                 let same = fs::symlink_metadata(&before).is_ok_and(|meta| meta.ino() == inode);
                 let rest = if same { add(&mut tally, &before, length) } else { Ok(()) };
                 rest.and_then(|()| add(&mut tally, &path, 0))

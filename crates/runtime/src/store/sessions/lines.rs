@@ -1,4 +1,4 @@
-//! Lines of a file that may be very long and may be written to right now.
+//! Reads lines of a file that may be very long and may be written to concurrently.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -6,11 +6,11 @@ use std::path::Path;
 
 use crate::base::plain_file::open_regular;
 
-/// No record of ours is longer; what is, is passed over.
+/// Our records are never longer; longer lines are skipped.
 const LONGEST: u64 = 1024 * 1024;
 
-/// Calls `each` with every line from an offset on, and with nothing for one that is no text or too long. A last line without an end
-/// counts as one. No file has no lines.
+/// Calls `each` with every line from an offset, and with `None` for a line that is too long or not valid text. A last line without a line
+/// end counts. A missing file has no lines.
 pub(crate) fn each_line(path: &Path, from: u64, each: &mut impl FnMut(Option<&str>)) -> io::Result<()> {
     let mut file = match open_regular(path, OpenOptions::new().read(true)) {
         Ok(file) => file,

@@ -1,4 +1,4 @@
-//! Decisions of the Stop gate, read back from the records of sessions.
+//! Reads decisions of the Stop gate from the records of sessions.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use verdone_core::engine::session::StopRecord;
 use super::lines::each_line;
 use super::sessions;
 
-/// One decision and where it was made.
+/// One decision and its session.
 #[derive(Debug, Clone)]
 pub struct StoredStop {
     pub session: String,
@@ -29,7 +29,7 @@ struct Line {
     stop: StopRecord,
 }
 
-/// Those of all sessions below a folder, oldest first.
+/// The decisions of all sessions in a folder, oldest first.
 pub fn stops(folder: &Path) -> io::Result<Vec<StoredStop>> {
     let mut found = Vec::new();
     for session in sessions(folder)? {

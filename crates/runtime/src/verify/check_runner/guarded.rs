@@ -1,4 +1,4 @@
-//! Checks of a verification that no run stands behind: they carry a mark, and a watchdog ends them when we are killed.
+//! Checks of a verification outside a run. They carry a mark in their environment, and a watchdog ends them if this process is killed.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,11 +6,11 @@ use crate::git::Git;
 use crate::process::VERIFY_VARIABLE;
 use crate::process::watchdog::Watchdog;
 
-/// Watches as long as it is there. Comes before the first process of the verification.
+/// Watches until dropped. Create it before the first process of the verification.
 #[derive(Debug)]
 pub struct Guarded {
     mark: String,
-    /// A verification does without one where none can be started.
+    /// `None` if it could not be started; the verification runs without it.
     watchdog: Option<Watchdog>,
 }
 
@@ -22,12 +22,12 @@ impl Guarded {
         Self { mark, watchdog }
     }
 
-    /// The variable that the checks carry.
+    /// The environment variable that marks the checks.
     pub fn mark(&self) -> (&str, &str) {
         (VERIFY_VARIABLE, &self.mark)
     }
 
-    /// For what makes the places of the checks.
+    /// Marks the git processes that prepare the workspaces for checks.
     pub fn git(&self, git: Git) -> Git {
         git.marked(VERIFY_VARIABLE, &self.mark)
     }

@@ -1,4 +1,4 @@
-//! From how a check ended to what that means.
+//! Determines a check's outcome from how its process ended.
 
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOutcome, TestsSeen, ZeroTests, tests_seen};
@@ -9,22 +9,22 @@ use crate::process::{Exit, check_program};
 
 const NO_TESTS: &str = "no tests were run";
 
-/// Why a gate that has to run tests did not pass.
+/// Why a gate that must run tests did not pass.
 const NO_COUNT: &str =
     "no count of tests was found in its output (name its report with `junit`, or say that none is fine: zero_tests = \"ok\")";
 
 const NO_SUMMARY: &str = "it ended without the summary of tests that its runner prints; run it without what makes it silent";
 
-/// What a run of a check means.
+/// The outcome of a run of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Judged {
     pub(super) outcome: CheckOutcome,
     pub(super) seen: TestsSeen,
-    /// Tests that failed by a report though the exit code is 0, for people.
+    /// Tests that failed according to a report even though the exit code is 0; shown to people.
     pub(super) failed: Option<String>,
 }
 
-/// `written` are the test reports that it wrote, where it was to write some.
+/// `written` are the test reports that the check wrote, if it should write any.
 pub(super) fn judge(check: &Check, exit: Exit, output: &str, written: &Written) -> Judged {
     let Exit::Code(code) = exit else {
         return Judged { outcome: outcome(check, exit), seen: TestsSeen::default(), failed: None };
@@ -36,7 +36,7 @@ pub(super) fn judge(check: &Check, exit: Exit, output: &str, written: &Written) 
     let seen = tests_seen(&check.command, code, output, &reports);
     let is_reported = !reports.is_empty() && seen.count.is_some_and(|count| count.failed > 0);
     let (outcome, failed) = match (outcome(check, exit), trouble) {
-        // A report is believed as a whole or not at all.
+        // A report is trusted entirely or not at all.
         (CheckOutcome::Passed, Some(reason)) => (CheckOutcome::Unknown { reason }, None),
         (CheckOutcome::Passed, None) if is_reported => (CheckOutcome::Failed { code }, Some(failed_tests(&seen))),
         (CheckOutcome::Passed, None) => (passed(check.terms.zero_tests, &seen), None),
@@ -46,7 +46,7 @@ pub(super) fn judge(check: &Check, exit: Exit, output: &str, written: &Written) 
     Judged { outcome, seen, failed }
 }
 
-/// What an exit code of 0 is worth.
+/// What an exit code of 0 means.
 fn passed(zero_tests: Option<ZeroTests>, seen: &TestsSeen) -> CheckOutcome {
     let unknown = |reason: &str| CheckOutcome::Unknown { reason: reason.to_owned() };
     match zero_tests {
@@ -57,22 +57,22 @@ fn passed(zero_tests: Option<ZeroTests>, seen: &TestsSeen) -> CheckOutcome {
     }
 }
 
-/// What any other exit code means: something failed, or there was nothing that could.
+/// What any other exit code means: something failed, or there was nothing to run.
 fn failed(zero_tests: Option<ZeroTests>, code: i32, seen: &TestsSeen) -> CheckOutcome {
     match &seen.absent {
         Some(words) => CheckOutcome::Unknown { reason: format!("what it was to run is not there: {}", sanitise_line(words)) },
-        // The code that Python's runners keep for this.
+        // Python's test runners use this code if no tests ran.
         None if seen.nothing_ran && code == 5 && zero_tests == Some(ZeroTests::Ok) => CheckOutcome::Passed,
         None if seen.nothing_ran => CheckOutcome::Unknown { reason: NO_TESTS.to_owned() },
         None => CheckOutcome::Failed { code },
     }
 }
 
-/// The reports, or why they cannot be believed.
+/// The reports, or why they cannot be trusted.
 fn read(written: &Written, zero_tests: Option<ZeroTests>) -> Result<Vec<Report>, String> {
     match written {
         Written::Unasked => Ok(Vec::new()),
-        // A runner without tests may write none.
+        // A runner without tests may not write a report.
         Written::None(_) if zero_tests == Some(ZeroTests::Ok) => Ok(Vec::new()),
         Written::None(why) | Written::Unreadable(why) => Err(why.clone()),
         Written::Texts(texts) => {
@@ -94,7 +94,7 @@ fn failed_tests(seen: &TestsSeen) -> String {
     )
 }
 
-/// By the exit code alone.
+/// The outcome by exit code alone.
 fn outcome(check: &Check, exit: Exit) -> CheckOutcome {
     let named = |what: &str| match check_program(&check.command) {
         Some(program) => format!("{what}: {program}"),

@@ -1,4 +1,4 @@
-//! Gates of one stage at the same time: a few threads that take one after another. Whoever asked hears of them in its own thread.
+//! Runs the gates of one stage in parallel: a few threads that take one gate after another. The caller gets all progress in its own thread.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,10 @@ use crate::process::output::Stream;
 use crate::process::signal::Signals;
 use crate::process::{self, Moment, Sweep};
 
-/// News that wait to be heard; a flood makes the gates wait instead of filling the memory.
+/// The length of the progress queue. If a gate floods it, the gate waits instead of filling memory.
 const QUEUE: usize = 64;
 
-/// What a thread tells: of which job, and what.
+/// Progress from a thread: the job's index and what happened.
 type News = (usize, What);
 
 enum What {
@@ -33,7 +33,7 @@ pub(super) fn run(
     signals: &Signals,
     on: &mut dyn FnMut(CheckMoment<'_>),
 ) -> io::Result<Vec<CheckResult>> {
-    // One sweep for all of them: a sweep of one would end the others.
+    // One sweep for all gates: a sweep per gate would end the processes of the others.
     let sweep = Sweep::begin();
     let (news, heard) = sync_channel(QUEUE);
     let next = AtomicUsize::new(0);
@@ -43,7 +43,7 @@ pub(super) fn run(
             let started = thread::Builder::new().name("gate".to_owned()).spawn_scoped(scope, move || {
                 take_jobs(jobs, next, shared, signals, &news);
             });
-            // With one thread at least, all of them are run; with none, the caller hears of it.
+            // One thread is enough to run all gates. Without any, the caller gets the error.
             drop(started);
         }
         drop(news);
@@ -54,7 +54,7 @@ pub(super) fn run(
     for (job, ended) in jobs.iter().zip(ended) {
         match ended {
             Some(result) => results.push(result?),
-            // It was not begun any more.
+            // It was not started.
             None if signals.requested().is_some() => results.push(CheckRun::of(job.check).into()),
             None => return Err(io::Error::other("a gate could not be started in a thread of its own")),
         }
@@ -72,7 +72,7 @@ fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals:
         }
         let ended = worker.work(job, signals, &mut |moment| match moment {
             Moment::Line { stream, text } => drop(news.send((at, What::Line(stream, text.to_owned())))),
-            // A tick that has to wait is no tick any more.
+            // Drop a tick instead of waiting: a late tick is useless.
             Moment::Tick => drop(news.try_send((at, What::Tick))),
         });
         if news.send((at, What::Ended(Box::new(ended)))).is_err() {
@@ -81,7 +81,7 @@ fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals:
     }
 }
 
-/// Passes the news on until the last thread is gone.
+/// Forwards progress until the last thread has ended.
 fn hear(jobs: &[Job<'_>], heard: &Receiver<News>, on: &mut dyn FnMut(CheckMoment<'_>)) -> Vec<Option<io::Result<CheckResult>>> {
     let mut ended: Vec<Option<io::Result<CheckResult>>> = jobs.iter().map(|_| None).collect();
     while let Ok((at, what)) = heard.recv() {

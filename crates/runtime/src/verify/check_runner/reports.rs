@@ -1,5 +1,5 @@
-//! The test reports that a check writes. One that lies there from before says nothing about this run, and one that is a link or leads
-//! out of the tree is none: an agent may have put it there.
+//! The test reports that a check writes. A report from before this run proves nothing. Reports that are links or lie outside the tree are
+//! ignored, because an agent may have put them there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,31 +9,31 @@ use std::path::{Path, PathBuf};
 use crate::base::glob_walk::matching_at;
 use crate::base::plain_file::read_regular;
 
-/// Larger reports are none that somebody reads; nor are more than this in all.
+/// The limit for one report, and for all reports together.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// Device, number, size and time of the last change.
+/// Device, inode, size and modification time.
 type Stamp = (u64, u64, u64, i64, i64);
 
-/// The reports before a run.
+/// The reports that existed before a run.
 #[derive(Debug)]
 pub(super) struct Reports<'a> {
-    /// Paths below the working directory, each with the folder where its files are.
+    /// Paths below the working directory, each with the folder that contains its files.
     places: &'a [(PathBuf, PathBuf)],
     pattern: Option<&'a str>,
     before: BTreeMap<PathBuf, Stamp>,
 }
 
-/// What a run wrote.
+/// The reports that a run wrote.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    /// It was to write none.
+    /// The check has no report configured.
     Unasked,
-    /// None, for this reason.
+    /// No report, with the reason.
     None(String),
-    /// One that cannot be read, for this reason.
+    /// An unreadable report, with the reason.
     Unreadable(String),
-    /// Names and texts.
+    /// Names and contents.
     Texts(Vec<(String, String)>),
 }
 
@@ -43,7 +43,7 @@ impl<'a> Reports<'a> {
         Self { places, pattern, before: found.into_iter().map(|report| (report.path, report.stamp)).collect() }
     }
 
-    /// Those that were written since.
+    /// The reports written since the run started.
     pub(super) fn written_since(&self) -> Written {
         let Some(pattern) = self.pattern else { return Written::Unasked };
         let now = match found(self.places, pattern) {
@@ -84,7 +84,7 @@ impl<'a> Reports<'a> {
     }
 }
 
-/// A report that is there.
+/// A report on disk.
 #[derive(Debug)]
 struct Report<'a> {
     path: PathBuf,
@@ -93,7 +93,7 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// As seen from the working directory.
+    /// The path relative to the working directory.
     fn name(&self) -> String {
         let (at, folder) = self.place;
         at.join(self.path.strip_prefix(folder).unwrap_or(&self.path)).display().to_string()
@@ -101,7 +101,7 @@ impl Report<'_> {
 
     fn read(&self, most: u64) -> Result<Vec<u8>, String> {
         let real = |path: &Path| fs::canonicalize(path).map_err(|error| error.to_string());
-        // A folder on the way may be a link.
+        // A parent folder may be a link.
         if !real(&self.path)?.starts_with(real(&self.place.1)?) {
             return Err("it lies outside of the tree".to_owned());
         }

@@ -31,7 +31,7 @@ pub enum VerifyError {
     Git(#[from] GitError),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// Something has to be put in order first.
+    /// The user must fix something first.
     #[error("{}", .0.message)]
     Refused(Finding),
     #[error("{plan} has no story {:?}", story.as_str())]
@@ -43,7 +43,7 @@ pub enum VerifyError {
     #[error("{name:?} is not a commit in this clone")]
     NoRef {
         name: String,
-        /// The same name at the remote, where that is one.
+        /// The same name on the remote, if it exists there.
         remote: Option<String>,
         shallow: bool,
     },
@@ -51,7 +51,7 @@ pub enum VerifyError {
     Unrelated { name: String },
     #[error("there is nothing to verify: no gate, and no check of a story")]
     Nothing {
-        /// Where the settings come from, if not from the checkout.
+        /// The source of the settings, if not the checkout.
         settings: Option<String>,
     },
     #[error("{doing}: {source}")]
@@ -125,7 +125,7 @@ impl VerifyError {
     }
 }
 
-/// Whether a remote may know it: a name of a branch or a tag, or the id of a commit. `main~5` and `HEAD@{1}` are expressions.
+/// Whether a remote may know the name: a branch, a tag or a commit id. `main~5` and `HEAD@{1}` are expressions.
 fn is_plain_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '+');
     !name.starts_with(['-', '/', '.']) && !name.contains("..") && name.chars().all(is_plain)

@@ -1,4 +1,5 @@
-//! The settings and plans of a commit, in a temporary folder: read as those of a checkout are, and never from the work that is judged.
+//! The settings and plans of a commit, written to a temporary folder: read like those of
+//! a checkout, but never from the work that is judged.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -12,25 +13,25 @@ use crate::git::{Git, TreeFile};
 use crate::project::plan_file::{Candidate, FindError, LARGEST_PLAN, is_usual_plan};
 use crate::project::{FRESHER, HOME, Project};
 
-/// Folders in which settings and plans are.
+/// Folders that contain settings and plans.
 const FOLDERS: [&str; 5] = [HOME, FRESHER, ".ralph", "ralph-loops", ".agents"];
 
 pub(super) struct LaidOut {
     _folder: TempDir,
     top: PathBuf,
     git_top: PathBuf,
-    /// As found in the folder.
+    /// The project as found in the temporary folder.
     found: Project,
 }
 
 impl LaidOut {
-    /// `start` is where the command was started, in the checkout.
+    /// `start` is the folder in the checkout where the command was started.
     pub(super) fn of(git: &Git, commit: &Oid, start: &Project) -> Result<Self, VerifyError> {
         let io = |source| VerifyError::Io { doing: "reading the settings of a commit".to_owned(), source };
         let folder = tempfile::Builder::new().prefix("verdone-settings-").tempdir().map_err(io)?;
         let top = fs::canonicalize(folder.path()).map_err(io)?;
         let below = start.start.strip_prefix(&start.git_top).unwrap_or(Path::new(""));
-        // No plan is looked for above it.
+        // Stops the search for plans in parent folders.
         fs::create_dir_all(top.join(".git")).map_err(io)?;
         fs::create_dir_all(top.join(below)).map_err(io)?;
         let files = git.files_of(commit)?;
@@ -39,7 +40,7 @@ impl LaidOut {
         Ok(Self { _folder: folder, git_top: start.git_top.clone(), top, found })
     }
 
-    /// The plans of another commit, for settings that are known.
+    /// The plans of another commit, for known settings.
     pub(super) fn plans(git: &Git, commit: &Oid, start: &Project, settings: &Settings) -> Result<Self, VerifyError> {
         let laid_out = Self::of(git, commit, start)?;
         laid_out.add_named_plan(git, commit, settings)?;
@@ -56,7 +57,7 @@ impl LaidOut {
         &self.found
     }
 
-    /// The project that these settings are about, in the checkout.
+    /// The corresponding project in the checkout.
     pub(super) fn project(&self) -> Project {
         let root = self.in_checkout(&self.found.root);
         Project {
@@ -68,12 +69,12 @@ impl LaidOut {
         }
     }
 
-    /// The same path in the checkout.
+    /// The corresponding path in the checkout.
     pub(super) fn in_checkout(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.top).map_or_else(|_| path.to_owned(), |below| self.git_top.join(below))
     }
 
-    /// An error about a file here, with its path in the repository.
+    /// Rewrites paths in an error to be relative to the repository.
     pub(super) fn relative(&self, error: VerifyError) -> VerifyError {
         let below = |path: PathBuf| path.strip_prefix(&self.top).map(Path::to_owned).unwrap_or(path);
         match error {
@@ -88,7 +89,7 @@ impl LaidOut {
         }
     }
 
-    /// A plan may have any name that the settings give it.
+    /// The settings may give a plan any name.
     fn add_named_plan(&self, git: &Git, commit: &Oid, settings: &Settings) -> Result<(), VerifyError> {
         let Some(path) = settings.named_plan().and_then(|plan| self.below_top(&self.found.root.join(plan))) else {
             return Ok(());
@@ -118,7 +119,7 @@ fn is_about_settings(file: &TreeFile) -> bool {
     path.components().any(is_folder) || is_usual_plan(path)
 }
 
-/// Writes plain files. What a link leads to is no part of the commit.
+/// Writes regular files only. The target of a link is not part of the commit.
 fn write<'f>(git: &Git, top: &Path, files: impl Iterator<Item = &'f TreeFile>) -> Result<(), VerifyError> {
     let io = |source| VerifyError::Io { doing: "reading the settings of a commit".to_owned(), source };
     let files: Vec<&TreeFile> = files.filter(|file| file.is_plain() && file.path.is_safe()).collect();

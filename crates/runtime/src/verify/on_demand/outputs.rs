@@ -1,4 +1,4 @@
-//! Where the outputs of a verification are kept: `.verdone/cache/outputs/`, a folder for each tree.
+//! Stores the outputs of a verification: `.verdone/cache/outputs/`, one folder per tree.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use crate::git::is_object_id;
 use crate::run::site;
 use crate::verify::cache_folder;
 
-/// Outputs of this many trees are kept.
+/// For how many trees outputs are kept.
 const KEPT_TREES: usize = 20;
 
 pub(super) enum Outputs {
@@ -24,7 +24,7 @@ pub(super) enum Outputs {
 }
 
 impl Outputs {
-    /// The folder for what checks say. Where the cache cannot be written, one that is gone afterwards, and why.
+    /// The folder for check output. If the cache cannot be written, a temporary one and the reason.
     pub(super) fn make(root: &Path, tree: &Oid) -> Result<(Self, Option<io::Error>), VerifyError> {
         let trouble = match kept(root, tree) {
             Ok(folder) => return Ok((Self::Kept(folder), None)),
@@ -42,7 +42,7 @@ impl Outputs {
         }
     }
 
-    /// A file of it as the user finds it; nothing where it will be gone.
+    /// An output file's path for the user. `None` if it will be deleted.
     pub(super) fn shown(&self, root: &Path, file: &str) -> Option<String> {
         match self {
             Self::Kept(path) => Some(format!("{}/{file}", site::shown(path, root))),
@@ -51,7 +51,7 @@ impl Outputs {
     }
 }
 
-/// What the user should know where the cache cannot be written.
+/// The note for the user if the cache cannot be written.
 pub(super) fn not_kept(trouble: &io::Error) -> String {
     format!(".verdone/cache cannot be used, so nothing is kept for the next time: {trouble}")
 }
@@ -60,7 +60,7 @@ fn kept(root: &Path, tree: &Oid) -> io::Result<PathBuf> {
     let all = real_folder(&cache_folder(root)?, Path::new("outputs"))?;
     let own = real_folder(&all, Path::new(tree.as_str()))?;
     let mut older: Vec<(SystemTime, PathBuf)> = Vec::new();
-    // Only what has a name like ours is deleted.
+    // Delete only folders with names like ours.
     let is_ours = |entry: &fs::DirEntry| {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         is_folder && entry.path() != own && entry.file_name().to_str().is_some_and(|name| is_object_id(&Oid::from(name)))

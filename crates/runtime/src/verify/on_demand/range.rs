@@ -1,4 +1,4 @@
-//! Which commits a range is made of.
+//! Resolves the commits of a range.
 
 use verdone_core::base::id::Oid;
 use verdone_core::verify::CommitRange;
@@ -6,7 +6,7 @@ use verdone_core::verify::CommitRange;
 use super::VerifyError;
 use crate::git::Git;
 
-/// The commits, with what the reader should know about the choice.
+/// The commits, with notes for the reader about how they were chosen.
 pub(super) fn resolve(git: &Git, base: &str, head: Option<&str>) -> Result<(CommitRange, Vec<String>), VerifyError> {
     let head = named(git, head.unwrap_or("HEAD"))?;
     let settings = named(git, base)?;
@@ -37,7 +37,7 @@ fn branched_off(git: &Git, name: &str, commit: &Oid, head: &Oid) -> Result<(Oid,
             );
             Ok((base, Some(note)))
         }
-        // Both commits are here, only what connects them is not.
+        // Both commits exist here, but the history between them is missing.
         None if git.is_shallow()? => {
             let note = format!(
                 "this clone is shallow and does not show where the work branched off, so it is compared with {name} itself; \

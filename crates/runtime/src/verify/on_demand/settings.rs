@@ -1,4 +1,4 @@
-//! What is verified with: the settings, the gates and a story, read from the checkout or from the files of a commit.
+//! The inputs of a verification: settings, gates and a story, read from the checkout or from the files of a commit.
 
 use std::path::{Path, PathBuf};
 
@@ -18,31 +18,30 @@ use crate::project::plan_file::{self, PlanFile, PlanLocation, PlanRequest};
 use crate::run::preflight;
 use crate::run::site;
 
-/// The settings of a folder.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
     loaded: config_file::Settings,
     plan: PlanRequest,
-    /// Where the commands of a story will be started.
+    /// Where a story's commands will run.
     checkout: PathBuf,
 }
 
-/// What is asked for, ready to run.
+/// Everything that was asked for, ready to run.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) config: Config,
     pub(super) gates: Vec<Check>,
     pub(super) story: Option<JobStory>,
-    /// The other stories of the plan; none where no story is asked about.
+    /// The other stories of the plan. Empty if no story was asked for.
     pub(super) others: Vec<OtherStory>,
-    /// The plan and what belongs to it, where there is one.
+    /// The plan and its related files, if there is one.
     pub(super) plan_files: Vec<PathBuf>,
     pub(super) at_most: Option<Proof>,
     pub(super) exports: Vec<(String, String)>,
     pub(super) warnings: Vec<String>,
 }
 
-/// What judges it is not the asked story's to change.
+/// Another story. The requested story may not change what judges it.
 #[derive(Debug)]
 pub(super) struct OtherStory {
     pub(super) id: StoryId,
@@ -50,7 +49,7 @@ pub(super) struct OtherStory {
     pub(super) checks: Vec<Check>,
 }
 
-/// A story that is not there may be somewhere else.
+/// A missing story may exist in another plan.
 pub(super) enum Read {
     Found(Box<Asked>),
     NoStory(VerifyError),
@@ -81,7 +80,7 @@ impl Settings {
         Self { plan, ..self.clone() }
     }
 
-    /// The plan that the settings name, relative to the project.
+    /// The plan named by the settings, relative to the project.
     pub(super) fn named_plan(&self) -> Option<&Path> {
         self.plan.configured.as_deref()
     }
@@ -110,7 +109,7 @@ impl Settings {
         Ok(Read::Found(Box::new(Asked { config, gates, story, others, plan_files, at_most: None, exports, warnings })))
     }
 
-    /// A story as the plan has it, and the others. Commands of an agent's plan count only when they are accepted.
+    /// The story from the plan, and the others. Commands in an agent's plan count only if they are approved.
     fn story(&self, id: &StoryId, location: PlanLocation, config: &Config) -> Result<(JobStory, Vec<OtherStory>), VerifyError> {
         let plan = PlanFile::open(location)?;
         let name = site::shown(plan.path(), &self.plan.root);
@@ -132,7 +131,7 @@ impl Settings {
 }
 
 impl Asked {
-    /// Whether there is no check at all.
+    /// Whether there are no checks at all.
     pub(super) fn is_empty(&self) -> bool {
         self.gates.is_empty() && self.story.as_ref().is_none_or(|story| story.checks.is_empty())
     }

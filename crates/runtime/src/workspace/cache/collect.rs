@@ -1,4 +1,4 @@
-//! What the checks of one workspace wrote into build folders, moved to a place where it can be kept.
+//! Collects what the checks of one workspace wrote into build folders, and moves it to a place where it can be kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -17,16 +17,16 @@ use super::{Build, Cache, KeptCache, Parts};
 use crate::git::{Git, copy_index_file};
 use crate::project::HOME;
 
-/// Where the checks of a workspace wrote. Nothing runs in it any more when it is collected.
+/// Where the checks of a workspace wrote. None of their processes may still be running when this is collected.
 #[derive(Debug)]
 pub(in crate::workspace) struct Written {
-    /// The files, as nobody could change them.
+    /// The unmodified files.
     pub(in crate::workspace) layer: Arc<Layer>,
     /// What was written over them.
     pub(in crate::workspace) upper: PathBuf,
-    /// Build folders that the checkout has too, with what was written over each.
+    /// Build folders that the checkout also has, with what was written over each.
     pub(in crate::workspace) build_folders: Vec<(PathBuf, PathBuf)>,
-    /// The cache that all of this was written over.
+    /// The cache below all of this.
     pub(in crate::workspace) over: Option<Arc<Cache>>,
     pub(in crate::workspace) settings: WorkspaceSettings,
     /// The project's root below the top.
@@ -36,7 +36,8 @@ pub(in crate::workspace) struct Written {
 }
 
 impl Written {
-    /// Moves it to `place`. Nothing where there is no cache to be kept, or it could not be moved: a build takes longer then.
+    /// Moves everything to `place`. Returns `None` if there is no cache to keep, or if it could not be moved; a build then takes
+    /// longer.
     pub(in crate::workspace) fn collect(self, git: &Git, place: PathBuf) -> Option<KeptCache> {
         let folder = Disposable::make(place).ok()?;
         let layers = self.move_build_folders(folder.path()).ok()?;
@@ -66,7 +67,7 @@ impl Written {
         Ok(layers)
     }
 
-    /// Build folders that are not among the files, and those of the cache below that were removed. Links are not followed.
+    /// Build folders that are not among the files, and removed ones of the cache below. Follows no links.
     fn new_folders(&self) -> io::Result<(BTreeSet<PathBuf>, Vec<PathBuf>)> {
         let (mut found, mut gone) = (BTreeSet::new(), Vec::new());
         let mut left = vec![PathBuf::new()];
@@ -109,7 +110,6 @@ fn move_new_folders(upper: &Path, to: &Path, paths: &BTreeSet<PathBuf>) -> io::R
     Ok(())
 }
 
-/// The name of a build folder's layer.
 pub(super) fn name_of(path: &Path) -> String {
     format!("layer-{}", key(path))
 }
@@ -118,7 +118,7 @@ fn is_empty(folder: &Path) -> io::Result<bool> {
     Ok(fs::read_dir(folder)?.next().is_none())
 }
 
-/// What an overlay writes where something below was removed.
+/// Whether this is a whiteout, by which an overlay hides a removed entry of a lower layer.
 pub(super) fn is_whiteout(meta: &Metadata) -> bool {
     meta.file_type().is_char_device() && meta.rdev() == 0
 }

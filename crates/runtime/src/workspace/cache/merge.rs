@@ -1,4 +1,4 @@
-//! Two layers of an overlay, merged into one by renaming.
+//! Merges two layers of an overlay into one by renaming.
 
 use std::fs::{self, File, FileTimes, Metadata};
 use std::io;
@@ -7,20 +7,20 @@ use std::path::Path;
 use super::super::remove::remove_tree;
 use super::collect::is_whiteout;
 
-/// No build nests folders deeper.
+/// Builds do not nest folders deeper.
 const MOST_DEPTH: usize = 64;
 /// The attribute of a folder that hides everything below it.
 const OPAQUE: &str = "user.overlay.opaque";
 
-/// Moves what is in the layer `above` into the layer `below`, so that `below` shows what both together showed. `under` is the folder
-/// that both were written over, if there is one. After an error, neither layer is of use.
+/// Moves the entries of the layer `above` into the layer `below`, so that `below` shows what both showed together. `under` is the
+/// folder that both were written over, if any. After an error, both layers are unusable.
 pub(super) fn merge(above: &Path, below: &Path, under: Option<&Path>) -> io::Result<()> {
     merge_at(above, below, under, 0)
 }
 
 fn merge_at(above: &Path, below: &Path, under: Option<&Path>, depth: usize) -> io::Result<()> {
     let merged = fs::symlink_metadata(above)?;
-    // An overlay lists a whiteout that hides nothing.
+    // Remove a whiteout that hides nothing: an overlay would list it.
     if is_whiteout(&merged) && under.is_none_or(|under| fs::symlink_metadata(under).is_err()) {
         fs::remove_file(above)?;
         return remove_tree(below);
@@ -53,7 +53,7 @@ fn is_opaque(folder: &Path) -> io::Result<bool> {
     }
 }
 
-/// A folder in two layers looks as in the upper one.
+/// A folder in both layers gets the permissions and time of the upper one.
 fn look_like(folder: &Path, like: &Metadata) -> io::Result<()> {
     fs::set_permissions(folder, like.permissions())?;
     File::open(folder)?.set_times(FileTimes::new().set_modified(like.modified()?))
@@ -121,7 +121,7 @@ mod tests {
         whiteout(&at("above/of-the-lowest"));
         whiteout(&at("above/own/removed"));
         if setxattr(at("above/made-anew"), OPAQUE, b"y", XattrFlags::empty()).is_err() {
-            // A file system without attributes has no overlays either.
+            // A file system without extended attributes does not support overlays either.
             fs::remove_file(at("below/made-anew/old")).unwrap();
         }
         fs::set_permissions(at("above/both"), fs::Permissions::from_mode(0o751)).unwrap();

@@ -1,7 +1,7 @@
-//! The fallback without namespaces: Landlock lets a program write only where the plan does.
+//! The fallback without namespaces: Landlock lets a program write only to the paths that the plan makes writable.
 //!
-//! Landlock grants and never subtracts, so everything stays readable: **masks are not enforced**, and the copy-on-write folders of the plan
-//! are seen only at the path of their upper folder. The plan for this mode should name real paths.
+//! Landlock rules can only grant access, never exclude a path, so everything stays readable: **masks are not enforced**, and the
+//! plan's copy-on-write folders are visible only at the path of their upper folder. The plan for this mode should use real paths.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::target::{Target, give_up_inheritance};
 use super::{hold, system};
 use crate::workspace::plan::{Mount, ViewPlan};
 
-/// The newest rights that are asked for; an older kernel enforces those that it knows.
+/// The newest rights to request; an older kernel enforces those that it knows.
 const VERSION: ABI = ABI::V6;
 
 pub(super) fn run(plan: &Path, target: &Target) -> ExitCode {
@@ -33,7 +33,7 @@ pub(super) fn run(plan: &Path, target: &Target) -> ExitCode {
     target.report(&failure).into()
 }
 
-/// The real paths that the plan lets a program write to.
+/// The real paths that the plan makes writable.
 fn writable(plan: &ViewPlan, as_root: bool) -> Vec<PathBuf> {
     let own = plan.mounts.iter().filter_map(|mount| match mount {
         Mount::Bind { from, write: true, .. } => Some(from.clone()),
@@ -41,7 +41,7 @@ fn writable(plan: &ViewPlan, as_root: bool) -> Vec<PathBuf> {
         Mount::Scratch { at } => Some(at.clone()),
         Mount::Bind { write: false, .. } | Mount::Mask { .. } => None,
     });
-    // The disks of the machine are in /dev, and writable for root.
+    // /dev contains the machine's disks, which root can write to.
     let devices: &[&str] = if as_root { &system::DEVICES } else { &["/dev"] };
     own.chain(devices.iter().chain(&["/dev/shm", "/dev/pts", "/dev/ptmx"]).map(PathBuf::from))
         .filter(|path| path.exists())
@@ -69,15 +69,15 @@ fn confine(writable: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
-/// Sockets without a file, of the desktop for example, are part of the network that an open view shares. Nothing happens where the
-/// kernel cannot refuse them.
+/// Blocks abstract Unix sockets, such as the desktop's. They are part of the network, which an open view shares. Does nothing if
+/// the kernel cannot block them.
 pub(super) fn leave_nameless_sockets() -> Result<(), Failure> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::AbstractUnixSocket);
     let enforced = ruleset.and_then(Ruleset::create).and_then(landlock::RulesetCreated::restrict_self);
     enforced.map(drop).map_err(|error| Failure::of(Step::Landlock, &io::Error::other(error.to_string())))
 }
 
-/// No rule for a path that is gone: it then cannot be written, which is the safe side.
+/// Skips a path that does not exist. It then stays unwritable, which is safe.
 fn beneath(path: &Path, rights: BitFlags<AccessFs>) -> Option<Result<PathBeneath<PathFd>, RulesetError>> {
     PathFd::new(path).ok().map(|fd| Ok(PathBeneath::new(fd, rights)))
 }

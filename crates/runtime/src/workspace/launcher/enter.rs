@@ -1,8 +1,8 @@
 //! Executes a program in a view: joins the namespaces of its holder and adds a pid namespace for this program alone.
 //!
-//! Three processes. The outer one stays in the caller's pid namespace and ends exactly as the program does. The first of the new pid
-//! namespace reaps orphans; its end, by the kernel's rule, is the end of everything in the namespace. The third becomes the program.
-//! All are in one process group, so the caller's signals reach the program. Each dies with the one before it.
+//! There are three processes. The outer one stays in the caller's pid namespace and exits exactly as the program does. The first
+//! process of the new pid namespace reaps orphans; when it ends, the kernel kills everything in the namespace. The third becomes
+//! the program. All are in one process group, so the caller's signals reach the program. Each dies with the one before it.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -59,7 +59,7 @@ fn join(holder: Pid) -> io::Result<()> {
     let process = pidfd_open(holder, PidfdFlags::empty())?;
     sys::join(process.as_fd(), sys::NEW_USER | sys::NEW_MOUNT | sys::NEW_IPC)?;
     match sys::join(process.as_fd(), sys::NEW_NET) {
-        // The kernel refuses the network of the system, which an open view shares: we are in it already.
+        // The kernel refuses to join the system's network, which an open view shares. But we are already in it.
         Err(error) if error.raw_os_error() == Some(libc::EPERM) && same_network(holder) => Ok(()),
         other => other,
     }
@@ -72,7 +72,7 @@ fn same_network(holder: Pid) -> bool {
 }
 
 impl Outer {
-    /// Waits until everything in the pid namespace is gone, then ends as the program did.
+    /// Waits until all processes of the pid namespace are gone, then exits as the program did.
     fn finish(mut self) -> ExitCode {
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let _ = close_streams();
@@ -81,7 +81,7 @@ impl Outer {
         while let Err(rustix::io::Errno::INTR) = waitpid(Some(self.first), WaitOptions::empty()) {}
         match ended {
             Ok(status) => u8::try_from(status).map_or_else(|_| die_by(-status), ExitCode::from),
-            // The first process was killed from outside, and everything with it.
+            // The first process was killed from outside, along with everything else.
             Err(_) => die_by(libc::SIGKILL),
         }
     }
@@ -91,11 +91,11 @@ fn die_by(signal: i32) -> ExitCode {
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     sys::reset_signal(signal);
     sys::raise(signal);
-    // Not reached: a signal that ended the program ends this process too.
+    // Not reached: the signal that ended the program also ends this process.
     ExitCode::from(failure::EXIT)
 }
 
-/// The pipes of the program must close when the program closes them.
+/// Closes our copies of the program's pipes, so that they close when the program closes them.
 fn close_streams() -> io::Result<()> {
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&nothing)?;
@@ -133,7 +133,8 @@ fn prepare(target: &Target, report: &UnixStream, as_root: bool) -> Result<(), Fa
     confine::leave_nameless_sockets()
 }
 
-/// The outer process has no pid in this namespace, so its end of the socket pair says whether it lived when the signal was set.
+/// The outer process has no pid in this namespace. Its end of the socket pair shows whether it was still alive when the signal
+/// was set.
 fn die_with_outer(report: &UnixStream) -> Result<(), Failure> {
     let failed = |error: rustix::io::Errno| Failure::of(Step::Parent, &error.into());
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
@@ -149,13 +150,14 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
-/// The signals that ask a group to end.
+/// The signals that ask a process group to end.
 const ASKS_TO_END: [i32; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 
-/// The exit code of the program, or its signal as a negative number. Where the group was asked to end, the others have their time too:
-/// a shell ends at once, and the program that it waits for may still be writing. Who asked kills what is left after the grace.
+/// Returns the exit code of the program, or its signal as a negative number. If the group was asked to end, waits for the other
+/// processes too: a shell exits at once, but the program that it waits for may still be writing. The caller that asked kills the
+/// rest after the grace period.
 fn reap_until_end_of(program: Pid) -> i32 {
-    // The program may not trace this process, which could otherwise be made to report another status.
+    // The program must not trace this process, or it could make it report another status.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let _ = close_streams();
     let mut program_ended = None;
@@ -174,7 +176,7 @@ fn reap_until_end_of(program: Pid) -> i32 {
     }
 }
 
-/// Whether `/proc` shows this process under its own id, as only the `/proc` of its pid namespace does.
+/// Whether `/proc` shows this process under its own pid, as only the `/proc` of its pid namespace does.
 pub(super) fn has_own_proc() -> bool {
     std::fs::read_link("/proc/self").is_ok_and(|own| own == Path::new(&getpid().to_string()))
 }

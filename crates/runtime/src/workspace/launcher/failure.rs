@@ -1,4 +1,4 @@
-//! Why the launcher could not do its work, as data: which step, on which path, with which error of the system.
+//! Why the launcher failed, as data: the step, the path and the system error.
 
 use std::fmt;
 use std::fs::File;
@@ -30,7 +30,7 @@ pub enum Step {
     ReadOnly,
     /// Creating a missing mount point.
     MountPoint,
-    /// Attaching a finished mount at its place.
+    /// Attaching a finished mount at its target.
     Attach,
     Network,
     /// Joining the namespaces of a holder.
@@ -42,11 +42,11 @@ pub enum Step {
     /// Giving up privileges and inherited descriptors.
     Privileges,
     Landlock,
-    /// Starting a process: the launcher's own, not the program.
+    /// Starting one of the launcher's own processes, not the program.
     Fork,
-    /// The program itself: not there, not executable, or not a program.
+    /// The program itself: missing, not executable, or not a program.
     Exec,
-    /// The process that asked for the launch is gone.
+    /// The process that requested the launch is gone.
     Parent,
 }
 
@@ -67,12 +67,12 @@ impl Failure {
         Self { step, path: None, errno: error.raw_os_error().unwrap_or(0) }
     }
 
-    /// Parses what `Failure::write` wrote. Nothing if nothing was written.
+    /// Parses what `Failure::write` wrote. Returns `None` if nothing was written.
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_str(text.trim()).ok()
     }
 
-    /// Writes one line of JSON. Nobody is left to tell if that fails; the exit code still says that the launch failed.
+    /// Writes one line of JSON. If that fails, there is nobody to report it to; the exit code still shows that the launch failed.
     pub(super) fn write(&self, mut to: &File) {
         if let Ok(mut line) = serde_json::to_vec(self) {
             line.push(b'\n');

@@ -1,12 +1,12 @@
-//! A switch for tests: makes one step fail as a kernel that refuses it would. It can only make a launch fail or say that a part is
-//! missing, so setting it gains nobody anything.
+//! A switch for tests that makes one step fail, as if the kernel refused it. It can only make a launch fail or report a part as
+//! missing, so setting it gives no advantage.
 
 use std::io;
 
-/// Names the step to fail: `unshare`, `idmap`, `mount`, `overlay`, `proc` or `network`.
+/// Names the step that fails: `unshare`, `idmap`, `mount`, `overlay`, `proc` or `network`.
 pub const VARIABLE: &str = "VERDONE_LAUNCH_FAIL";
 
-/// The error of a step that is switched off.
+/// Returns an error if this step is switched off.
 pub(super) fn inject(step: &str, errno: i32) -> io::Result<()> {
     let chosen = std::env::var_os(VARIABLE).is_some_and(|value| value == step);
     if chosen { Err(io::Error::from_raw_os_error(errno)) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Builds a view and keeps it: its namespaces live as long as this process, which others enter.
+//! Builds a view and keeps it open. Its namespaces exist as long as this process, and others enter them.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -12,11 +12,11 @@ use super::failure::{self, Failure, Step};
 use super::{EMPTY_FILE, READY, fault, mounts, sys, system};
 use crate::workspace::plan::{Network, ViewPlan};
 
-/// What root is called inside. Files stay root's outside.
+/// The id of root inside. Files still belong to root outside.
 const UNPRIVILEGED_ID: u32 = 1000;
 
-/// Says on stdout whether the view is ready, and stays until stdin is closed. The pipe also closes when the parent dies, whatever
-/// thread of it started us; a parent-death signal would come when that thread ends.
+/// Reports on stdout whether the view is ready, then waits until stdin closes. The pipe also closes when the parent dies,
+/// whichever of its threads started us. A parent-death signal would already come when that thread ends.
 pub(super) fn run(plan: &Path) -> ExitCode {
     if let Err(failure) = build(plan) {
         let line = serde_json::to_string(&failure).unwrap_or_default();
@@ -39,12 +39,12 @@ fn build(file: &Path) -> Result<(), Failure> {
     fault::inject("mount", libc::EACCES).map_err(step(Step::Mount))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|error| Failure::of(Step::Mount, &error.into()))?;
-    // Opened in the new namespace, or it could not be mounted there; and before anything covers it.
+    // Open it in the new namespace, or it could not be mounted there, and before any mount covers it.
     let empty = file.with_file_name(EMPTY_FILE);
     let empty = File::open(&empty).map_err(|error| Failure::at(Step::Plan, &empty, &error))?;
     let detached = mounts::build(&plan, as_root)?;
     system::make_read_only(as_root).map_err(step(Step::ReadOnly))?;
-    // Few programs need one; where the kernel refuses, there is none.
+    // Few programs need a terminal. If the kernel refuses, there is none.
     let _ = system::attach_terminals();
     mounts::attach(detached, &empty)
 }
@@ -55,13 +55,13 @@ pub(super) fn read_plan(file: &Path) -> Result<ViewPlan, Failure> {
     serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))
 }
 
-/// The network comes last, so that a system that refuses only this one can be told from one that refuses all.
+/// Creates the network namespace last, to tell a system that refuses only this one from a system that refuses all.
 fn create_namespaces(network: Network) -> Result<(), Failure> {
     let (user, group) = (getuid(), getgid());
     fault::inject("unshare", libc::EPERM)
         .and_then(|()| sys::unshare(sys::NEW_USER | sys::NEW_MOUNT | sys::NEW_IPC))
         .map_err(|error| Failure::of(Step::Unshare, &error))?;
-    // Without CAP_SETGID outside, the kernel wants to know first that no group will be given up: it might be one that denies access.
+    // Without CAP_SETGID outside, the kernel first requires that groups cannot be dropped: a group may exist to deny access.
     write_map("setgroups", "deny")?;
     write_map("uid_map", &format!("{} {user} 1", inside_id(user.is_root(), user.as_raw())))?;
     write_map("gid_map", &format!("{} {group} 1", inside_id(group.is_root(), group.as_raw())))?;
@@ -85,7 +85,7 @@ fn write_map(name: &str, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::at(Step::IdMap, &path, &error))
 }
 
-/// Every mount is a descriptor until it is attached, and a big repository has hundreds.
+/// Every mount is a descriptor until it is attached, and a big repository has hundreds of them.
 fn allow_many_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });

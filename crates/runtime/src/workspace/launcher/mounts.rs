@@ -1,5 +1,5 @@
-//! The mounts of a view. Each is first built detached, while the whole system can still be seen, and attached at its place once
-//! everything else is read-only.
+//! The mounts of a view. Each is first built detached, while the whole system is still visible, and attached once everything else
+//! is read-only.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,7 +17,7 @@ use super::system::DEVICES;
 use super::{fault, sys};
 use crate::workspace::plan::{Mount, ViewPlan};
 
-/// A mount that is not attached yet, with its place.
+/// A mount that is not attached yet, and its target.
 #[derive(Debug)]
 pub(super) struct Detached {
     at: PathBuf,
@@ -28,17 +28,17 @@ pub(super) struct Detached {
 enum Source {
     Folder(OwnedFd),
     File(OwnedFd),
-    /// Decided when it is attached: earlier mounts decide whether something is there to hide, and what.
+    /// Built when it is attached, because earlier mounts determine whether there is something to hide, and what.
     Mask,
 }
 
-/// Builds every mount of the plan from the paths as they are outside of the view.
+/// Builds every mount of the plan, from paths outside of the view.
 pub(super) fn build(plan: &ViewPlan, as_root: bool) -> Result<Vec<Detached>, Failure> {
     let devices = DEVICES.iter().map(Path::new).filter(|path| as_root && path.exists());
     devices.map(device).chain(plan.mounts.iter().map(detached)).collect()
 }
 
-/// A device or folder of devices, at its own place, with whatever access it has.
+/// A device or folder of devices at its own path, with its current permissions.
 fn device(path: &Path) -> Result<Detached, Failure> {
     let (mount, folder) = clone(path).map_err(|error| Failure::at(Step::Bind, path, &error))?;
     let source = if folder { Source::Folder(mount) } else { Source::File(mount) };
@@ -66,20 +66,20 @@ fn detached(mount: &Mount) -> Result<Detached, Failure> {
     }
 }
 
-/// A detached copy of what is mounted at and below `from`, and whether it is a folder.
+/// A detached copy of the mounts at and below `from`, and whether it is a folder.
 pub(super) fn clone(from: &Path) -> io::Result<(OwnedFd, bool)> {
     let folder = fs::metadata(from)?.is_dir();
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     Ok((open_tree(CWD, from, flags)?, folder))
 }
 
-/// `userxattr` is what an unprivileged overlay needs to hide folders. `volatile` leaves out the syncs, which take seconds: what is
-/// written is either read back before the machine goes down, or dropped.
+/// An unprivileged overlay needs `userxattr` to hide folders. `volatile` skips syncs, which take seconds: what is written is
+/// either read back before the machine goes down, or discarded.
 fn overlay(lower: &[PathBuf], upper: &Path, work: &Path) -> Result<OwnedFd, Failure> {
     let failed = |error: io::Error| Failure::at(Step::Overlay, upper, &error);
     fault::inject("overlay", libc::EINVAL).map_err(failed)?;
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).map_err(|error| failed(error.into()))?;
-    // Descriptors instead of names: no character needs escaping and the length is never a problem.
+    // Pass descriptors instead of names, so that no character needs escaping and the length is not limited.
     let open = |path: &Path| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         rustix::fs::open(path, flags, Mode::empty()).map_err(|error| Failure::at(Step::Overlay, path, &error.into()))
@@ -113,7 +113,7 @@ fn memory(mode: &str, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
     Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
-/// Attaches the mounts in their order. `empty` is the file that hidden files become.
+/// Attaches the mounts in order. `empty` is mounted over hidden files.
 pub(super) fn attach(mounts: Vec<Detached>, empty: &File) -> Result<(), Failure> {
     for Detached { at, source } in mounts {
         match source {
@@ -152,7 +152,7 @@ fn mask(at: &Path, empty: &File) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::at(Step::Mask, at, &error);
     let folder = match at.metadata() {
         Ok(metadata) => metadata.is_dir(),
-        // Nothing to hide; what this process may not look at, no process of the view can.
+        // Nothing to hide. If this process may not look at the path, no process of the view can.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::EACCES)) => return Ok(()),
         Err(error) => return Err(failed(error)),
     };

@@ -1,12 +1,13 @@
-//! Signals to the group reach the launcher too. They are meant for the program, so the launcher ignores those that would end it.
+//! Signals to the process group also reach the launcher. They are meant for the program, so the launcher ignores those that would
+//! end it.
 
 use super::sys;
 
-/// The numbers that exist on Linux; the real-time signals begin at 32.
+/// All signal numbers on Linux; real-time signals begin at 32.
 const ALL: std::ops::RangeInclusive<i32> = 1..=64;
 
-/// Not ignored: a stop must stop the whole group (it is how a program that wants the terminal is noticed), the launcher waits for
-/// children, and its own crashes must end it.
+/// Not ignored: a stop must stop the whole group (that is how a program that wants the terminal is noticed), the launcher waits
+/// for its children, and its own crashes must end it.
 const KEPT: [i32; 14] = [
     libc::SIGKILL,
     libc::SIGSTOP,
@@ -24,7 +25,7 @@ const KEPT: [i32; 14] = [
     libc::SIGSYS,
 ];
 
-/// The signals that are ignored now and were not before.
+/// The signals that are ignored now but were not before.
 #[derive(Debug)]
 pub(super) struct Ignored(Vec<i32>);
 
@@ -37,7 +38,7 @@ impl Ignored {
         Self(signals)
     }
 
-    /// Back to what the program would have inherited without the launcher.
+    /// Restores what the program would have inherited without the launcher.
     pub(super) fn end(&self) {
         for signal in &self.0 {
             sys::reset_signal(*signal);

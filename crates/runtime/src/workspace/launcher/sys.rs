@@ -1,4 +1,4 @@
-//! The system calls that no safe wrapper exists for. Everything else in the launcher is safe code.
+//! System calls without a safe wrapper. Everything else in the launcher is safe code.
 #![expect(unsafe_code, reason = "fork, namespaces, signal dispositions and mount attributes have no safe interface")]
 
 use std::io;
@@ -24,7 +24,7 @@ fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Moves this process, which must have one thread only, into new namespaces.
+/// Moves this process, which must be single-threaded, into new namespaces.
 pub(super) fn unshare(namespaces: c_int) -> io::Result<()> {
     // SAFETY: the call takes no pointers, and file descriptors (CLONE_FILES) are not unshared.
     check(unsafe { libc::unshare(namespaces) }.into()).map(drop)
@@ -42,7 +42,7 @@ pub(super) enum Forked {
     Child,
 }
 
-/// Forks. The launcher has one thread, so the child may do everything that the parent could.
+/// Forks. The launcher is single-threaded, so the child may do everything that the parent could.
 pub(super) fn fork() -> io::Result<Forked> {
     // SAFETY: only one thread exists, so no lock can be held by a thread that is missing in the child.
     let pid = check(unsafe { libc::fork() }.into())?;
@@ -50,7 +50,7 @@ pub(super) fn fork() -> io::Result<Forked> {
     Ok(rustix::process::Pid::from_raw(pid).map_or(Forked::Child, Forked::Parent))
 }
 
-/// Ends this process without running exit handlers, which belong to the process that was forked.
+/// Ends this process without running exit handlers, which belong to the parent.
 pub(super) fn exit_now(code: i32) -> ! {
     // SAFETY: the call takes no pointers and does not return.
     unsafe { libc::_exit(code) }
@@ -60,7 +60,7 @@ pub(super) fn exit_now(code: i32) -> ! {
 pub(super) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: u64) -> io::Result<()> {
     let wanted = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
-    // SAFETY: the path is a C string, and the size given is the size of the structure that the pointer leads to.
+    // SAFETY: the path is a C string, and the given size is that of the structure behind the pointer.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -74,7 +74,7 @@ pub(super) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: u64) -> io
     check(result).map(drop)
 }
 
-/// Marks every descriptor from `first` on to be closed by exec.
+/// Makes exec close every descriptor from `first` on.
 pub(super) fn close_on_exec_from(first: u32) -> io::Result<()> {
     // SAFETY: marking descriptors leaves them open, so no owner in this process loses one.
     check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) }).map(drop)
@@ -86,7 +86,7 @@ pub(super) fn drop_bounding_set() -> io::Result<()> {
         // SAFETY: the call takes numbers only.
         match check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }.into()) {
             Ok(_) => {}
-            // The kernel knows no capability of this number, and none above it.
+            // The kernel does not know this capability, nor any with a higher number.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
             Err(error) => return Err(error),
         }
@@ -94,24 +94,24 @@ pub(super) fn drop_bounding_set() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives this process, and those that it starts, an empty session keyring instead of the user's.
+/// Gives this process and its children an empty session keyring instead of the user's.
 pub(super) fn leave_session_keyring() -> io::Result<()> {
     const JOIN_SESSION_KEYRING: c_ulong = 1;
     // SAFETY: with a null name the call makes a new keyring and reads nothing.
     match check(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, std::ptr::null::<u8>()) }) {
-        // Without keyrings, or where a container forbids them, the program cannot use them either.
+        // If keyrings are missing or forbidden by a container, the program cannot use them either.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EACCES)) => Ok(()),
         other => other.map(drop),
     }
 }
 
-/// From now on this process, and those that it starts, have no controlling terminal. It stays in its session and group.
+/// Detaches this process and its children from the controlling terminal. They stay in their session and group.
 pub(super) fn leave_terminal(terminal: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open for the duration of the call, which takes no pointers.
     check(unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCNOTTY) }.into()).map(drop)
 }
 
-/// The kernel's names for architectures, and the number of `ioctl` on each: those whose programs run here.
+/// The architectures whose programs run here, as the kernel numbers them, and the number of `ioctl` on each.
 #[cfg(target_arch = "x86_64")]
 const IOCTL: [(u32, u32); 3] = [(0xc000_003e, 16), (0xc000_003e, 0x4000_0202), (0x4000_0003, 54)];
 #[cfg(target_arch = "aarch64")]
@@ -119,12 +119,12 @@ const IOCTL: [(u32, u32); 2] = [(0xc000_00b7, 29), (0x4000_0028, 54)];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const IOCTL: [(u32, u32); 0] = [];
 
-/// Refuses the two requests by which a program can put characters into the input of its terminal.
+/// Blocks the two requests with which a program can insert characters into its terminal's input.
 pub(super) fn refuse_typing() -> io::Result<()> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    // Where the kernel puts the number of a call, the architecture, and the lower half of the second argument.
+    // Offsets of the call's number, the architecture and the lower half of the second argument.
     const NUMBER: u32 = 0;
     const ARCHITECTURE: u32 = 4;
     const REQUEST: u32 = 24;
@@ -180,7 +180,7 @@ extern "C" fn remember(_: c_int) {
     ASKED.store(true, Ordering::Relaxed);
 }
 
-/// Only remembers that the signal came. A program that is executed later does not inherit this.
+/// Only records that the signal arrived. A program that is executed later does not inherit the handler.
 pub(super) fn remember_signal(signal: i32) {
     // SAFETY: the handler stores to an atomic, which is safe at any moment.
     unsafe {
@@ -188,12 +188,12 @@ pub(super) fn remember_signal(signal: i32) {
     }
 }
 
-/// Whether a signal came that [`remember_signal`] was told of.
+/// Whether a signal arrived that [`remember_signal`] was set up for.
 pub(super) fn was_asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Ends this process by a signal whose disposition is the default one.
+/// Ends this process by a signal that has its default disposition.
 pub(super) fn raise(signal: i32) {
     // SAFETY: no handler is installed, so none runs.
     unsafe {
@@ -204,7 +204,7 @@ pub(super) fn raise(signal: i32) {
 /// Brings up the loopback interface of a new network namespace.
 pub(super) fn bring_loopback_up() -> io::Result<()> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
-    // SAFETY: an all-zero ifreq is valid; the name fits with its end, and both calls get a pointer to the live structure.
+    // SAFETY: an all-zero ifreq is valid; the name and its terminator fit, and both calls get a pointer to the live structure.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
@@ -216,9 +216,9 @@ pub(super) fn bring_loopback_up() -> io::Result<()> {
     }
 }
 
-/// The Landlock version of the kernel; nothing where it is missing or switched off.
+/// The Landlock version of the kernel; `None` if it is missing or disabled.
 pub(super) fn landlock_version() -> Option<u32> {
-    // SAFETY: with a null pointer, size zero and this flag the call only answers with its version.
+    // SAFETY: with a null pointer, size zero and this flag, the call only returns its version.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, LANDLOCK_VERSION) };
     u32::try_from(version).ok().filter(|version| *version > 0)
 }

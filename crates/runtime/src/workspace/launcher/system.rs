@@ -1,4 +1,4 @@
-//! The system around a view: everything that no mount of the plan covers.
+//! The system around a view: everything that the plan's mounts do not cover.
 
 use std::fs;
 use std::io;
@@ -13,18 +13,18 @@ use super::failure::{Failure, Step};
 use super::mounts::{attach_one, clone};
 use super::{fault, sys};
 
-/// What a program needs of `/dev` besides terminals. A view of root shows no other device: root could write to the machine's disks
-/// without any capability.
+/// The devices that a program needs besides terminals. Root's view shows no other device, because root could write to the
+/// machine's disks without any capability.
 pub(super) const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-/// Makes everything read-only that is mounted now. Detached mounts are not affected.
+/// Makes everything that is mounted now read-only. Detached mounts are not affected.
 pub(super) fn make_read_only(as_root: bool) -> io::Result<()> {
     let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let devices = if as_root { sys::NO_DEVICES } else { 0 };
     sys::set_mount_attributes(root.as_fd(), sys::READ_ONLY | sys::NO_SETUID | devices)
 }
 
-/// Terminals of the view's own: those of the user would let it type into the user's shells.
+/// Gives the view its own terminals. With the user's terminals, it could type into the user's shells.
 pub(super) fn attach_terminals() -> io::Result<()> {
     let context = fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(context.as_fd(), "ptmxmode", "0666")?;
@@ -37,7 +37,7 @@ pub(super) fn attach_terminals() -> io::Result<()> {
     attach_one(&multiplexer, Path::new("/dev/ptmx")).map_err(|failure| failure.system_error())
 }
 
-/// A `/proc` of the pid namespace that this process is the first of. False where the system's own is covered in part, as in
+/// Mounts a `/proc` for the pid namespace whose first process this is. Returns false if the system's own is partly masked, as in
 /// containers: the kernel then refuses a fresh one.
 pub(super) fn mount_proc(as_root: bool) -> Result<bool, Failure> {
     let proc = Path::new("/proc");
@@ -61,8 +61,9 @@ pub(super) fn mount_proc(as_root: bool) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Root owns the kernel's settings and may write them without any capability (`core_pattern` names a program that runs outside of
-/// every namespace, `sysrq-trigger` restarts the machine). Only the folders of processes stay writable.
+/// Makes the kernel's settings read-only. Root owns them and may write them without any capability: `core_pattern` names a
+/// program that runs outside of every namespace, `sysrq-trigger` restarts the machine. Only the folders of processes stay
+/// writable.
 fn seal_proc() -> io::Result<()> {
     for entry in fs::read_dir("/proc")? {
         let entry = entry?;

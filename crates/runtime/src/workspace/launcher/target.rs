@@ -1,4 +1,4 @@
-//! What the launcher executes in the end, and where it reports that it could not.
+//! The program that the launcher executes in the end, and where to report a failure to do so.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,14 +13,14 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use super::failure::{Failure, Step};
 use super::{failure, sys};
 
-/// A program to execute, as the command line of the launcher says.
+/// A program to execute, from the launcher's command line.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) argv: Vec<OsString>,
     pub(super) cwd: PathBuf,
-    /// Opened before anything else: inside a view its path may be hidden.
+    /// Opened first, because its path may be hidden inside a view.
     pub(super) failure: File,
-    /// The process that asked for the launch.
+    /// The process that requested the launch.
     pub(super) parent: Option<Pid>,
 }
 
@@ -55,35 +55,35 @@ impl Target {
         })
     }
 
-    /// Lets the kernel kill this process when its parent dies, and checks that the parent did not die before that. A change of
-    /// credentials would take the signal back, so it comes after the last one.
+    /// Lets the kernel kill this process when its parent dies, and checks that the parent is still alive. A change of credentials
+    /// clears the signal, so this comes after the last one.
     pub(super) fn die_with_parent(&self) -> Result<(), Failure> {
         let step = |error: rustix::io::Errno| Failure::of(Step::Parent, &error.into());
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(step)?;
         if self.parent.is_some() && getppid() != self.parent { Err(step(rustix::io::Errno::SRCH)) } else { Ok(()) }
     }
 
-    /// By name: a descriptor or an inherited working folder would still lead to what a mount covers.
+    /// Enters the folder by name. A descriptor or an inherited working folder would still refer to what a mount covers.
     pub(super) fn enter_folder(&self) -> Result<(), Failure> {
         std::env::set_current_dir(&self.cwd).map_err(|error| Failure::at(Step::WorkingFolder, &self.cwd, &error))
     }
 
-    /// Replaces this process with the program; returns only to say why that failed.
+    /// Replaces this process with the program. Returns only if that failed.
     pub(super) fn execute(&self) -> Failure {
         let (program, arguments) = self.argv.split_first().expect("parse refuses an empty command");
         let error = Command::new(program).args(arguments).exec();
         Failure { path: Some(program.to_string_lossy().into_owned()), ..Failure::of(Step::Exec, &error) }
     }
 
-    /// Reports the failure and gives the exit code for it.
+    /// Reports the failure and returns its exit code.
     pub(super) fn report(&self, failure: &Failure) -> u8 {
         failure.write(&self.failure);
         failure::EXIT
     }
 }
 
-/// No program started from here gains privileges by a set-user-id bit, and nothing of the caller's reaches it but the three streams:
-/// no other descriptor, no keys of the session, no terminal.
+/// Blocks privileges from set-user-id programs, and everything inherited from the caller except the three standard streams: other
+/// descriptors, session keys, the terminal.
 pub(super) fn give_up_inheritance() -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::of(Step::Privileges, &error);
     rustix::thread::set_no_new_privs(true).map_err(|error| failed(error.into()))?;
@@ -92,15 +92,15 @@ pub(super) fn give_up_inheritance() -> Result<(), Failure> {
     sys::close_on_exec_from(3).map_err(failed)
 }
 
-/// A program that can open the user's terminal could type commands into the shell outside. Only one that the user works with, as its
-/// standard input says, keeps it, and cannot type.
+/// A program that can open the user's terminal could type commands into the shell outside. It keeps the terminal only if its
+/// standard input is one, because then the user works with it. Even then, it cannot insert input.
 fn leave_terminal() -> io::Result<()> {
     if io::stdin().is_terminal() {
         return sys::refuse_typing();
     }
     match File::options().read(true).write(true).open("/dev/tty") {
         Ok(terminal) => sys::leave_terminal(terminal.as_fd()),
-        // There is none, or no way to it.
+        // There is no terminal, or it cannot be opened.
         Err(_) => Ok(()),
     }
 }

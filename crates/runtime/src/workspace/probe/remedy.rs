@@ -1,4 +1,4 @@
-//! Why a system refuses a view, and what its owner can do about it.
+//! Why a system refuses a view, and how to fix it.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::super::launcher::{self, Failure, Step};
 use super::super::view::ViewError;
 use super::Refusal;
 
-/// The errors that tell refusals apart; their numbers are the same on every Linux.
+/// The errors that distinguish refusals. Their numbers are the same on every Linux.
 const EPERM: i32 = 1;
 const EACCES: i32 = 13;
 const ENODEV: i32 = 19;
@@ -23,7 +23,7 @@ pub(super) fn explain(error: &ViewError, container: Option<&str>) -> Refusal {
     Refusal { failure: Some(failure.clone()), reason, remedy: remedy(failure, container, apparmor_restricts()) }
 }
 
-/// The first process of a view continues without a `/proc` of its own where the kernel refuses one with exactly this error.
+/// If the kernel refuses a private `/proc` with exactly this error, the first process of a view continues without one.
 pub(super) fn no_own_proc(container: Option<&str>) -> Refusal {
     let failure = Failure { step: Step::Proc, path: Some("/proc".to_owned()), errno: EPERM };
     let reason = format!("{failure}, because parts of the current /proc are masked");
@@ -65,7 +65,7 @@ fn remedy(failure: &Failure, container: Option<&str>, apparmor: bool) -> Option<
     Some(text)
 }
 
-/// Ubuntu 23.10 and later: namespaces can be created, but are worth nothing without a profile that allows them.
+/// Ubuntu 23.10 and later: namespaces can be created, but are useless without a profile that allows them.
 fn apparmor_restricts() -> bool {
     let setting = fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
     setting.is_ok_and(|value| value.trim() == "1")
@@ -85,7 +85,7 @@ fn apparmor_profile() -> String {
     )
 }
 
-/// What says that we run in a container.
+/// Evidence that we run in a container.
 pub(super) fn container() -> Option<String> {
     let file = ["/.dockerenv", "/run/.containerenv"].into_iter().find(|path| Path::new(path).exists()).map(str::to_owned);
     file.or_else(|| std::env::var("container").ok().filter(|name| !name.is_empty()).map(|name| format!("container={name}")))

@@ -1,4 +1,4 @@
-//! Fresh workspaces, for checks and for questions about a tree.
+//! Fresh workspaces for checks and for questions about a tree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,47 +19,47 @@ use crate::workspace::layer::{Layer, Wanted};
 use crate::workspace::view::View;
 use crate::workspace::visible::{BuildFolders, Tree, ViewKind};
 
-/// What a set of checks needs beside its tree.
+/// What a set of checks needs besides its tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CheckNeeds<'a> {
     pub start: Start,
-    /// The folder of a hidden check, as its gate names it. The check finds it, read-only, at the path in `VERDONE_HIDDEN`. Whatever runs
-    /// beside the check sees it as well, so nothing of such a workspace is kept.
+    /// The folder of a hidden check, as named by its gate. The check finds it, read-only, at the path in `VERDONE_HIDDEN`. Other
+    /// processes in the same workspace can see it as well, so nothing of such a workspace is kept.
     pub hidden: Option<&'a Path>,
 }
 
-/// What is in build folders when checks begin.
+/// What build folders contain when checks start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Start {
-    /// The cache of the commit that the checks are based on, or else what the user's checkout has.
+    /// The cache of the commit that the checks are based on. Without one, the content of the user's checkout.
     #[default]
     Warm,
-    /// Nothing: neither what earlier checks built, nor what the user did. Folders of dependencies are there.
+    /// Nothing: neither the output of earlier checks nor the user's. Dependency folders are present.
     Cold,
 }
 
-/// A fresh workspace for checks; gone when dropped.
+/// A fresh workspace for checks, removed on drop.
 #[derive(Debug)]
 pub struct CheckPlace {
     pub cwd: PathBuf,
-    /// Where files that are written at `cwd` are found from outside: paths below it, the empty one first, each with the folder that gets
-    /// what is written there.
+    /// Where files written at `cwd` appear outside: paths below `cwd`, the empty one first, each with the folder that receives
+    /// the writes.
     pub written: Vec<(PathBuf, PathBuf)>,
     pub inside: Option<Inside>,
     pub env: EnvPlan,
     view: Option<View>,
-    // After the view: nobody writes it any more.
+    // Declared after the view, so that it is no longer written to when it is dropped.
     _login: Login,
-    /// The files; not changed while this workspace shows them.
+    /// The files. They do not change while this workspace shows them.
     _layer: Option<Arc<Layer>>,
-    /// Where build output is. Nothing where it cannot be kept.
+    /// Where build output is; `None` if it cannot be kept.
     build_output: Option<Written>,
     folder: Disposable,
 }
 
 impl CheckPlace {
-    /// Ends everything that runs there and keeps what was built. Nothing where nothing was built, or it cannot be kept: without
-    /// copy-on-write, after a cold start, and if a hidden check ran there.
+    /// Ends all processes in the workspace and keeps the build output. Returns `None` if there is none, or if it cannot be kept:
+    /// without copy-on-write, after a cold start, or if a hidden check ran.
     pub fn keep(mut self, git: &Git) -> Option<KeptCache> {
         drop(self.view.take());
         let own = self.folder.path();
@@ -70,24 +70,24 @@ impl CheckPlace {
 }
 
 impl Workspaces {
-    /// A workspace with exactly the files of a tree, which nobody has written to. `head` is what git calls HEAD there: the commit that
-    /// the tree is based on.
+    /// A workspace with exactly the files of a tree, unmodified. `head` becomes HEAD there: the commit that the tree is based on.
     pub fn checks_on(&mut self, git: &Git, tree: &Oid, head: &Oid, needs: CheckNeeds<'_>) -> Result<CheckPlace, WorkspaceError> {
         self.fresh_place(git, tree, head, ViewKind::Check, needs)
     }
 
-    /// The same for an agent that is asked about the tree: its client needs its login, and its hooks the run's folder.
+    /// Like [`Self::checks_on`], for an agent that is asked about the tree. Its client needs its login, and its hooks need the
+    /// run's folder.
     pub fn question_on(&mut self, git: &Git, tree: &Oid, head: &Oid) -> Result<CheckPlace, WorkspaceError> {
         self.fresh_place(git, tree, head, ViewKind::Agent, CheckNeeds::default())
     }
 
-    /// Settings are read from the checkout, unless they belong to the trees.
+    /// Settings come from the checkout, unless they belong to the trees.
     fn copied_files(&self) -> Vec<PathBuf> {
         if self.settings_of_trees { Vec::new() } else { files_to_copy(&self.project.root, &[]) }
     }
 
-    /// Makes a cache that of a commit, whose tree it was built from. It replaces the one from before, and is lost if a workspace
-    /// still shows that one.
+    /// Assigns a cache to the commit whose tree it was built from. It replaces the previous cache. If a workspace still shows
+    /// that one, the new cache is lost.
     pub fn adopt_cache(&mut self, kept: KeptCache, commit: &Oid) {
         if let Some(open) = &mut self.open {
             let before = open.cache.take();
@@ -95,7 +95,7 @@ impl Workspaces {
         }
     }
 
-    /// Whether checks start from what checks of an earlier commit built.
+    /// Whether checks start from the build output of an earlier commit's checks.
     pub fn has_cache(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.cache.is_some())
     }
@@ -124,7 +124,7 @@ impl Workspaces {
         })
     }
 
-    /// Copy-on-write over a layer that is used again and again.
+    /// A copy-on-write workspace over a reusable layer.
     fn overlaid_place(
         &mut self,
         git: &Git,
@@ -179,7 +179,7 @@ impl Workspaces {
         })
     }
 
-    /// A layer with the files of a tree, dated to agree with the cache.
+    /// A layer with the files of a tree, with times that match the cache.
     fn layer_for(
         &mut self,
         git: &Git,
@@ -192,7 +192,7 @@ impl Workspaces {
         let top = self.project.git_top.clone();
         let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
         let place = open.held.path().join(format!("layer-{}", open.number));
-        // One that a workspace still shows is left alone.
+        // Leave a layer alone that a workspace still shows.
         let before = open.layer.take().and_then(Arc::into_inner);
         let before = before.filter(|layer| cache.is_none_or(|(cache, _)| cache.agrees_with(layer)));
         let folders = before.as_ref().map(|layer| layer.folder().to_owned());
@@ -205,7 +205,7 @@ impl Workspaces {
         Ok(layer)
     }
 
-    /// A new folder for each workspace, where nothing can be copy-on-write.
+    /// A new folder for each workspace, for systems without copy-on-write.
     fn laid_out_place(
         &mut self,
         git: &Git,
@@ -222,7 +222,7 @@ impl Workspaces {
         let mut room = self.filter_room(git, [folder.path()])?;
         git.lay_out_files(tree, &files, &index, room.filters()?)?;
         drop(room);
-        // Best effort: a build may take longer without it.
+        // Best effort: without it, only a build takes longer.
         let _ = git.copy_times(&files, &index);
         copy_files(&self.project.git_top, &files, &copies)?;
         let repository =
@@ -249,7 +249,7 @@ impl Workspaces {
     }
 }
 
-/// Where what is written in a project of the tree goes: into `tree`, or into one of the folders apart.
+/// Where writes to the project in the tree go: into `tree`, or into one of the separate folders.
 fn written(project: &Path, tree: &Path, apart: Vec<(PathBuf, PathBuf)>) -> Vec<(PathBuf, PathBuf)> {
     let in_project = |(path, folder): (PathBuf, PathBuf)| Some((path.strip_prefix(project).ok()?.to_owned(), folder));
     std::iter::once((PathBuf::new(), tree.join(project))).chain(apart.into_iter().filter_map(in_project)).collect()

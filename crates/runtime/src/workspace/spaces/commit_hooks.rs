@@ -1,4 +1,4 @@
-//! The user's commit hooks, run over a tree in a workspace of their own.
+//! Runs the user's commit hooks over a tree in a separate workspace.
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::git::{Git, HookRun, Hooked, PrivateRepository};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::visible::{Tree, ViewKind};
 
-/// What the user's commit hooks made of a commit.
+/// The result of the user's commit hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookOutcome {
     Refused { said: String },

@@ -1,4 +1,4 @@
-//! Views in which git reads or writes files that an agent may have made.
+//! Views in which git reads or writes files that may come from an agent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::workspace::view::View;
 use crate::workspace::visible::{Tree, ViewKind};
 use crate::workspace::{Mount, Network};
 
-/// Where git reads or writes files of an agent's.
+/// Where git reads or writes an agent's files.
 #[derive(Debug)]
 pub(in crate::workspace) struct GitRoom {
     filters: Filters,
-    // Before the folder: whatever runs in it ends first.
+    // Declared before the folder, so that its processes end first.
     view: Option<View>,
     _folder: Option<Disposable>,
 }
@@ -28,7 +28,7 @@ impl GitRoom {
         Self { filters, view: None, _folder: None }
     }
 
-    /// How git is started there, once the view is ready.
+    /// How to start git there. Waits until the view is ready.
     pub(super) fn filters(&mut self) -> Result<&Filters, WorkspaceError> {
         if let Some(view) = &mut self.view {
             view.wait_until_ready()?;
@@ -38,7 +38,7 @@ impl GitRoom {
 }
 
 impl Workspaces {
-    /// Where git may write files into folders of the workspaces: a filter could be, or start, a program that an agent wrote.
+    /// A view in which git may write files into these folders. A filter could be, or start, a program that an agent wrote.
     pub(super) fn filter_room<P: AsRef<Path>>(
         &mut self,
         git: &Git,
@@ -57,7 +57,7 @@ impl Workspaces {
             fs::create_dir_all(&folder).map_err(WorkspaceError::io(&folder))?;
             mounts.push(Mount::Bind { from: folder.clone(), at: folder, write: true });
         }
-        // Git LFS fetches what is missing into its store. That is dropped, so that nothing planted stays there.
+        // Git LFS downloads missing files into its store. These are discarded, so that nothing planted stays there.
         if let Some(store) = git.large_file_store().filter(|_| overlay) {
             let (upper, work) = (scratch.path().join("lfs"), scratch.path().join("lfs-work"));
             for path in [&upper, &work] {
@@ -72,7 +72,8 @@ impl Workspaces {
         self.git_room(Tree::Writable(first.clone()), &first, scratch, mounts, network)
     }
 
-    /// Begins to build a view for git alone: the tree, these mounts, and everything else as it is, but for what is hidden from agents too.
+    /// Starts building a view for git alone: the tree, these mounts and the rest of the system, except what is hidden from agents
+    /// too.
     pub(super) fn git_room(
         &self,
         tree: Tree,

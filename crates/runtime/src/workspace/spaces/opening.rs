@@ -1,4 +1,4 @@
-//! Workspaces are opened: their folder is made, and it is found out how they can be sealed and what they show.
+//! Opens workspaces: creates their folder and finds out how they can be sealed and what they show.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::workspace::state::{Owner, StateFolder};
 use crate::workspace::visible::{System, run_folders};
 
 impl Workspaces {
-    /// Workspaces for checks without a run, opened when the first one is needed. Any number of them can exist at the same time. What
-    /// a killed process left is removed by the next one.
+    /// Workspaces for checks outside of a run, opened on first use. Any number of them can exist at the same time. Whatever a
+    /// killed process leaves is removed by the next one.
     pub fn for_checks(project: &Project, config: &Config, git: &Git, purpose: &str) -> Result<Self, WorkspaceError> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let name = format!("{purpose}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -35,9 +35,9 @@ impl Workspaces {
         Ok(())
     }
 
-    /// Makes the folder of the workspaces, and finds out how they can be sealed.
+    /// Creates the folder of the workspaces and finds out how they can be sealed.
     pub fn open(&mut self, git: &Git) -> Result<PathBuf, WorkspaceError> {
-        // Everything that is started reports there; without it, the probe would find no view.
+        // Every launch reports its failure there. Without it, the probe would find no view.
         let temp = std::env::temp_dir();
         tempfile::tempfile_in(&temp).map_err(|source| WorkspaceError::Temp { path: temp, source })?;
         let state = StateFolder::from_environment(self.workspace.state.as_deref(), &self.project.git_top)?;
@@ -88,7 +88,7 @@ impl Workspaces {
         Ok(folder)
     }
 
-    /// Submodules that the user's checkout has files of.
+    /// Submodules whose files are in the user's checkout.
     fn submodules(&self, git: &Git) -> Result<Vec<IgnoredEntry>, WorkspaceError> {
         let top = &self.project.git_top;
         if !top.join(".gitmodules").exists() {
@@ -118,7 +118,7 @@ impl Workspaces {
             state,
             writable: &self.workspace.writable,
         };
-        // Runs elsewhere have the same hidden checks.
+        // Runs in other checkouts have the same hidden checks.
         let below = self.below_top();
         let runs = git.other_checkouts().into_iter().flat_map(|checkout| run_folders(&checkout.join(&below)));
         HiddenFolders::find(&self.gates, runs.collect(), &around)

@@ -1,4 +1,4 @@
-//! The agent's files, read back as a tree.
+//! Reads the agent's files back as a tree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,26 +13,27 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::visible::Tree;
 use crate::workspace::{Mount, Network};
 
-/// What an attempt's files amount to.
+/// The result of an attempt's files.
 #[derive(Debug)]
 pub struct ReadAttempt {
     pub tree: Oid,
-    /// Why it cannot be committed as it is.
+    /// Why it cannot be committed.
     pub obstacle: Option<String>,
 }
 
 impl Workspaces {
-    /// The tree of the agent's files, computed where nothing that it planted can run outside. `excluded` keeps its version of the base.
+    /// The tree of the agent's files, computed where nothing that the agent planted can run outside. `excluded` paths keep the
+    /// base's version.
     pub fn read_attempt(&mut self, git: &Git, excluded: &PathSet, largest: u64) -> Result<ReadAttempt, WorkspaceError> {
         let open = self.open.as_mut().ok_or(WorkspaceError::NotOpen)?;
         let agent = open.agent.as_mut().ok_or(WorkspaceError::NotOpen)?;
-        // A view in which something went wrong is not used again.
+        // A view is not used again after an error.
         let Some(begun) = agent.reader.take() else {
             let room = self.begin_reader()?;
             return self.read_in(room, git, excluded, largest);
         };
         match self.read_in(begun, git, excluded, largest) {
-            // Its holder was killed.
+            // The view's holder was killed.
             Err(WorkspaceError::View(_) | WorkspaceError::Git(GitError::NotStarted(_))) => {
                 let room = self.begin_reader()?;
                 self.read_in(room, git, excluded, largest)
@@ -80,7 +81,7 @@ impl Workspaces {
         Ok(ReadAttempt { tree, obstacle: obstacles.first().map(ToString::to_string) })
     }
 
-    /// Begins to build the view in which git reads the agent's files. The agent has time to work meanwhile.
+    /// Starts building the view in which git reads the agent's files. It gets ready while the agent works.
     pub(super) fn begin_reader(&mut self) -> Result<GitRoom, WorkspaceError> {
         let scratch = self.new_folder("read")?;
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;

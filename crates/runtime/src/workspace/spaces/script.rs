@@ -1,4 +1,5 @@
-//! Where a lifecycle script runs: the user's own program, not sealed, with a read-only view of the run's tip as its working folder.
+//! Where a lifecycle script runs. It is the user's own program, so it is not sealed. Its working folder is a read-only view of
+//! the run's tip.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,22 +13,22 @@ use crate::workspace::Inside;
 use crate::workspace::layer::Wanted;
 use crate::workspace::view::View;
 
-/// A view for one script; gone when dropped.
+/// A view for one script, removed on drop.
 #[derive(Debug)]
 pub struct ScriptPlace {
     pub cwd: PathBuf,
     pub inside: Option<Inside>,
     pub env: EnvPlan,
-    // Before the folder: whatever runs in it ends first.
+    // Declared before the folder, so that its processes end first.
     _view: Option<View>,
-    // Not changed while a script in the background sees it.
+    // Kept unchanged as long as a background script sees it.
     _layer: Arc<Layer>,
     _folder: Disposable,
 }
 
 impl Workspaces {
-    /// The files of a commit, and `copies` of the user's files that are in no commit. Nothing where views are missing: a script runs
-    /// in the checkout there.
+    /// The files of a commit, plus `copies` of the user's uncommitted files. `None` if there are no views; scripts then run in
+    /// the checkout.
     pub fn script_place(&mut self, git: &Git, commit: &Oid, copies: &[PathBuf]) -> Result<Option<ScriptPlace>, WorkspaceError> {
         let objects = self.alternates()?;
         let top = self.project.git_top.clone();

@@ -1,4 +1,4 @@
-//! The lock of one workspace: the kernel holds it, and the text in its file says for whom.
+//! The lock of one workspace. It is a kernel lock; the text in its file names the owner.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, Write as _};
@@ -11,7 +11,7 @@ use crate::base::plain_file::{open_regular, read_regular};
 /// A path and a few names.
 const LARGEST: u64 = 64 * 1024;
 
-/// Holds a lock file, made where it is missing; none where somebody else does.
+/// Takes the lock and creates its file if needed. Returns `None` if another process holds it.
 pub(super) fn hold(lock: &Path) -> io::Result<Option<File>> {
     loop {
         let file = open_regular(lock, OpenOptions::new().create(true).truncate(false).read(true).write(true))?;
@@ -20,7 +20,7 @@ pub(super) fn hold(lock: &Path) -> io::Result<Option<File>> {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Whoever held it before may have removed the name since we opened it: then this lock protects nothing.
+        // The previous holder may have removed the file since we opened it. Then this lock protects nothing.
         let held = file.metadata()?;
         match fs::symlink_metadata(lock) {
             Ok(named) if (named.dev(), named.ino()) == (held.dev(), held.ino()) => return Ok(Some(file)),
@@ -31,10 +31,10 @@ pub(super) fn hold(lock: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether somebody holds it. Where that cannot be found out, it counts as held.
+/// Whether the lock is held. If unknown, assumes that it is.
 pub(super) fn is_held(lock: &Path) -> bool {
     match open_regular(lock, OpenOptions::new().read(true)) {
-        // A shared lock does not stop others from looking at the same time.
+        // A shared lock does not block others from checking at the same time.
         Ok(file) => file.try_lock_shared().is_err(),
         Err(error) => error.kind() != io::ErrorKind::NotFound,
     }
@@ -46,7 +46,7 @@ pub(super) fn write_owner(mut file: &File, owner: &Owner) -> io::Result<()> {
     file.write_all(&serde_json::to_vec(owner)?)
 }
 
-/// Who it belongs to, or belonged to; nobody where the file does not say.
+/// The current or last owner; the default if the file does not name one.
 pub(super) fn owner(lock: &Path) -> Owner {
     read_regular(lock, LARGEST).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }

@@ -88,7 +88,7 @@ fn a_workspace_is_held_listed_and_gone_when_it_is_dropped() {
     assert_eq!(state.list().unwrap(), []);
 }
 
-/// What a killed process leaves: the files, and nobody who holds the lock.
+/// Simulates a killed process: its files exist, but its lock is not held.
 fn abandon(state: &StateFolder, name: &str, owner: &Owner) -> PathBuf {
     let folder = state.path().join("workspaces").join(name);
     fs::create_dir_all(folder.join("home/work/work")).unwrap();

@@ -1,5 +1,6 @@
-//! What an agent's client keeps between sessions. The transcripts of this project are written for real; those of other projects,
-//! settings, hooks, plugins, skills and memory are copy-on-write, so that an agent cannot plant anything for the user's next session.
+//! State that an agent's client keeps between sessions. The transcripts of this project are really written. Transcripts of other
+//! projects, settings, hooks, plugins, skills and memory are copy-on-write, so that an agent cannot plant anything for the user's
+//! next session.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,20 +10,20 @@ use super::masks::is_in_use;
 use super::prepare::Step;
 use super::{Credentials, written_at};
 
-/// Where the client keeps the login, in its folder.
+/// The client's login file, in its folder.
 const LOGIN: &str = ".credentials.json";
-/// Where it keeps transcripts, one folder a project.
+/// Where the client keeps transcripts, with a folder for each project.
 const PROJECTS: &str = "projects";
-/// Beside its folder, or in it where that is not at its usual place.
+/// Beside the client's folder, or inside it if the folder is not at its usual place.
 const ANSWERS: &str = ".claude.json";
-/// The notes that it keeps for itself, in the folder of a project.
+/// The client's own notes, in the folder of a project.
 const MEMORY: &str = "memory";
-/// The longest name of a project's folder; the rest of a longer one becomes a hash.
+/// The longest name of a project's folder. A longer one is cut and gets a hash.
 const LONGEST_KEY: usize = 200;
-/// Large, and of no use to another session.
+/// Large and useless for another session.
 const NOT_COPIED: [&str; 6] = [PROJECTS, "shell-snapshots", "debug", "file-history", "todos", "statsig"];
 
-/// The client's folder, whether it is at its usual place, and whether the view is for that client at all.
+/// The client's folder and whether it is at its usual place; `None` if the view is not for that client.
 fn claude(draft: &Draft<'_>) -> Option<(PathBuf, bool)> {
     if !is_in_use(draft, "claude") {
         return None;
@@ -38,10 +39,10 @@ pub(super) fn show(draft: &mut Draft<'_>) {
     let Some((folder, usual)) = claude(draft) else { return };
     let transcripts = transcripts(draft, &folder);
     let memory = transcripts.join(MEMORY);
-    // Made where it is missing: notes would be written for real otherwise.
+    // Create it if it is missing, or notes would really be written.
     draft.folder(&memory);
     let answers = if usual { folder.with_file_name(ANSWERS) } else { folder.join(ANSWERS) };
-    // Copy-on-write already where HOME is.
+    // Already copy-on-write if HOME is.
     if written_at(&draft.mounts, &folder).is_none() {
         if draft.request.abilities.overlay && !draft.has_mount_below(&folder) {
             draft.overlay(&folder, &folder);
@@ -65,8 +66,8 @@ pub(super) fn show(draft: &mut Draft<'_>) {
     }
 }
 
-/// Without mounts the client is told to use a copy of its folder, in which the transcripts are a link to the real ones. It may write
-/// only those of the workspace's own path: notes that it leaves there are read by no session of the user's.
+/// Without mounts, the client is told to use a copy of its folder, in which the transcripts are a link to the real ones. It may
+/// write only the transcripts for the workspace's own path. The user's sessions do not read notes that it leaves there.
 pub(super) fn copy_in(draft: &mut Draft<'_>) {
     let Some((folder, usual)) = claude(draft) else { return };
     let transcripts = transcripts(draft, &folder);
@@ -83,11 +84,11 @@ pub(super) fn copy_in(draft: &mut Draft<'_>) {
     draft.client_home = Some(copy);
 }
 
-/// Where a renewed login of the client ends up.
+/// Where the client writes a renewed login.
 pub(super) fn credentials(draft: &Draft<'_>) -> Option<Credentials> {
     let (folder, usual) = claude(draft)?;
     let answers = if usual { folder.with_file_name(ANSWERS) } else { folder.join(ANSWERS) };
-    // Without mounts, both are in the copy that the client was told to use.
+    // Without mounts, both are in the copy that the client uses.
     let inside = |own: &Path, name: &str| draft.client_home.as_ref().map_or_else(|| own.to_owned(), |copy| copy.join(name));
     let own = folder.join(LOGIN);
     let written = written_at(&draft.mounts, &inside(&own, LOGIN))?;
@@ -99,12 +100,12 @@ fn not_copied() -> Vec<OsString> {
     NOT_COPIED.map(OsString::from).to_vec()
 }
 
-/// Where the client keeps the transcripts of sessions in this view's project.
+/// Where the client keeps the transcripts for this view's project.
 fn transcripts(draft: &Draft<'_>, folder: &Path) -> PathBuf {
     folder.join(PROJECTS).join(project_key(&draft.root_at()))
 }
 
-/// How the client names the folder of a project, as observed with 2.1.325. It counts in UTF-16.
+/// The client's name for the folder of a project, as observed with 2.1.325. Lengths count UTF-16 units.
 fn project_key(path: &Path) -> String {
     let units: Vec<u16> = path.to_string_lossy().encode_utf16().collect();
     let plain = |unit: &u16| u8::try_from(*unit).ok().filter(u8::is_ascii_alphanumeric).map_or('-', char::from);

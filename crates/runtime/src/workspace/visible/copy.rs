@@ -1,4 +1,4 @@
-//! Copies of folders, with their times: caches decide by them. Where the file system can share blocks, it does.
+//! Copies folders with their times, which caches depend on. Shares blocks if the file system can.
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileTimes};
@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-/// Copies a folder with everything in it to a place that does not exist yet. Links stay links; pipes, sockets and devices are left out,
-/// as is what cannot be read, and `.git` files: they name a repository elsewhere, often the user's own. Gives the paths that were left out because of an error.
+/// Copies a folder with everything in it to a path that does not exist yet. Links stay links. Leaves out pipes, sockets, devices,
+/// unreadable files and `.git` files, which point to another repository, often the user's own. Returns the paths that were left
+/// out because of an error.
 pub(super) fn copy_folder(from: &Path, to: &Path, except: &[OsString]) -> io::Result<Vec<PathBuf>> {
     let mut unread = Vec::new();
     let mut folders = vec![(from.to_owned(), to.to_owned())];
@@ -43,7 +44,7 @@ pub(super) fn copy_folder(from: &Path, to: &Path, except: &[OsString]) -> io::Re
         }
         done.push((to, meta));
     }
-    // Last, because a folder's time changes with its entries, and one without the right to write takes none.
+    // Last, because a folder's time changes with its entries, and an unwritable folder accepts no entries.
     for (folder, meta) in done.iter().rev() {
         let times = FileTimes::new().set_modified(meta.modified()?);
         File::open(folder)?.set_times(times)?;
@@ -52,18 +53,18 @@ pub(super) fn copy_folder(from: &Path, to: &Path, except: &[OsString]) -> io::Re
     Ok(unread)
 }
 
-/// One file with its mode and its time, or a link as it is.
+/// Copies one file with its mode and time, or a link.
 pub(super) fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     let meta = fs::symlink_metadata(from)?;
     if meta.is_symlink() {
         return symlink(fs::read_link(from)?, to);
     }
-    // Std lets the kernel share the blocks where the file system can.
+    // `std` lets the kernel share the blocks if the file system can.
     fs::copy(from, to)?;
     let times = FileTimes::new().set_modified(meta.modified()?);
     match File::options().append(true).open(to) {
         Ok(file) => file.set_times(times),
-        // A file without the right to write: its time can be set through a read descriptor too.
+        // The file is not writable, but a read-only descriptor is enough to set its time.
         Err(_) => File::open(to).and_then(|file| file.set_times(times)),
     }
 }
@@ -72,7 +73,7 @@ fn is_left_out(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound)
 }
 
-/// Whether the files of a folder have more bytes than this together.
+/// Whether the files of a folder have more than this many bytes in total.
 pub(super) fn is_larger(folder: &Path, most: u64) -> bool {
     let mut bytes = 0;
     let mut left = vec![folder.to_owned()];

@@ -1,4 +1,4 @@
-//! A view while it is being made.
+//! A view under construction.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,15 +20,15 @@ pub(super) struct Draft<'r> {
     pub(super) notes: Vec<String>,
     /// Copy-on-write folders of the tree, relative to the project's root.
     pub(super) mount_points: Vec<PathBuf>,
-    /// Build folders that are copy-on-write, with their upper folders.
+    /// Copy-on-write build folders, with their upper folders.
     pub(super) build_folders: Vec<(PathBuf, PathBuf)>,
-    /// Folders of the tree that are written elsewhere, relative to its top, each with the folder that gets what is written there.
+    /// Folders of the tree whose writes go elsewhere, relative to its top, each with the folder that receives them.
     pub(super) written_apart: Vec<(PathBuf, PathBuf)>,
-    /// The folder that the client is told to use instead of its own.
+    /// The folder that the client uses instead of its own.
     pub(super) client_home: Option<PathBuf>,
     /// Shared temporary folders that a private one covers.
     pub(super) temp: Vec<PathBuf>,
-    /// The temporary folder that processes are told to use.
+    /// The temporary folder that processes use.
     pub(super) temp_inside: PathBuf,
     folders: BTreeSet<PathBuf>,
 }
@@ -59,13 +59,13 @@ impl<'r> Draft<'r> {
         self.mounts.push(Mount::Bind { from: from.to_owned(), at: at.to_owned(), write });
     }
 
-    /// Copy-on-write over a folder at its own place or another.
+    /// Copy-on-write over a folder, at its own path or another.
     pub(super) fn overlay(&mut self, lower: &Path, at: &Path) {
         self.overlay_over(vec![lower.to_owned()], at);
     }
 
-    /// Copy-on-write over folders, each of which covers the next. Gives the folder that gets what is written: it is the same whenever
-    /// this scratch folder is used again.
+    /// Copy-on-write over folders, each of which covers the next. Returns the folder that receives the writes, which is always
+    /// the same for this scratch folder.
     pub(super) fn overlay_over(&mut self, lower: Vec<PathBuf>, at: &Path) -> PathBuf {
         let own = self.request.scratch.join("overlays").join(key(at));
         let upper = own.join("upper");
@@ -74,14 +74,14 @@ impl<'r> Draft<'r> {
     }
 
     pub(super) fn overlay_at(&mut self, lower: Vec<PathBuf>, upper: &Path, work: &Path, at: &Path) {
-        // The lowest one is the user's, or Verdone's.
+        // The lowest one belongs to the user or to Verdone.
         let like = lower.last().cloned().unwrap_or_default();
         self.steps.push(Step::FolderLike { path: upper.to_owned(), like });
         self.steps.push(Step::Fresh { path: work.to_owned() });
         self.mounts.push(Mount::Overlay { lower, upper: upper.to_owned(), work: work.to_owned(), at: at.to_owned() });
     }
 
-    /// A folder that has to be there before the view is made.
+    /// A folder that must exist before the view is made.
     pub(super) fn folder(&mut self, path: &Path) {
         self.folder_with_mode(path, 0o700);
     }
@@ -98,8 +98,8 @@ impl<'r> Draft<'r> {
         if below.as_os_str().is_empty() { self.request.at.to_owned() } else { self.request.at.join(below) }
     }
 
-    /// Whether something can be mounted at a path of the tree: an agent may have put a link or a file on the way. Where the tree cannot
-    /// be written inside, the folder is made now.
+    /// Whether something can be mounted at a path of the tree. An agent may have put a link or a file in the way. If the tree is
+    /// not writable inside, the folder is created now.
     pub(super) fn mount_point(&mut self, at: &Path) -> bool {
         let Ok(below) = at.strip_prefix(self.request.at) else { return true };
         let files = self.request.tree.files();
@@ -113,18 +113,18 @@ impl<'r> Draft<'r> {
         true
     }
 
-    /// Whether anything is mounted below a folder; an overlay over it would be refused by the kernel.
+    /// Whether anything is mounted below a folder. If so, the kernel refuses an overlay over it.
     pub(super) fn has_mount_below(&self, folder: &Path) -> bool {
         self.system.mounts.iter().any(|mount| mount != folder && mount.starts_with(folder))
     }
 
-    /// Whether a path vanishes behind a private temporary folder.
+    /// Whether a private temporary folder covers a path.
     pub(super) fn is_covered(&self, path: &Path) -> bool {
         self.temp.iter().any(|temp| path.starts_with(temp))
     }
 }
 
-/// A short name for a path of any length and bytes.
+/// A short name for a path of any length and content.
 pub(in crate::workspace) fn key(path: &Path) -> String {
     digest(path.as_os_str().as_bytes())[..16].to_owned()
 }
@@ -133,7 +133,7 @@ pub(super) fn is_real_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
-/// Whether each part of a path below a folder is a folder itself, or missing.
+/// Whether each component of a path below a folder is a folder or missing.
 pub(super) fn is_clear(folder: &Path, below: &Path) -> bool {
     let mut path = folder.to_owned();
     for part in below.components() {

@@ -1,4 +1,5 @@
-//! The environment inside: without what would let a process act as the user elsewhere, and with what tools need in a view.
+//! The environment inside: without variables that let a process act as the user elsewhere, and with those that tools need in a
+//! view.
 
 use std::ffi::OsString;
 
@@ -7,7 +8,7 @@ use super::draft::Draft;
 use crate::process::EnvPlan;
 use crate::workspace::state::compose_project;
 
-/// Sockets, buses and askers of the user's session, by name or by beginning.
+/// Sockets, buses and password prompts of the user's session, by name or prefix.
 const SESSION: [&str; 16] = [
     "SSH_AUTH_SOCK",
     "SSH_AGENT_PID",
@@ -81,18 +82,18 @@ const TOKENS: [&str; 50] = [
     "SLACK_BOT_TOKEN",
 ];
 
-/// Container engines elsewhere.
+/// Container engines outside.
 const ENGINES: [&str; 5] = ["DOCKER_HOST", "DOCKER_AUTH_CONFIG", "DOCKER_CERT_PATH", "CONTAINER_HOST", "BUILDKIT_HOST"];
 
-/// Logins of agents, which a check has no use for.
+/// Logins of agents, which checks do not need.
 const AGENTS: [&str; 5] =
     ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY", "CURSOR_API_KEY"];
 
-/// A cloud through which the client can be logged in.
+/// A cloud provider through which the client can log in.
 #[derive(Debug)]
 pub(super) struct Cloud {
     pub(super) name: &'static str,
-    /// Set where it is.
+    /// The variable that selects this provider.
     switch: &'static str,
     variables: &'static [&'static str],
     /// Its credentials below HOME.
@@ -116,7 +117,7 @@ impl Cloud {
     }
 }
 
-/// The cloud that the agent's client logs in through.
+/// The cloud provider that the agent's client uses.
 pub(super) fn cloud_of_client(draft: &Draft<'_>) -> Option<&'static Cloud> {
     let agent = draft.request.agent.filter(|_| draft.request.kind == ViewKind::Agent)?;
     let set = |name: &str| draft.system.variable(name).is_some_and(|value| value != "0" && value != "false");
@@ -154,7 +155,8 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> EnvPlan {
         .with("COMPOSE_PROJECT_NAME", compose_project(request.name))
 }
 
-/// The keys are hidden, so a commit that has to be signed would fail. Settings that the user gives by variables stay.
+/// Disables signing, because the keys are hidden and signing a commit would fail. Keeps settings that the user passes in
+/// variables.
 fn unsigned(draft: &Draft<'_>, mut plan: EnvPlan) -> EnvPlan {
     let count = draft.system.variable("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse::<u32>().ok()).unwrap_or(0);
     let count = if count > 1_000 { 0 } else { count };
@@ -164,7 +166,7 @@ fn unsigned(draft: &Draft<'_>, mut plan: EnvPlan) -> EnvPlan {
     plan.with("GIT_CONFIG_COUNT", (count + 2).to_string())
 }
 
-/// `*` stands for any characters, once.
+/// Whether a name matches. `*` stands for any characters and may occur once.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         Some((begin, end)) => name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),

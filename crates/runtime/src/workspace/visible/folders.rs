@@ -1,4 +1,4 @@
-//! Ignored folders and files of the checkout: builds need them, and nothing that is written to them reaches the user.
+//! Ignored folders and files of the checkout. Builds need them, but writes to them do not reach the user.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,15 +13,15 @@ use super::{BuildFolders, Tree, ViewKind, submodules};
 use crate::project::HOME;
 use crate::workspace::plan::Mount;
 
-/// The largest folder that is copied because it cannot be overlaid. One whose mode is `copy` may be larger.
+/// The largest folder to copy because it cannot be overlaid. A folder with the mode `copy` may be larger.
 const MOST_COPIED: u64 = 2 * 1024 * 1024 * 1024;
-/// The folder of dependencies in which tools keep caches as well, and their names there.
+/// A dependency folder in which tools also keep caches, and the names of these caches.
 const WITH_CACHES: &str = "node_modules";
 const CACHES_IN_IT: [&str; 3] = [".cache", ".vite", ".vitest"];
-/// Names that one note gives.
+/// How many names to list in one note.
 const NAMED: usize = 5;
 
-/// Shows them, each folder in its mode.
+/// Shows each folder in its mode.
 pub(super) fn show(draft: &mut Draft<'_>) {
     let chosen = chosen(draft);
     let mut mounted: Vec<PathBuf> = Vec::new();
@@ -95,10 +95,10 @@ fn overlay_build_folder(draft: &mut Draft<'_>, path: &Path, source: PathBuf, pla
     draft.written_apart.push((path.to_owned(), upper));
 }
 
-/// Into the tree itself, so that it is a folder like any other: a mount point could not be removed or renamed.
+/// Copies into the tree itself, so that it is an ordinary folder. A mount point could not be removed or renamed.
 fn copy_folder(draft: &mut Draft<'_>, path: &Path, source: PathBuf) {
     let (Some(to), files) = (written(&draft.request.tree), draft.request.tree.files()) else { return };
-    // What is there already is committed, or was copied for an earlier session.
+    // Existing content is committed, or was copied for an earlier session.
     if is_filled(&files.join(path)) {
         return;
     }
@@ -110,7 +110,7 @@ fn copy_folder(draft: &mut Draft<'_>, path: &Path, source: PathBuf) {
     draft.steps.push(Step::CopyFolder { from: source, to: to.join(path), except: Vec::new() });
 }
 
-/// The folder outside that gets what is written to the tree.
+/// The folder outside that receives the writes to the tree.
 fn written(tree: &Tree) -> Option<PathBuf> {
     match tree {
         Tree::Writable(folder) => Some(folder.clone()),
@@ -119,7 +119,7 @@ fn written(tree: &Tree) -> Option<PathBuf> {
     }
 }
 
-/// The mode that is possible, with a note where it is not the one that was asked for.
+/// The best possible mode, with a note if it is not the requested one.
 fn degraded(draft: &mut Draft<'_>, path: &Path, source: &Path, mode: FolderMode) -> FolderMode {
     let name = path.display();
     if !matches!(mode, FolderMode::Overlay | FolderMode::Cache) {
@@ -143,7 +143,7 @@ fn degraded(draft: &mut Draft<'_>, path: &Path, source: &Path, mode: FolderMode)
     FolderMode::Copy
 }
 
-/// Without mounts: copies in the tree, whatever the mode.
+/// Without mounts: copies into the tree, whatever the mode.
 pub(super) fn copy_in(draft: &mut Draft<'_>) {
     let mut copied: Vec<PathBuf> = Vec::new();
     for (path, mode) in chosen(draft) {
@@ -163,7 +163,7 @@ pub(super) fn copy_in(draft: &mut Draft<'_>) {
     copy_files(draft);
 }
 
-/// Ignored folders, and those that the settings name, by path: a folder comes before what is below it.
+/// Ignored folders and those named in the settings, by path. A folder comes before its subfolders.
 fn chosen(draft: &mut Draft<'_>) -> BTreeMap<PathBuf, FolderMode> {
     let request = draft.request;
     let above = request.root.strip_prefix(request.checkout).unwrap_or(Path::new(""));
@@ -184,7 +184,7 @@ fn chosen(draft: &mut Draft<'_>) -> BTreeMap<PathBuf, FolderMode> {
     all
 }
 
-/// Verdone's own folders, of this project or another one in the repository, and git's.
+/// Folders of Verdone, in this project or another one of the repository, and of git.
 fn is_ours(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == HOME) || path.starts_with(".git")
 }
@@ -204,7 +204,7 @@ fn can_be_shown(draft: &mut Draft<'_>, path: &Path) -> bool {
     }
 }
 
-/// A folder that the run's own commits have files in is not covered: what the agent changes there counts.
+/// A folder is not covered if the run's commits have files in it, because the agent's changes there count.
 fn is_free(draft: &mut Draft<'_>, path: &Path) -> bool {
     let filled = is_filled(&draft.request.tree.files().join(path));
     if filled {
@@ -220,7 +220,7 @@ fn is_filled(folder: &Path) -> bool {
     is_real_folder(folder) && fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
-/// Single ignored files, `.env` say: copied while they are small. Links are copied as links.
+/// Copies single ignored files, such as `.env`, if they are small. Links are copied as links.
 fn copy_files(draft: &mut Draft<'_>) {
     let request = draft.request;
     let Some(to) = written(&request.tree) else { return };
@@ -256,7 +256,8 @@ fn copy_files(draft: &mut Draft<'_>) {
     }
 }
 
-/// The tree is seen at a path of its own: the user's checkout can be read at its place, but writing there would go nowhere.
+/// If the tree has its own path, the user's checkout stays readable at its path. It is read-only, because writes there would be
+/// lost.
 pub(super) fn keep_checkout_out_of_reach(draft: &mut Draft<'_>) {
     let request = draft.request;
     draft.bind(request.checkout, request.checkout, false);
@@ -265,7 +266,7 @@ pub(super) fn keep_checkout_out_of_reach(draft: &mut Draft<'_>) {
     draft.mounts.extend(hidden.into_iter().filter(|path| is_real_folder(path)).map(|at| Mount::Mask { at }));
 }
 
-/// What runs and sessions left in a project, outputs of checks among them.
+/// What runs and sessions left in a project, including the output of checks.
 pub(in crate::workspace) fn run_folders(root: &Path) -> [PathBuf; 3] {
     ["runs", "cache", "sessions"].map(|name| root.join(HOME).join(name))
 }

@@ -1,11 +1,11 @@
-//! Folders that no setting shows: those of hidden checks, which are read-only for the check that they are for, and those of runs in
-//! other checkouts.
+//! Folders that no setting can show: those of hidden checks, each visible read-only to its own check, and those of runs in other
+//! checkouts.
 
 use super::draft::Draft;
 use super::{Hidden, ViewKind};
 use crate::workspace::plan::Mount;
 
-/// After everything else: no setting shows them.
+/// Runs after everything else, so that no setting can show them.
 pub(super) fn hide(draft: &mut Draft<'_>) {
     if draft.request.kind == ViewKind::Script {
         return;
@@ -13,7 +13,7 @@ pub(super) fn hide(draft: &mut Draft<'_>) {
     let Hidden { all, shown } = draft.request.hidden;
     let is_around = |folder: &&std::path::PathBuf| shown.is_some_and(|shown| shown.starts_with(folder) && shown != *folder);
     for folder in all.iter().filter(is_around) {
-        // What is shown needs a place in it.
+        // The visible folder needs a mount point inside.
         draft.mounts.push(Mount::Scratch { at: folder.clone() });
     }
     if let Some(shown) = shown {

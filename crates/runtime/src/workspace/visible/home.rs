@@ -1,4 +1,4 @@
-//! The home folder: copy-on-write, or as it is without the right to write.
+//! The home folder: copy-on-write or read-only.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) fn show(draft: &mut Draft<'_>) {
         draft.note("The home folder is read-only in the workspace: copy-on-write is not possible here.".to_owned());
     }
     if !private || !request.abilities.overlay {
-        // Whatever no mount covers is read-only already.
+        // Anything that no mount covers is already read-only.
         if draft.is_covered(&home) {
             draft.bind(&home, &home, false);
         }
@@ -36,8 +36,8 @@ pub(super) fn show(draft: &mut Draft<'_>) {
     }
 }
 
-/// Something is mounted below HOME, so it cannot be the lower layer of one overlay: an empty folder gets its place, and each entry an
-/// overlay or a copy of its own in there.
+/// Handles mounts below HOME, which rule out a single overlay: an empty folder replaces HOME, and each entry gets its own overlay
+/// or copy in it.
 fn one_by_one(draft: &mut Draft<'_>, home: &Path) {
     let base = draft.request.scratch.join("home");
     draft.steps.push(Step::FolderLike { path: base.clone(), like: home.to_owned() });
@@ -48,7 +48,7 @@ fn one_by_one(draft: &mut Draft<'_>, home: &Path) {
         let (path, name) = (entry.path(), entry.file_name());
         let Ok(meta) = fs::symlink_metadata(&path) else { continue };
         if meta.is_dir() {
-            // What we cannot read, nobody inside could.
+            // If we cannot read it, no process inside can.
             if fs::read_dir(&path).is_err() {
                 continue;
             }
@@ -66,7 +66,7 @@ fn one_by_one(draft: &mut Draft<'_>, home: &Path) {
     }
 }
 
-/// `workspace.writable`: what is written there is meant to stay.
+/// `workspace.writable`: writes there are meant to persist.
 pub(super) fn write_through(draft: &mut Draft<'_>) {
     let request = draft.request;
     if request.kind == ViewKind::Read {

@@ -1,5 +1,5 @@
-//! What is hidden: credentials, sockets through which a process could act outside, and the runtime folder of the user's session. A path
-//! that does not exist cannot be hidden, and need not be.
+//! Hides credentials, sockets through which a process could act outside, and the runtime folder of the user's session. A missing
+//! path cannot be hidden and does not have to be.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use super::system::listed;
 use crate::workspace::places::expand;
 use crate::workspace::plan::Mount;
 
-/// Below HOME. `.config` also means where `XDG_CONFIG_HOME` says.
+/// Below HOME. `.config` also stands for `XDG_CONFIG_HOME`.
 const CREDENTIALS: [&str; 54] = [
     ".ssh",
     ".gnupg",
@@ -59,7 +59,7 @@ const CREDENTIALS: [&str; 54] = [
     ".vault-token",
     ".pgpass",
     ".my.cnf",
-    // Stores of passwords and keys.
+    // Password and key stores.
     ".password-store",
     ".local/share/keyrings",
     ".local/share/kwalletd",
@@ -69,13 +69,13 @@ const CREDENTIALS: [&str; 54] = [
     ".config/rclone",
     ".config/1Password",
     ".Xauthority",
-    // What was typed into shells.
+    // Shell histories.
     ".bash_history",
     ".zsh_history",
     ".local/share/fish/fish_history",
 ];
 
-/// Their profiles hold cookies and passwords.
+/// Browser profiles contain cookies and passwords.
 const BROWSERS: [&str; 12] = [
     ".mozilla",
     ".thunderbird",
@@ -91,7 +91,7 @@ const BROWSERS: [&str; 12] = [
     "snap/chromium",
 ];
 
-/// Container engines, below HOME and elsewhere: whoever reaches one can do anything outside.
+/// Container engines, below HOME and elsewhere. A process that reaches one can do anything outside.
 const ENGINES_AT_HOME: [&str; 5] = [".docker/run", ".docker/desktop", ".colima", ".rd", ".lima"];
 const ENGINES: [&str; 12] = [
     "/run/docker.sock",
@@ -111,11 +111,12 @@ const ENGINES: [&str; 12] = [
 /// The runtime folders of users: session bus, keyring, ssh and gpg agents, rootless container engines.
 const RUNTIME: &str = "/run/user";
 
-/// Where build tools look for their daemons. One outside would build in the user's checkout; a new one inside has to be able to write here.
+/// Where build tools look for their daemons. A daemon outside would build in the user's checkout; a new one inside must be able
+/// to write here.
 const DAEMONS: [&str; 5] =
     [".gradle/daemon", ".m2/mvnd/registry", ".kotlin/daemon", ".local/share/kotlin/daemon", ".local/state/watchman"];
 
-/// Logins of agents' clients, by the name of the program.
+/// Logins of agents' clients, by program name.
 const CLIENTS: [(&str, &[&str]); 10] = [
     ("claude", &[".claude/.credentials.json"]),
     ("codex", &[".codex/auth.json"]),
@@ -129,7 +130,7 @@ const CLIENTS: [(&str, &[&str]); 10] = [
     ("q", &[".local/share/amazon-q"]),
 ];
 
-/// Variables that name a file or a folder with credentials, or a socket; a list of them where there is a colon.
+/// Variables with the path of a credentials file or folder, or of a socket; colons separate several paths.
 const NAMED: [&str; 12] = [
     "SSH_AUTH_SOCK",
     "GNUPGHOME",
@@ -147,13 +148,13 @@ const NAMED: [&str; 12] = [
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// Empty, and not to be written.
+    /// Empty and read-only.
     Mask,
-    /// Empty, for whoever wants to start anew.
+    /// Empty and writable, for tools that start over.
     Empty,
 }
 
-/// Hides all of it, but for what the settings show.
+/// Hides everything except what the settings show.
 pub(super) fn hide(draft: &mut Draft<'_>) {
     if draft.request.kind == ViewKind::Script {
         return;
@@ -176,7 +177,7 @@ pub(super) fn hide(draft: &mut Draft<'_>) {
         let inside: Vec<&PathBuf> = shown.iter().filter(|shown| shown.starts_with(&path) && **shown != path).collect();
         match how {
             How::Mask if inside.is_empty() => draft.mounts.push(Mount::Mask { at: path.clone() }),
-            // Something in it is to be seen: the rest is empty.
+            // Something in it should be visible; the rest is empty.
             How::Mask | How::Empty => draft.mounts.push(Mount::Scratch { at: path.clone() }),
         }
         for shown in inside {
@@ -224,14 +225,14 @@ fn by_default(draft: &Draft<'_>) -> Vec<(PathBuf, How)> {
     all
 }
 
-/// Whether the agent of this view is that client, or a command that names it.
+/// Whether the agent of this view is that client, or a command that contains its name.
 pub(super) fn is_in_use(draft: &Draft<'_>, program: &str) -> bool {
     let Some(agent) = draft.request.agent.filter(|_| draft.request.kind == ViewKind::Agent) else { return false };
     let words = agent.command.split(|c: char| c.is_whitespace() || "'\";|&()=$`".contains(c));
     agent.name == program || words.filter_map(|word| word.rsplit('/').next()).any(|word| word == program)
 }
 
-/// Where a path is seen in the view, with links followed; nowhere if it is not there, or hidden by something else already.
+/// Where a path appears in the view, with links resolved. Empty if it does not exist or is already hidden.
 fn places(draft: &Draft<'_>, path: &Path) -> Vec<PathBuf> {
     let request = draft.request;
     let Ok(real) = fs::canonicalize(path) else { return Vec::new() };
@@ -239,7 +240,7 @@ fn places(draft: &Draft<'_>, path: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     if let Ok(below) = real.strip_prefix(request.checkout) {
-        // A file that is committed is not hidden by hiding it, and would look as if the agent had emptied it.
+        // Hiding a committed file does not protect it, and would look as if the agent had emptied it.
         let committed = fs::symlink_metadata(request.tree.files().join(below)).is_ok();
         let hidden = request.kind != ViewKind::Read && !committed;
         return if hidden { places_in_project(draft, below) } else { Vec::new() };
@@ -248,14 +249,14 @@ fn places(draft: &Draft<'_>, path: &Path) -> Vec<PathBuf> {
     if at_home || !draft.is_covered(&real) { vec![real] } else { Vec::new() }
 }
 
-/// A path of the project, in the tree and in the checkout, which can be read beside a tree at a path of its own.
+/// A path of the project, in the tree and in the checkout, which stays readable if the tree has its own path.
 fn places_in_project(draft: &Draft<'_>, below: &Path) -> Vec<PathBuf> {
     let mut tops = vec![draft.request.at, draft.request.checkout];
     tops.dedup();
     tops.into_iter().map(|top| top.join(below)).collect()
 }
 
-/// `seal.hide`. What is hidden in the project is asked for, so it is hidden though it may be committed.
+/// Paths from `seal.hide`. Hiding a path of the project is an explicit request, so it applies even if the path is committed.
 fn by_settings(draft: &mut Draft<'_>) -> Vec<PathBuf> {
     let request = draft.request;
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! What has to be on disk before a view is made. An agent may have worked in the tree before: nothing is written through a link.
+//! Prepares on disk what a view needs. An agent may have worked in the tree before, so never write through a link.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -13,21 +13,21 @@ use crate::workspace::remove::remove_tree;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A folder, made with those around it where it is missing.
+    /// A folder, created with its parents if it is missing.
     Folder {
         path: PathBuf,
         mode: u32,
     },
-    /// The same, with the rights of another one: the upper layer's count for what is seen.
+    /// The same, with the permissions of another folder: those of the upper layer are visible in an overlay.
     FolderLike {
         path: PathBuf,
         like: PathBuf,
     },
-    /// An empty folder. What an earlier mount left in it is removed.
+    /// An empty folder. Leftovers of an earlier mount are removed.
     Fresh {
         path: PathBuf,
     },
-    /// An empty folder in the upper folder of an overlay: it hides the one below.
+    /// An empty folder in the upper folder of an overlay that hides the lower one.
     Opaque {
         path: PathBuf,
     },
@@ -36,13 +36,13 @@ pub(super) enum Step {
         tree: PathBuf,
         path: PathBuf,
     },
-    /// A file or a link, copied below a tree unless something is there.
+    /// A file or a link, copied below a tree unless the path exists.
     CopyFile {
         from: PathBuf,
         to: PathBuf,
         path: PathBuf,
     },
-    /// A folder, copied unless the target is there.
+    /// A folder, copied unless the target exists.
     CopyFolder {
         from: PathBuf,
         to: PathBuf,
@@ -82,7 +82,8 @@ impl PrepareError {
 }
 
 impl Preparation {
-    /// Carries the steps out. Gives notes about files that could not be copied; whatever the view needs and does not get is an error.
+    /// Executes the steps. Returns notes about files that could not be copied. If something that the view needs fails, that is an
+    /// error.
     pub fn carry_out(&self) -> Result<Vec<String>, PrepareError> {
         let mut notes = Vec::new();
         for step in &self.steps {
@@ -130,7 +131,7 @@ fn not_copied(from: &Path, error: &io::Error) -> String {
     format!("{} is missing in the workspace: {error}.", from.display())
 }
 
-/// A full disk will not let the agent work either.
+/// On a full disk the agent cannot work either.
 fn is_fatal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::ReadOnlyFilesystem)
 }
@@ -156,18 +157,18 @@ fn fresh(path: &Path) -> io::Result<()> {
 
 fn opaque(path: &Path) -> io::Result<()> {
     folder(path, 0o755)?;
-    // The name that overlays without privileges use.
+    // The attribute that unprivileged overlays use.
     Ok(rustix::fs::setxattr(path, "user.overlay.opaque", b"y", rustix::fs::XattrFlags::empty())?)
 }
 
 fn file(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     let parent = real_folder(to, path.parent().unwrap_or(Path::new("")))?;
     let target = parent.join(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
-    // Also for a link that leads nowhere: nothing is written through it.
+    // Also true for a dangling link, so nothing is written through it.
     if fs::symlink_metadata(&target).is_ok() { Ok(()) } else { copy_file(from, &target) }
 }
 
-/// Beside its place first, so that a copy that was interrupted is never taken for a whole one.
+/// Copies to a temporary name first, so that an interrupted copy is never mistaken for a complete one.
 fn whole_folder(from: &Path, to: &Path, except: &[OsString]) -> io::Result<Vec<PathBuf>> {
     if fs::symlink_metadata(to).is_ok_and(|meta| !meta.is_dir() || fs::read_dir(to).is_ok_and(|mut all| all.next().is_some())) {
         return Ok(Vec::new());
@@ -180,7 +181,7 @@ fn whole_folder(from: &Path, to: &Path, except: &[OsString]) -> io::Result<Vec<P
         folder(parent, 0o700)?;
     }
     let unread = copy_folder(from, &half, except)?;
-    // An empty folder that is there already is replaced.
+    // Replaces an existing empty folder.
     fs::rename(&half, to)?;
     Ok(unread)
 }

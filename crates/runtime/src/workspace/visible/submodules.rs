@@ -1,5 +1,5 @@
-//! Submodules of the checkout: their files are shown as ignored folders are, and git in them uses private repositories, which are
-//! `.git/modules/NAME` in the tree.
+//! Submodules of the checkout. Their files are shown like ignored folders, and git in them uses private repositories at
+//! `.git/modules/NAME` of the tree.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,12 +14,12 @@ use crate::git::{BOUND_OBJECTS, Module};
 /// A `.git` file is one line.
 const LARGEST: u64 = 64 * 1024;
 
-/// Shows the real objects, read-only, where the private repositories look for them.
+/// Shows the real objects, read-only, at the paths where the private repositories expect them.
 pub(super) fn show_objects(draft: &mut Draft<'_>) {
     let request = draft.request;
     for module in request.modules.iter().filter(|module| is_real_folder(&module.objects())) {
         let place = request.at.join(".git").join(&module.below);
-        // Not where it could not be copied, or where an agent removed it.
+        // Skip it if it could not be copied, or if an agent removed it.
         let is_private = is_real_folder(&request.tree.files().join(".git").join(&module.below));
         if is_private && draft.mount_point(&place.join(BOUND_OBJECTS)) {
             draft.bind(&module.objects(), &place.join(BOUND_OBJECTS), false);
@@ -27,7 +27,7 @@ pub(super) fn show_objects(draft: &mut Draft<'_>) {
     }
 }
 
-/// Makes the `.git` file of a folder that is mounted name the private repository. Most do already, because they name it relative to
+/// Makes the `.git` file of a mounted folder point to the private repository. Most do already, because their path is relative to
 /// the folder; in a linked work tree they do not.
 pub(super) fn show_git_file(draft: &mut Draft<'_>, path: &Path) {
     let request = draft.request;
@@ -45,7 +45,7 @@ pub(super) fn show_git_file(draft: &mut Draft<'_>, path: &Path) {
     draft.bind(&file, &request.at.join(path).join(".git"), false);
 }
 
-/// What a `.git` file names. Nothing where it is a folder.
+/// The path in a `.git` file; `None` if `.git` is a folder.
 fn named_in(file: &Path) -> Option<PathBuf> {
     let text = read_regular(file, LARGEST).ok()?;
     let name = text.strip_prefix(b"gitdir: ")?;

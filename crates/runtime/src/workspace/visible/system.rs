@@ -1,4 +1,4 @@
-//! What a view depends on outside of the project, read once, so that tests can say what it is.
+//! What a view depends on outside of the project. Read once, so that tests can replace it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 
 use crate::process::own_program;
 
-/// This machine and this user.
+/// The system and its user.
 #[derive(Debug, Clone, Default)]
 pub struct System {
     pub home: Option<PathBuf>,
     pub environment: Vec<(OsString, OsString)>,
-    /// Where something is mounted.
+    /// All mount points.
     pub mounts: Vec<PathBuf>,
-    /// Temporary folders that everybody shares.
+    /// Shared temporary folders.
     pub temp: Vec<PathBuf>,
-    /// Folders at the top of the file system, but for those of the kernel.
+    /// Folders at the top of the file system, except the kernel's.
     pub roots: Vec<PathBuf>,
-    /// Verdone's own program.
+    /// Verdone's own binary.
     pub program: Option<PathBuf>,
 }
 
-/// Of the kernel's own folders only this one holds files of users.
+/// The only one of the kernel's folders that contains files of users.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 impl System {
@@ -48,13 +48,13 @@ impl System {
         found.map(|(_, value)| value.as_os_str()).filter(|value| !value.is_empty())
     }
 
-    /// A variable that holds an absolute path.
+    /// A variable that contains an absolute path.
     pub(super) fn path_variable(&self, name: &str) -> Option<PathBuf> {
         self.variable(name).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 }
 
-/// The fifth field of each line, in which the kernel writes blanks and backslashes as octal numbers.
+/// Parses the fifth field of each line, in which the kernel writes blanks and backslashes as octal numbers.
 fn mount_points(text: &[u8]) -> Vec<PathBuf> {
     let field = |line: &[u8]| line.split(|byte| *byte == b' ').nth(4).map(<[u8]>::to_vec);
     let mut all: Vec<PathBuf> = text
@@ -85,7 +85,7 @@ fn unescaped(name: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Folders of a list such as PATH.
+/// Folders of a list like PATH.
 pub(super) fn listed(value: &OsStr) -> Vec<PathBuf> {
     let parts = value.as_bytes().split(|byte| *byte == b':').filter(|part| !part.is_empty());
     parts.map(|part| PathBuf::from(OsStr::from_bytes(part))).filter(|path| path.is_absolute()).collect()

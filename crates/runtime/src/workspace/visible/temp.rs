@@ -1,4 +1,4 @@
-//! Private temporary folders, and what has to stay visible although it lies below the shared ones.
+//! Private temporary folders, and what has to stay visible below the shared ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::workspace::plan::Mount;
 pub(super) fn private(draft: &mut Draft<'_>) {
     let request = draft.request;
     for (n, shared) in draft.system.temp.iter().enumerate() {
-        // A project that is the shared folder itself is seen there instead.
+        // If the project is the shared folder itself, it is shown there instead.
         if request.at == shared {
             draft.note(format!(
                 "{} is the project itself, so the workspace has no private temporary folder there.",
@@ -38,7 +38,7 @@ struct Needed {
     at: PathBuf,
 }
 
-/// Tools on PATH, programs and what the settings name, where a private folder covers it and nothing else shows it.
+/// Tools on PATH, programs and paths from the settings that a private folder covers and no other mount shows.
 fn needed(draft: &mut Draft<'_>) -> Vec<Needed> {
     let (request, system) = (draft.request, draft.system);
     let mut wanted: Vec<PathBuf> = system.variable("PATH").map(listed).unwrap_or_default();
@@ -53,7 +53,7 @@ fn needed(draft: &mut Draft<'_>) -> Vec<Needed> {
     }
     let mut all: Vec<Needed> = Vec::new();
     for path in wanted {
-        // A link is followed here, so that its target is seen under both names.
+        // Resolve links, so that the target is visible under both names.
         let Ok(real) = fs::canonicalize(&path) else { continue };
         for at in [real.clone(), path] {
             let shown = |folder: &Path| at.starts_with(folder);

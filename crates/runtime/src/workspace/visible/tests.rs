@@ -7,7 +7,7 @@ use verdone_core::config::{FolderMode, HomeMode};
 
 use super::*;
 
-/// A home with a project in it, a state folder and a shared temporary folder, none of which is this machine's.
+/// A home with a project in it, a state folder and a shared temporary folder, independent of the real system.
 struct World {
     _dir: tempfile::TempDir,
     root: PathBuf,
@@ -18,7 +18,7 @@ struct World {
     ignored: Vec<IgnoredEntry>,
     modules: Vec<Module>,
     agent: AgentInUse,
-    /// Layers of build folders that earlier checks wrote.
+    /// Layers of build folders from earlier checks.
     kept: BTreeMap<PathBuf, PathBuf>,
     cold: bool,
     hidden: Vec<PathBuf>,
@@ -54,7 +54,7 @@ impl World {
         self.root.join(name)
     }
 
-    /// How the client names the project.
+    /// The client's name for the project.
     fn project_key(&self) -> String {
         self.at("home/project").display().to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-")
     }
@@ -64,7 +64,7 @@ impl World {
         fs::write(self.at(name), bytes).unwrap();
     }
 
-    /// A folder of the checkout that git ignores, with a file in it.
+    /// An ignored folder of the checkout with a file in it.
     fn ignored_folder(&mut self, name: &str) {
         self.write(&format!("home/project/{name}/file"), b"x");
         self.ignored.push(IgnoredEntry { path: name.into(), is_folder: true });
@@ -167,7 +167,7 @@ fn an_agent_sees_everything_in_the_order_that_works() {
     let key = world.project_key();
     let run = "home/project/.verdone/runs/r1";
     let own = "home/.local/state/verdone";
-    // Whatever this machine itself has to hide comes in between.
+    // Paths that the real system has to hide come in between.
     let mut lines = world.lines(&visible);
     lines.retain(|line| !line.starts_with("mask /"));
     assert_eq!(
@@ -202,7 +202,7 @@ fn an_agent_sees_everything_in_the_order_that_works() {
     }
     assert_eq!(fs::read(world.at("tree/.env")).unwrap(), b"xxxxxxxxxx");
     assert_eq!(fs::metadata(world.at(own).join("w/temp/0")).unwrap().permissions().mode() & 0o7777, 0o1777);
-    // Every upper layer and work folder is there, and a second view starts with the same layers and fresh work folders.
+    // Every upper layer and work folder exists. A second view starts with the same layers and fresh work folders.
     for mount in &visible.plan.mounts {
         let Mount::Overlay { upper, work, .. } = mount else { continue };
         assert!(upper.is_dir() && work.is_dir());

@@ -1,4 +1,4 @@
-//! The repositories that are measured in, and one sample of each case.
+//! The repositories for the measurements, and one sample of each case.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,14 +15,14 @@ use crate::journal::{journals, lengthen, only_journal};
 use crate::memory::peak;
 use crate::settings::Settings;
 
-/// The agent of both loops: shell built-ins only, and a different file every time. In a workspace its process id is always the same.
+/// The agent of both loops: only shell built-ins, and a different file every time. In a workspace its process id is always the same.
 const AGENT: &str = "echo $$ $VERDONE_STORY > note.txt";
-/// The agent of a run that is killed with an attempt under way.
+/// The agent of a run that is killed during an attempt.
 const SLOW: &str = "sleep 300";
 const PLAN: &str = "plan.md";
 /// How long a run may take to start its agent.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Stories of the plan whose journals are long: they are the same everywhere.
+/// The number of stories in plans with long journals: the same everywhere.
 const STORIES: usize = 10;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Bench<'a> {
     sandbox: Sandbox,
     /// One repository per number of stories, copied for every sample that changes it.
     plans: BTreeMap<usize, PathBuf>,
-    /// One repository per number of events, with a run that died.
+    /// One repository per number of events, with a dead run.
     dead: BTreeMap<usize, PathBuf>,
     fresh: PathBuf,
     old_runs: PathBuf,
@@ -54,7 +54,7 @@ impl<'a> Bench<'a> {
         Ok(bench)
     }
 
-    /// Milliseconds, or megabytes.
+    /// Returns milliseconds or megabytes.
     pub(crate) fn sample(&mut self, case: Case, build: Build) -> Result<f64, String> {
         let settings = self.settings;
         let count = settings.iterations.to_string();
@@ -96,7 +96,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Runs one sample on a fresh copy and counts the commits that it made.
+    /// Runs one sample on a fresh copy and counts the commits it made.
     fn on_copy(
         &mut self,
         template: &Path,
@@ -109,7 +109,7 @@ impl<'a> Bench<'a> {
         if !copied.is_ok_and(|status| status.success()) {
             return Err("cannot copy the repository".to_owned());
         }
-        // Copied files have new inode numbers: without this every case would pay for hashing them again.
+        // Copied files have new inode numbers: without this, every case would include hashing them again.
         let count =
             |bench: &Self| bench.sandbox.git(["-C", &copy.to_string_lossy(), "rev-list", "--count", "--branches"]).parse();
         self.sandbox.git(["-C", &copy.to_string_lossy(), "status", "--porcelain"]);
@@ -123,7 +123,7 @@ impl<'a> Bench<'a> {
         Ok(measured)
     }
 
-    /// A run after one that died, which has to be put in order by it.
+    /// A run after a dead one, which it has to clean up.
     fn recovery(&mut self, events: usize, work: impl Fn(&Self, &Path) -> Result<f64, String>) -> Result<f64, String> {
         let template = self.dead[&events].clone();
         let journal = only_journal(&template)?;
@@ -137,7 +137,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The least that can be done for an iteration: both files written, one `git add`, one `git commit`.
+    /// The minimum work for an iteration: write both files, one `git add`, one `git commit`.
     fn bare(&self, copy: &Path) -> Result<f64, String> {
         let mut plan = fs::read_to_string(copy.join(PLAN)).map_err(|error| error.to_string())?;
         let started = Instant::now();
@@ -183,7 +183,7 @@ impl<'a> Bench<'a> {
         command
     }
 
-    /// A repository in which a run was killed by its agent; its journal is then made longer.
+    /// A repository in which a run was killed during its agent's turn; its journal is then made longer.
     fn dead_run(&self, events: usize) -> Result<PathBuf, String> {
         let place = repository(&self.sandbox, &format!("dead-{events}"), STORIES, true);
         let mut command = self.verdone(Build::Ours, &place);
@@ -197,14 +197,14 @@ impl<'a> Bench<'a> {
         Ok(place)
     }
 
-    /// One run to its end, and as many copies of it as asked for.
+    /// One complete run, and as many copies of it as requested.
     fn add_old_runs(&self) -> Result<(), String> {
         let (runs, events) = self.settings.old_runs;
         timed(self.run(Build::Ours, &self.old_runs, "1"), &ENDS)?;
         let journal = only_journal(&self.old_runs)?;
         lengthen(&journal, events).map_err(|error| format!("{}: {error}", journal.display()))?;
         for n in 1..runs {
-            // Sorts before every real one.
+            // Sorts before every real run.
             let dir = self.old_runs.join(format!(".verdone/runs/20000101-000000-{n:04x}"));
             fs::create_dir(&dir)
                 .and_then(|()| fs::copy(&journal, dir.join("journal.jsonl")))
@@ -217,7 +217,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Kills a run, with its process group, as soon as its agent works.
+/// Kills a run and its process group as soon as its agent is working.
 fn kill_in_a_turn(mut command: Command, place: &Path) -> Result<(), String> {
     let mut child = command.stdin(Stdio::null()).process_group(0).spawn().map_err(|error| error.to_string())?;
     let until = Instant::now() + PATIENCE;
@@ -242,7 +242,7 @@ fn kill_in_a_turn(mut command: Command, place: &Path) -> Result<(), String> {
 /// 3: the limit was reached. 0: the plan had no more stories than that.
 const ENDS: [i32; 2] = [0, 3];
 
-/// A repository with a plan, its first story ticked if asked for.
+/// A repository with a plan, optionally with its first story ticked.
 fn repository(sandbox: &Sandbox, name: &str, stories: usize, first_is_done: bool) -> PathBuf {
     let plan = PlanShape::StoryLines.build_with(stories, |n| first_is_done && n == 1);
     sandbox.write(format!("{name}/{PLAN}"), plan);
@@ -259,7 +259,7 @@ fn has_ended(journal: &Path) -> Result<bool, String> {
     Ok(String::from_utf8_lossy(last).contains("\"event\":\"run_stopped\""))
 }
 
-/// Runs a command to its end with its output collected, as a caller would.
+/// Runs a command to its end and collects its output, as a caller would.
 fn timed(mut command: Command, accepted: &[i32]) -> Result<f64, String> {
     command.stdin(Stdio::null());
     let started = Instant::now();

@@ -1,15 +1,15 @@
 //! Everything that is measured, by name.
 
-/// What is timed, or weighed. A size is a number of stories, events are lines of the journal of a run that died.
+/// What is timed, or whose memory is measured. A size is a number of stories; events are lines in the journal of a dead run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Case {
-    /// An empty program, linked as ours is.
+    /// An empty program, linked like ours.
     Empty,
-    /// `sh -c true`: what an iteration pays for the agent, and again for each check, whoever starts them.
+    /// `sh -c true`: what an iteration costs for the agent, and again for each check, whoever starts them.
     Shell,
     /// `verdone run --dry-run`.
     DryRun(usize),
-    /// The Bash loop, asked for no iteration.
+    /// The Bash loop with zero iterations.
     LoopStart(usize),
     /// Write the plan and the file, `git add`, `git commit`, several times.
     Bare(usize),
@@ -17,13 +17,13 @@ pub(crate) enum Case {
     Loop(usize),
     /// `verdone run`, several iterations.
     Run(usize),
-    /// `verdone status`, with that many events.
+    /// `verdone status` with that many events.
     Status(usize),
-    /// `verdone run`, one iteration, after a run that died.
+    /// `verdone run`, one iteration, after a dead run.
     Recovery(usize),
-    /// The same without any run before.
+    /// The same without an earlier run.
     FirstRun,
-    /// The same after many runs that ended.
+    /// The same after many finished runs.
     OldRuns,
     /// The peak memory of `Run`.
     RunMemory(usize),
@@ -37,11 +37,11 @@ pub(crate) enum Case {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Build {
     Ours,
-    /// The one of `--against`.
+    /// The build given by `--against`.
     Other,
 }
 
-/// Cheap cases are repeated within a round, so that their medians are worth as much as those of the dear ones.
+/// Cheap cases are repeated within a round, so that their medians are as reliable as those of the expensive ones.
 pub(crate) const CHEAP_REPEATS: usize = 5;
 
 impl Case {
@@ -61,7 +61,7 @@ impl Case {
         }
     }
 
-    /// Whether there is something of ours in it.
+    /// Whether the case involves our program.
     pub(crate) fn has_builds(self) -> bool {
         match self {
             Self::Empty | Self::Shell | Self::LoopStart(_) | Self::Bare(_) | Self::Loop(_) => false,

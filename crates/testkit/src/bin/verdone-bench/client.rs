@@ -1,5 +1,5 @@
-//! `scripts/bench client`: what a run costs beside the real client, with a scripted model. The client alone and a run of one story
-//! are interleaved; later turns, fresh sessions and the answers of the guard are taken from runs of several stories.
+//! `scripts/bench client`: the overhead of a run compared with the real client alone, with a scripted model. The client alone and a run of
+//! one story are interleaved; later turns, fresh sessions and the guard's answers are taken from runs of several stories.
 
 mod tap;
 
@@ -15,12 +15,12 @@ use crate::report::quantile;
 
 pub(crate) use tap::tap;
 
-/// Stories of the runs whose later turns are measured.
+/// The number of stories in the runs whose later turns are measured.
 const STORIES: usize = 6;
-/// Tool calls of the turn whose guard is measured.
+/// The number of tool calls in the turn whose guard is measured.
 const CALLS: usize = 20;
 const PATIENCE: Duration = Duration::from_mins(2);
-/// At most so much more for a story than the client alone, beyond the checks.
+/// The most that a story may take beyond the client alone and the checks, in milliseconds.
 const STORY_AIM: f64 = 250.0;
 const GUARD_AIM: f64 = 2.0;
 const GUARD_P99_AIM: f64 = 5.0;
@@ -37,11 +37,11 @@ struct Samples {
     /// A run of one story, and the same without its checks.
     run: Vec<f64>,
     without_checks: Vec<f64>,
-    /// From the decision for a turn to its end: the first of a run, a later one, one that begins a fresh session.
+    /// From the decision for a turn to its end: the first of a run, a later one, one that starts a fresh session.
     first: Vec<f64>,
     later: Vec<f64>,
     fresh: Vec<f64>,
-    /// What of a later turn is not the client's.
+    /// The part of a later turn that is not the client's.
     around: Vec<f64>,
     guard: Vec<f64>,
 }
@@ -53,7 +53,7 @@ pub(crate) fn measure(args: impl Iterator<Item = String>) -> Result<String, Stri
     // The first round warms caches and is not counted.
     for round in 0..=settings.rounds {
         let mut into = Samples::default();
-        // Whoever comes first has the colder caches.
+        // Alternate the order, because the first one has colder caches.
         if round % 2 == 0 {
             Settings::bare(&claude, &mut into)?;
             settings.one_story(&claude, &mut into)?;
@@ -177,7 +177,7 @@ impl World {
         Self { sandbox, _model: model }
     }
 
-    /// Milliseconds, and the journal.
+    /// Returns milliseconds and the journal.
     fn run(&self, verdone: &Path, stories: usize) -> Result<(f64, Vec<Value>), String> {
         let begin = Instant::now();
         let output = self.sandbox.verdone(verdone, ["run"]);

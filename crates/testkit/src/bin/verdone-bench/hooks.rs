@@ -1,5 +1,5 @@
-//! `scripts/bench hooks`: the time of one hook call, next to an empty process and to hooks written in Bash with jq and in Python,
-//! and what it does when sessions, transcripts and plans grow. One interleaved run, in a new random order every round.
+//! `scripts/bench hooks`: the time of one hook call, compared with an empty process and with hooks written in Bash with jq and in Python,
+//! and how it changes when sessions, transcripts and plans grow. One interleaved run, in a new random order every round.
 
 pub(crate) mod world;
 
@@ -11,13 +11,13 @@ use std::time::Instant;
 use crate::random::Random;
 use world::{Event, World, run};
 
-/// Calls of a script take as long as a hundred of ours, so they are not in every round.
+/// One call of a script takes as long as a hundred of ours, so they are not in every round.
 const SCRIPTS_EVERY: usize = 5;
 /// Rounds that warm caches and are not counted.
 const WARM: usize = 5;
-/// More than this is growth and not noise.
+/// A larger ratio is growth, not noise.
 const MOST_GROWTH: f64 = 1.15;
-/// What a hook in Bash with jq has to take at least, in calls of ours.
+/// A hook in Bash with jq should take at least this many times as long as ours.
 const JQ_AIM: f64 = 50.0;
 
 struct Settings {
@@ -25,21 +25,21 @@ struct Settings {
     /// Another build, measured in the same rounds.
     against: Option<PathBuf>,
     empty: PathBuf,
-    /// The hooks in Bash and Python.
+    /// The folder of the hooks in Bash and Python.
     scripts: PathBuf,
     rounds: usize,
-    /// Few and many, for each thing that can grow.
+    /// A small and a large value for each thing that can grow.
     reads: [usize; 2],
     stories: [usize; 2],
     transcript: [u64; 2],
 }
 
-/// One thing that is started again and again.
+/// A command that is started again and again.
 struct Case {
     row: Row,
     command: Command,
     input: PathBuf,
-    /// What has to be in the answer; nothing for silence.
+    /// Text that the answer must contain; empty if there must be no answer.
     answer: &'static str,
     every: usize,
     samples: Vec<f64>,
@@ -50,7 +50,7 @@ enum Row {
     Empty,
     Hook(Event),
     Against(Event),
-    /// A call of ours where something is large; `Hook` of the same event has the small one.
+    /// A call of ours with something large; `Hook` of the same event has the small one.
     Grown(Event, String),
     Bash(Event),
     Python(Event),
@@ -125,13 +125,13 @@ impl Settings {
     }
 }
 
-/// `10,1000000`.
+/// Parses `10,1000000`.
 fn pair(text: &str) -> Result<[u64; 2], String> {
     let both = text.split_once(',').and_then(|(few, many)| Some([few.parse().ok()?, many.parse().ok()?]));
     both.filter(|[few, many]| few < many).ok_or_else(|| format!("{text:?} is not two numbers like 10,1000000"))
 }
 
-/// The first line that a program says of itself. Without the program there is nothing to compare with.
+/// The first line of a program's version output. Without the program, there is nothing to compare with.
 pub(crate) fn version(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output().ok().filter(|output| output.status.success());
     let output =
@@ -139,7 +139,7 @@ pub(crate) fn version(program: &str, arguments: &[&str]) -> Result<String, Strin
     Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or(program).to_owned())
 }
 
-/// The interpreter itself: what is found by name may be a script that looks for it.
+/// The interpreter itself: the one on the PATH may be a wrapper script.
 fn python() -> Result<(PathBuf, String), String> {
     let path = version("python3", &["-c", "import sys; print(sys.executable)"])?;
     Ok((PathBuf::from(path), version("python3", &["--version"])?))
@@ -159,7 +159,7 @@ const EVENTS: [Event; 12] = [
     Event::Stop,
     Event::Unknown,
 ];
-/// Those that the scripts know.
+/// The events that the scripts support.
 const SCRIPTED: [(Event, &str); 4] = [
     (Event::BeforeEdit, "before-tool.sh"),
     (Event::BeforeBash, "before-tool.sh"),
@@ -219,11 +219,11 @@ fn sample(case: &mut Case) -> Result<f64, String> {
     if right { Ok(time) } else { Err(format!("{:?}: it answered {said:?}", case.row)) }
 }
 
-/// At most that many empty processes.
+/// The target: at most that many empty processes.
 fn aim(event: Event) -> Option<f64> {
     match event {
         Event::BeforeBash | Event::BeforeLongBash | Event::AfterTests => Some(3.0),
-        // It reads the plan, because the plan's own words decide.
+        // It reads the plan, because the plan's own text decides.
         Event::BeforeEditOfPlan => None,
         Event::BeforeRead
         | Event::BeforeEdit
@@ -267,7 +267,7 @@ fn report(cases: &[Case], compared_with: &str) -> String {
             }
             Row::Bash(event) => {
                 let times = middle / median_of(&Row::Hook(*event));
-                // The hook of the end calls no jq at all.
+                // The Stop hook in Bash does not call jq.
                 let aim = (*event != Event::Stop).then(|| format!(", aim at least {JQ_AIM}x: {}", kept(times >= JQ_AIM)));
                 line(&format!("{} in Bash and jq", event.name()), case, &format!("{times:.1}x ours{}", aim.unwrap_or_default()));
             }

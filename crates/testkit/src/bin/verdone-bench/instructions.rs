@@ -1,7 +1,7 @@
-//! `scripts/bench instructions`: how many instructions a hook call takes, counted by callgrind and held against a recorded budget.
+//! `scripts/bench instructions`: how many instructions a hook call takes, counted by callgrind and compared with a recorded budget.
 //!
-//! Times depend on the machine and on who else uses it; counts do not, so they can fail a build. They cannot see system calls and
-//! page faults: those are for `scripts/bench hooks`.
+//! Times depend on the machine and its load; counts do not, so they can fail a build. They do not include system calls and page faults:
+//! `scripts/bench hooks` measures those.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,19 +12,19 @@ use std::process::Command;
 use crate::hooks::version;
 use crate::hooks::world::{Event, World, run};
 
-/// Other machines have another C library and another processor, for which it chooses other functions.
+/// Other machines have a different C library and processor, for which the library selects different functions.
 const SLACK_PERCENT: u64 = 15;
-/// Hash tables have random seeds, so no two counts are the same.
+/// Hash tables have random seeds, so counts vary.
 const NOISE_PERCENT: u64 = 2;
 const REPEATS: usize = 3;
 const EVENTS: [Event; 4] = [Event::BeforeRead, Event::BeforeEdit, Event::BeforeBash, Event::BeforeLongBash];
 const FEW: usize = 10;
 const MANY: usize = 10_000;
 
-/// Instructions of one call, by where they were spent.
+/// Instructions of one call, by where they were executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Count {
-    /// The dynamic linker: what it costs to start a program of that size.
+    /// The dynamic linker: the cost of starting a program of that size.
     loader: u64,
     libraries: u64,
     verdone: u64,
@@ -117,7 +117,7 @@ impl std::fmt::Display for Count {
     }
 }
 
-/// The least of a few calls, because nothing but chance makes one take less.
+/// The minimum of a few calls, because only chance makes them differ.
 fn count(verdone: &Path, world: &World, event: Event, session: &str) -> Result<Count, String> {
     let input = world.input(event, session, 1_000)?;
     let profile = input.with_extension("callgrind");
@@ -127,7 +127,7 @@ fn count(verdone: &Path, world: &World, event: Event, session: &str) -> Result<C
         let program = verdone.to_str().ok_or("the program has to have a plain name")?;
         let arguments = ["--quiet", "--tool=callgrind", out.as_str(), program, "hook", "--run"];
         let mut command: Command = world.command(Path::new("valgrind"), &arguments);
-        // Not the caller's: names of other lengths would be other counts.
+        // Not the caller's environment: names of different lengths would change the counts.
         command.env_remove("RALPH_ROOT").env("PATH", "/usr/local/bin:/usr/bin:/bin");
         let said = run(&mut command, &input)?;
         if !said.contains(event.answer()) || world.fault().is_some() {
@@ -140,13 +140,13 @@ fn count(verdone: &Path, world: &World, event: Event, session: &str) -> Result<C
     least.ok_or_else(|| "nothing was counted".to_owned())
 }
 
-/// Sums a profile by the object that the instructions are in.
+/// Sums a profile by the object file that contains the instructions.
 fn spent(profile: &str) -> Result<Count, String> {
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     let (mut count, mut object, mut of_call) = (Count::default(), "", false);
     for line in profile.lines() {
         if let Some(named) = line.strip_prefix("ob=").or_else(|| line.strip_prefix("cob=")) {
-            // `(3) /path` the first time, `(3)` from then on.
+            // `(3) /path` the first time, `(3)` after that.
             let (id, name) = named.split_once(' ').unwrap_or((named, ""));
             if !name.is_empty() {
                 names.insert(id, name);
@@ -157,7 +157,7 @@ fn spent(profile: &str) -> Result<Count, String> {
         } else if line.starts_with("calls=") {
             of_call = true;
         } else if line.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-' || c == '*') {
-            // The line after a call has the cost of what was called, which is counted where it was spent.
+            // The line after a call has the cost of the callee, which is counted where it was spent.
             let cost = line.split(' ').nth(1).and_then(|cost| cost.parse::<u64>().ok());
             if !std::mem::take(&mut of_call) {
                 *count.part(object) += cost.unwrap_or_default();
@@ -205,7 +205,7 @@ fn read(text: &str) -> Result<BTreeMap<&str, Count>, String> {
         .collect()
 }
 
-/// What is wrong with a count.
+/// Returns the problem if a count exceeds its budget.
 fn over(name: &str, count: Count, budget: Option<Count>) -> Option<String> {
     let Some(budget) = budget else { return Some(format!("{name} has no budget")) };
     let most = budget.total() + budget.total() * SLACK_PERCENT / 100;

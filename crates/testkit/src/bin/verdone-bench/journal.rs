@@ -1,4 +1,4 @@
-//! Journals of any length: that of a real run that was killed, with attempts of the same shape put in before its last one.
+//! Journals of any length: that of a real killed run, with attempts of the same shape inserted before its last one.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -26,7 +26,7 @@ pub(crate) fn only_journal(repository: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// The journals of a repository, in no order.
+/// The journals of a repository, in no particular order.
 pub(crate) fn journals(repository: &Path) -> Result<Vec<PathBuf>, String> {
     let runs = repository.join(".verdone/runs");
     let entries = fs::read_dir(&runs).map_err(|error| format!("{}: {error}", runs.display()))?;
@@ -34,7 +34,7 @@ pub(crate) fn journals(repository: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(journals.filter(|journal| journal.is_file()).collect())
 }
 
-/// Makes a journal `events` long, to within one attempt; one that is longer already stays as it is.
+/// Makes a journal `events` long, to within one attempt; a longer journal is not changed.
 pub(crate) fn lengthen(journal: &Path, events: usize) -> io::Result<()> {
     let text = fs::read_to_string(journal)?;
     let lines: Vec<&str> = text.lines().collect();

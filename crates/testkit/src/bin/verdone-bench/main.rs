@@ -1,8 +1,8 @@
-//! Measures the program against an empty process, bare git and a Bash loop, and what its cost does when plans and journals grow.
+//! Compares the program with an empty process, bare git and a Bash loop, and measures how its cost changes when plans and journals grow.
 //!
-//! All cases run in one interleaved schedule, in a new random order every round: on a noisy machine only ratios taken together mean
-//! anything. Every sample works on a fresh copy of its repository, made outside the clock, and is thrown out loudly when it did
-//! not do its work: a fast failure is not a result.
+//! All cases run in one interleaved schedule, in a new random order every round: on a noisy machine, only ratios measured together are
+//! meaningful. Every sample uses a fresh copy of its repository, created outside of the measured time. A sample that did not do its work is
+//! rejected loudly: a fast failure is not a result.
 
 mod bench;
 mod case;
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     ended(outcome.map(|report| (ExitCode::SUCCESS, report)))
 }
 
-/// Either reader may have closed its pipe, which is no error of a benchmark.
+/// Either reader may have closed its pipe, which is not an error of the benchmark.
 fn ended(outcome: Result<(ExitCode, String), String>) -> ExitCode {
     match outcome {
         Ok((code, report)) => {

@@ -1,11 +1,11 @@
-//! The most memory that a child ever had.
+//! The peak memory of a child process.
 
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The kernel forgets the number when the process ends, so it is looked at while it lives. Peaks are never missed, because what is
-/// read is the highest so far; only what comes within the last moment can be.
+/// The kernel discards the number when the process ends, so it is read while the process runs. It is the highest value so far, so only a
+/// peak in the last moment can be missed.
 const LOOK: Duration = Duration::from_micros(500);
 
 /// In kilobytes.

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-/// Xorshift: good enough to shuffle a schedule, and no dependency.
+/// Xorshift: good enough to shuffle a schedule, without a dependency.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 

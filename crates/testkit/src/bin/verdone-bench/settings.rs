@@ -1,4 +1,4 @@
-//! What is measured, and with what.
+//! What to measure, and with which programs.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,11 @@ pub(crate) struct Settings {
     pub(crate) bash_loop: PathBuf,
     pub(crate) rounds: usize,
     pub(crate) iterations: usize,
-    /// Stories of a plan.
+    /// Numbers of stories.
     pub(crate) sizes: Vec<usize>,
-    /// Events of the journal of a run that died.
+    /// Numbers of events in the journal of a dead run.
     pub(crate) events: Vec<usize>,
-    /// How many earlier runs there are, and how many events each has.
+    /// The number of earlier runs, and of events in each.
     pub(crate) old_runs: (usize, usize),
 }
 

@@ -1,5 +1,5 @@
-//! `scripts/bench stop`: what the Stop gate takes where its verdict is known already, on a large tree, next to `git status` of that tree
-//! and an empty process. One interleaved run, in a new random order every round.
+//! `scripts/bench stop`: the time of a Stop gate decision whose verdict is already known, on a large tree, compared with `git status` of
+//! that tree and an empty process. One interleaved run, in a new random order every round.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,9 +11,9 @@ use crate::random::Random;
 
 /// Rounds that warm caches and are not counted.
 const WARM: usize = 5;
-/// The answer may take this many `git status` and this many empty processes.
+/// The answer may take at most this many `git status` calls and this many empty processes.
 const AIM: (f64, f64) = (1.5, 3.0);
-/// A gate that never lets go, so that every answer is the same.
+/// A gate that never lets the session stop, so that every answer is the same.
 const CONFIG: &str = "[stop]\nsame_limit = 0\nmax_blocks = 0\n\n[[gate]]\nname = \"red\"\ncommand = \"exit 1\"\n";
 
 struct Settings {
@@ -26,7 +26,7 @@ struct Settings {
 struct Case {
     name: &'static str,
     command: Command,
-    /// What has to be in the answer.
+    /// Text that the answer must contain.
     answer: &'static str,
     samples: Vec<f64>,
 }
@@ -102,7 +102,7 @@ fn fill(project: &Path, settings: &Settings) -> Result<(), String> {
     call(command(project, git, &["add", "."]))?;
     call(command(project, git, &[&who[..], &["commit", "--quiet", "-m", "initial"]].concat()))?;
     fs::write(project.join("src/000/0.rs"), "fn changed() {}\n").map_err(io)?;
-    // Otherwise git reads every file again: they are as new as its index.
+    // Otherwise git reads every file again, because they are as new as its index.
     call(command(project, git, &["update-index", "--refresh", "-q"])).ok();
     call(command(project, &settings.verdone, &["loop", "start", "--session", "s1", "Measure"]))
 }

@@ -1,6 +1,6 @@
 //! `scripts/bench verify`: what the verification engine costs beyond the commands that it runs, for each number of trees (the attempt
-//! alone; with the base; with the old tests and configuration; with the new tests and without the work), next to the plain
-//! commands in the checkout. One interleaved run, in a new random order every round.
+//! alone; with the base; with the old tests and configuration; with the new tests and without the work), compared with the plain commands
+//! in the checkout. One interleaved run, in a new random order every round.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -21,11 +21,11 @@ const RUN: &str = "grep -rq needle src && exit 1\nfor test in tests/*.t; do sh $
 struct Settings {
     verdone: PathBuf,
     rounds: usize,
-    /// Files of the repositories.
+    /// Numbers of files in the repositories.
     sizes: Vec<usize>,
 }
 
-/// A range of commits that takes so many trees to judge.
+/// A range of commits that needs this many trees to judge.
 struct Case {
     name: &'static str,
     trees: usize,
@@ -88,7 +88,7 @@ fn number(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{text:?} is not a number above 0"))
 }
 
-/// A repository whose commits each need one tree more than the one before.
+/// A repository whose commits each need one tree more than the previous one.
 fn cases(sandbox: &Sandbox, files: usize) -> Vec<Case> {
     for n in 0..files {
         sandbox.write(format!("src/{:04}/{n}.rs", n / 50), format!("fn f{n}() -> usize {{ {n} }}\n").repeat(20));
@@ -97,7 +97,7 @@ fn cases(sandbox: &Sandbox, files: usize) -> Vec<Case> {
     sandbox.write("tests/first.t", "echo 1..1; echo ok 1\n");
     sandbox.write(".verdone/config.toml", format!("[[gate]]\nname = \"tests\"\ncommand = \"{CHECK}\"\n"));
     sandbox.repo();
-    // As in a clone: one pack.
+    // One pack, as in a clone.
     sandbox.git(["gc", "--quiet"]);
     let commit = |message: &str| {
         sandbox.git(["add", "--all"]);
@@ -129,7 +129,7 @@ fn cases(sandbox: &Sandbox, files: usize) -> Vec<Case> {
     ]
 }
 
-/// Thrown out loudly where it did not do its work.
+/// Rejects the sample loudly if it did not do its work.
 fn verified(settings: &Settings, sandbox: &Sandbox, case: &Case) -> Result<f64, String> {
     let mut command = sandbox.command(&settings.verdone);
     command.args(["verify", "--json", "--base", &case.base, "--head", &case.head]);

@@ -1,6 +1,6 @@
-//! `scripts/bench workspace`: what a workspace costs. Creating, reading back, resetting and removing one stand beside `git status` of
-//! the same files; an iteration beside the same one of an earlier build; an attempt that deletes 20,000 files; and the start of
-//! the real client inside beside outside. Interleaved, in one run.
+//! `scripts/bench workspace`: the cost of a workspace. Creating, reading back, resetting and removing one, compared with `git status` of
+//! the same files; an iteration, compared with that of an earlier build; an attempt that deletes 20,000 files; and the start of the real
+//! client, inside compared with outside. Interleaved, in one run.
 
 mod client;
 mod iteration;
@@ -15,7 +15,7 @@ use verdone_testkit::Sandbox;
 
 use crate::report::quantile;
 
-/// What can be measured alone, with `--parts`.
+/// The parts that can be measured separately with `--parts`.
 const PARTS: [&str; 4] = ["operations", "iteration", "deleted", "client"];
 
 struct Settings {
@@ -23,9 +23,9 @@ struct Settings {
     /// A build to compare iterations with.
     before: Option<PathBuf>,
     rounds: usize,
-    /// Files of the repositories.
+    /// Numbers of files in the repositories.
     sizes: Vec<usize>,
-    /// Files that an agent deletes.
+    /// The number of files that an agent deletes.
     deleted: usize,
     parts: Vec<String>,
 }
@@ -84,7 +84,7 @@ fn number(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{text:?} is not a number above 0"))
 }
 
-/// Ratios hold on a busy machine, milliseconds do not.
+/// On a busy machine, ratios are reliable, but milliseconds are not.
 fn load() -> String {
     std::fs::read_to_string("/proc/loadavg").map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
@@ -106,24 +106,24 @@ fn row(text: &mut String, name: &str, samples: &[f64], rest: &str) {
     let _ = writeln!(text, "{name:<48} {middle:>9.2} {high:>9.2} {:>7}  {rest}", samples.len());
 }
 
-/// A ratio, and whether an aim is kept.
+/// A ratio, and whether it meets the target.
 fn aim(ratio: f64, most: f64, of: &str) -> String {
     format!("{ratio:.2}x {of}, aim at most {most}x: {}", if ratio <= most { "kept" } else { "MISSED" })
 }
 
-/// A repository of so many files, with one commit.
+/// A repository with this many files in one commit.
 fn repository(sandbox: &Sandbox, name: &str, files: usize) -> PathBuf {
     for n in 0..files {
         sandbox.write(format!("{name}/src/{:04}/{n}.rs", n / 50), source(n, 0));
     }
     sandbox.git(["-C", name, "init", "--quiet", "--initial-branch=work"]);
     commit(sandbox, name, "initial");
-    // As in a clone: one pack.
+    // One pack, as in a clone.
     sandbox.git(["-C", name, "gc", "--quiet"]);
     sandbox.path(name)
 }
 
-/// About as long as a small file of a program.
+/// About as long as a small source file.
 fn source(number: usize, version: usize) -> String {
     (0..20).fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "fn f{number}_{line}() -> usize {{ {version} + {line} }}");

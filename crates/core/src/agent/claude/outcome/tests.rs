@@ -46,7 +46,7 @@ fn facts(api_error: Option<&str>) -> Facts<'_> {
     Facts { api_error, rejected: false, resets_at: None, interrupting: false, now: now() }
 }
 
-/// A result, as the columns of the table say.
+/// A result with the given columns of the table.
 fn result(subtype: &'static str, is_error: bool, terminal_reason: &'static str, said: &'static str) -> ResultLine<'static> {
     ResultLine {
         subtype: Some(subtype.into()),
@@ -64,12 +64,12 @@ fn every_terminal_reason_has_its_outcome() {
     let cases = [
         (OK, false, "completed", Kind::Ended),
         (OK, false, "", Kind::Ended),
-        // A hook said `continue: false`, a message came with priority, a tool was deferred, a turn went to the background.
+        // A hook answered `continue: false`, a priority message arrived, a tool was deferred, or a turn moved to the background.
         (OK, false, "stop_hook_prevented", Kind::Ended),
         (OK, false, "hook_stopped", Kind::Ended),
         (OK, false, "tool_deferred", Kind::Ended),
         (OK, false, "background_requested", Kind::Ended),
-        // Nobody asked for it: it counts.
+        // We did not ask for it, so it counts.
         (OK, false, "aborted_tools", Kind::Crashed),
         (DURING, true, "aborted_tools", Kind::Crashed),
         (DURING, true, "aborted_streaming", Kind::Crashed),
@@ -87,9 +87,9 @@ fn every_terminal_reason_has_its_outcome() {
         (OK, true, "turn_setup_failed", Kind::Api { retryable: false }),
         (OK, true, "structured_output_retry_exhausted", Kind::Api { retryable: false }),
         (OK, true, "tool_deferred_unavailable", Kind::Api { retryable: false }),
-        // An id that cannot be resumed.
+        // A session id that cannot be resumed.
         (DURING, true, "", Kind::Lost),
-        // Of a client that is newer than this table.
+        // From a client newer than this table.
         (OK, false, "brand_new", Kind::Ended),
         (OK, true, "brand_new", Kind::Crashed),
         ("error_brand_new", true, "", Kind::Crashed),

@@ -1,4 +1,4 @@
-//! Values of any type read as the type that is hoped for, or as nothing: a field that changed its type must not cost the line.
+//! Deserializes a value as the expected type, or as nothing: a field whose type changed must not invalidate the whole line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ pub(super) fn text<'a, 'de: 'a, D: Deserializer<'de>>(deserializer: D) -> Result
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     Ok(match Scalar::deserialize(deserializer)? {
         Scalar::Whole(number) => Some(number),
-        // A count that came as `12.0` is a count.
+        // A count such as `12.0` is still a count.
         Scalar::Float(number) if (0.0..9e15).contains(&number) => Some(counted(number)),
         Scalar::Float(_) | Scalar::Text(_) | Scalar::Flag(_) | Scalar::Other => None,
     })
@@ -48,13 +48,13 @@ pub(super) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(d
     deserializer.deserialize_any(Objects(PhantomData))
 }
 
-/// A list of objects; what is none is left out.
+/// A list of objects; other items are skipped.
 pub(super) fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     let found: Vec<Option<Tolerant<T>>> = deserializer.deserialize_any(Lists(PhantomData))?;
     Ok(found.into_iter().flatten().map(|Tolerant(value)| value).collect())
 }
 
-/// A list of texts; what is none is left out.
+/// A list of texts; other items are skipped.
 pub(super) fn texts<'a, 'de: 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cow<'a, str>>, D::Error> {
     let found: Vec<Option<Scalar<'de>>> = deserializer.deserialize_any(Lists(PhantomData))?;
     let text = |value: Scalar<'de>| match value {
@@ -71,7 +71,7 @@ pub(super) fn named<'a, 'de: 'a, D: Deserializer<'de>, T: Deserialize<'de> + Def
     deserializer.deserialize_any(Named(PhantomData))
 }
 
-/// What can stand in a field.
+/// The possible values of a field.
 enum Scalar<'a> {
     Text(Cow<'a, str>),
     Whole(u64),
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Scalar<'de> {
     }
 }
 
-/// What every visitor here does with a value of another kind: reads past it.
+/// The handling of other types, shared by all visitors: skip the value.
 macro_rules! otherwise {
     ($other:expr; $($kind:ident)*) => {
         $(otherwise!(@ $kind $other);)*
@@ -187,7 +187,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
     otherwise!(None; scalars seq);
 }
 
-/// An item of a list, or nothing of the hoped-for kind.
+/// An item of a list; `None` if it has an unexpected type.
 trait Item<'de>: Sized {
     fn item<D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error>;
 }

@@ -1,4 +1,4 @@
-//! The shapes of the client's lines: the fields that are used, each of them optional.
+//! The formats of the client's lines. Only the fields we use, all of them optional.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::lenient::{flag, float, named, object, objects, text, texts, whole};
 
 type Text<'a> = Option<Cow<'a, str>>;
 
-/// Printed at the beginning of every turn.
+/// Printed at the start of every turn.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Init<'a> {
@@ -47,7 +47,7 @@ pub struct PluginError<'a> {
     pub message: Text<'a>,
 }
 
-/// One content block of the model, most of the time.
+/// Usually one content block from the model.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Assistant<'a> {
@@ -85,14 +85,14 @@ pub struct Block<'a> {
     pub text: Text<'a>,
     #[serde(borrow, deserialize_with = "text")]
     pub id: Text<'a>,
-    /// Of the tool.
+    /// The tool's name.
     #[serde(borrow, deserialize_with = "text")]
     pub name: Text<'a>,
     #[serde(borrow)]
     pub input: Option<&'a RawValue>,
 }
 
-/// Tokens of one call of the API, or of a turn.
+/// The tokens of one API call or of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -107,7 +107,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What the model read: the size of the context.
+    /// The size of the context: all tokens that the model read.
     pub fn context(&self) -> u64 {
         [self.input_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens]
             .into_iter()
@@ -116,7 +116,7 @@ impl Usage {
     }
 }
 
-/// What the model is given: results of tools, above all.
+/// Input to the model, mainly tool results.
 #[derive(Debug, Clone, Default)]
 pub struct UserLine<'a> {
     pub tool_results: Vec<ToolResult<'a>>,
@@ -130,9 +130,9 @@ pub struct ToolResult<'a> {
     /// The call's id.
     pub id: Cow<'a, str>,
     pub failed: bool,
-    /// Why the client did not execute the call, if it did not.
+    /// Why the client did not execute the call, if so.
     pub refused: Option<Cow<'a, str>>,
-    /// What became of our hook, where that is why: its process could not be started, or ended without an answer.
+    /// The failure of our hook, if that is the reason: its process could not be started, or ended without an answer.
     pub hook_fault: Option<String>,
 }
 
@@ -174,7 +174,7 @@ pub(super) struct ToolResultMeta<'a> {
     pub(super) non_execution_kind: Text<'a>,
 }
 
-/// The end of the client's work on a prompt, or on a task that ended in the background.
+/// The end of the client's work on a prompt or on a finished background task.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct ResultLine<'a> {
@@ -190,10 +190,10 @@ pub struct ResultLine<'a> {
     pub api_error_status: Option<u64>,
     #[serde(borrow, deserialize_with = "text")]
     pub api_error_type: Text<'a>,
-    /// What the agent said last, or what went wrong.
+    /// The agent's last message, or the error.
     #[serde(borrow, deserialize_with = "text")]
     pub result: Text<'a>,
-    /// The answer in the shape that was asked for, where one was.
+    /// The answer in the requested JSON format, if one was requested.
     #[serde(borrow)]
     pub structured_output: Option<&'a RawValue>,
     #[serde(borrow, deserialize_with = "texts")]
@@ -202,29 +202,29 @@ pub struct ResultLine<'a> {
     pub session_id: Text<'a>,
     #[serde(deserialize_with = "whole")]
     pub num_turns: Option<u64>,
-    /// Of the process so far.
+    /// The total of the process so far.
     #[serde(deserialize_with = "float")]
     pub total_cost_usd: Option<f64>,
-    /// The main loop of this turn alone.
+    /// Only the main loop of this turn.
     #[serde(deserialize_with = "object")]
     pub usage: Usage,
-    /// Of the process so far, by model.
+    /// The total of the process so far, by model.
     #[serde(borrow, deserialize_with = "named", rename = "modelUsage")]
     pub model_usage: Vec<(Cow<'a, str>, ModelUsage)>,
-    /// Subagents included, by model.
+    /// Includes subagents, by model.
     #[serde(borrow, deserialize_with = "named")]
     pub model_usage_since_last_result: Vec<(Cow<'a, str>, ModelUsage)>,
     #[serde(borrow, deserialize_with = "objects")]
     pub permission_denials: Vec<Denial<'a>>,
     #[serde(borrow, deserialize_with = "text")]
     pub user_message_uuid: Text<'a>,
-    /// The prompts that it answers.
+    /// The prompts that this result answers.
     #[serde(borrow, deserialize_with = "texts")]
     pub user_message_uuids: Vec<Cow<'a, str>>,
-    /// Set where no prompt began it.
+    /// Set if no prompt started it.
     #[serde(borrow, deserialize_with = "object")]
     pub origin: Origin<'a>,
-    /// Of a prompt that was a command, `clear` say.
+    /// Set if the prompt was a command such as `clear`.
     #[serde(borrow, deserialize_with = "text")]
     pub local_command: Text<'a>,
 }
@@ -265,13 +265,13 @@ pub struct Denial<'a> {
     pub message: Text<'a>,
 }
 
-/// A hook that asks over the pipe; it waits for its answer.
+/// A hook call over the pipe; the client waits for the answer.
 #[derive(Debug, Clone)]
 pub struct HookCallback<'a> {
     pub request: Cow<'a, str>,
-    /// As it was registered: the event's name.
+    /// The registered id: the event's name.
     pub callback: Cow<'a, str>,
-    /// The same object that a process would get; see `hook::HookInput`.
+    /// The same object that a hook process gets; see `hook::HookInput`.
     pub input: &'a RawValue,
 }
 
@@ -297,7 +297,7 @@ pub(super) struct RawRequest<'a> {
     pub(super) input: Option<&'a RawValue>,
 }
 
-/// The answer to a request of ours.
+/// The answer to one of our requests.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct ControlAnswer<'a> {
@@ -318,12 +318,12 @@ impl<'a> ControlAnswer<'a> {
         self.subtype.as_deref() == Some("success")
     }
 
-    /// Read as the answer to `initialize`.
+    /// Parses it as the answer to `initialize`.
     pub fn initialize(&self) -> InitializeAnswer<'a> {
         self.read()
     }
 
-    /// Read as the answer to `get_context_usage`.
+    /// Parses it as the answer to `get_context_usage`.
     pub fn context(&self) -> ContextAnswer<'a> {
         self.read()
     }
@@ -333,7 +333,7 @@ impl<'a> ControlAnswer<'a> {
     }
 }
 
-/// What the client says of itself.
+/// The client's description of itself.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct InitializeAnswer<'a> {
@@ -351,7 +351,7 @@ pub struct InitializeAnswer<'a> {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ContextAnswer<'a> {
-    /// The last call's input, or the client's estimate where that is larger.
+    /// The input of the last API call, or the client's estimate if that is larger.
     #[serde(deserialize_with = "whole")]
     pub total_tokens: Option<u64>,
     #[serde(deserialize_with = "whole")]
@@ -394,18 +394,18 @@ pub struct Window<'a> {
     pub status: Text<'a>,
 }
 
-/// Whether the client is at work.
+/// Whether the client is working.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Running,
-    /// It waits for an answer of ours.
+    /// The client waits for our answer.
     RequiresAction,
     Idle,
-    /// One that we do not know.
+    /// An unknown state.
     Other,
 }
 
-/// The API failed and is asked again.
+/// The API failed and the client retries.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct ApiRetry<'a> {
@@ -447,7 +447,7 @@ pub struct BackgroundTask<'a> {
     pub description: Text<'a>,
 }
 
-/// What a `system` line can hold besides what has a type of its own.
+/// The fields of `system` lines that have no type of their own.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RawSystem<'a> {
@@ -485,7 +485,7 @@ pub(super) struct RawSystem<'a> {
     pub(super) outcome: Text<'a>,
 }
 
-/// Fields of lines that are no `system` line and have few of them.
+/// The fields of other lines that have few of them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RawOther<'a> {

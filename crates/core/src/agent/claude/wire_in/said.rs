@@ -1,4 +1,4 @@
-//! What a person wants to see of a line while the agent works. Hostile text: surfaces make it safe.
+//! The text of a line that a person sees while the agent works. Untrusted: the surfaces sanitise it.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 use super::lenient::text;
 use super::{ApiRetry, Block, ClientLine, Compaction, RateLimit, State, cut};
 
-/// Bytes of a tool's input that are shown.
+/// The number of bytes shown of a tool's input.
 const INPUT: usize = 200;
 
 impl ClientLine<'_> {
-    /// The line in words; `None` for lines that only programs read.
+    /// The line as text; `None` for lines that are only for programs.
     pub fn said(&self) -> Option<String> {
         match self {
             Self::Assistant(assistant) => {
@@ -57,7 +57,7 @@ impl ClientLine<'_> {
 }
 
 impl super::ResultLine<'_> {
-    /// What the result says, or what went wrong.
+    /// The text of the result, or the errors.
     pub fn words(&self) -> Option<String> {
         let said = self.result.as_deref().map(str::trim).filter(|text| !text.is_empty());
         said.map(str::to_owned).or_else(|| (!self.errors.is_empty()).then(|| self.errors.join("; ")))
@@ -75,7 +75,7 @@ fn block(block: &Block<'_>) -> Option<String> {
     }
 }
 
-/// The part of an input that names what the call is about.
+/// The part of an input that names the target of the call.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Input<'a> {

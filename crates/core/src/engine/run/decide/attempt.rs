@@ -1,4 +1,4 @@
-//! Decisions inside an attempt: from its beginning until it is committed or kept.
+//! Decisions within an attempt, from its beginning until it is committed or kept.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn committed_story(state: &State, rules: &Rules, attempt: &Attempt, commit: &Oid
     if is_pending {
         return end_iteration(state, rules, vec![event, review_needed(attempt, commit)]);
     }
-    // What stands on a story that waits for a person waits with it.
+    // Commits on top of a story that waits for review have to wait too.
     let is_held_up = state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked);
     if rules.land_each && !is_held_up {
         return then(vec![event, Event::LandingStarted { to: commit.clone() }], Effect::Land);
@@ -137,10 +137,10 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         return tests_failed(state, attempt, events, reason);
     }
     match &report.outcome {
-        // Out of calls or money, the work may still be done: it is looked at before anything else.
+        // Even if the agent ran out of calls or money, the work may be complete, so verify it first.
         TurnOutcome::Ended | TurnOutcome::MaxTurns { .. } | TurnOutcome::Budget { .. } => then(events, Effect::Verify),
         TurnOutcome::Interrupted => reject(events, &attempt.place, Rejection::Stopped, words),
-        // Another turn would end the same way, and the story has no part in it.
+        // Another turn would end the same way, and the story is not to blame.
         TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } | TurnOutcome::GuardDead { .. } => {
             reject(events, &attempt.place, Rejection::Crashed, words)
         }
@@ -160,7 +160,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
     }
 }
 
-/// What the run has cost, with events that are not in the state yet.
+/// The cost of the run, including events that have not been applied yet.
 pub(super) fn spent(state: &State, events: &[Event]) -> f64 {
     state.cost_usd + events.iter().map(cost_of).sum::<f64>()
 }
@@ -212,7 +212,7 @@ fn at_crash_limit(state: &State, rules: &Rules) -> bool {
     rules.limits.crashes > 0 && state.crashes + 1 >= rules.limits.crashes
 }
 
-/// Whether a turn that ended so can be held against the story.
+/// Whether a turn with this outcome counts against the story.
 fn judges_the_story(outcome: &TurnOutcome) -> bool {
     match outcome {
         TurnOutcome::Interrupted
@@ -231,7 +231,7 @@ fn judges_the_story(outcome: &TurnOutcome) -> bool {
     }
 }
 
-/// The hooks ended the turn, as the settings want it: no verification of a tree whose own tests fail.
+/// The hooks ended the turn because the settings say so: a tree whose own tests fail is not verified.
 fn tests_failed(state: &State, attempt: &Attempt, events: Vec<Event>, reason: &str) -> Decision {
     if let Some(signal) = state.stop {
         return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
@@ -242,7 +242,7 @@ fn tests_failed(state: &State, attempt: &Attempt, events: Vec<Event>, reason: &s
     reject(events, &attempt.place, Rejection::TestsFailed, reason)
 }
 
-/// Another turn with feedback where one is left; else the attempt is over.
+/// Another turn with feedback if one is left; otherwise the attempt is over.
 fn again_or(
     state: &State,
     rules: &Rules,
@@ -261,7 +261,7 @@ fn again_or(
     next_turn(state, rules, attempt, events)
 }
 
-/// Why the run does not go on with this attempt, whatever came of it.
+/// Why the run cannot continue this attempt, regardless of its result.
 fn called_off(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, events: &[Event]) -> Option<String> {
     if let Some(signal) = state.stop {
         return Some(stopped_by(signal));
@@ -326,7 +326,7 @@ fn commit_started(
     Event::CommitStarted { place, tree, proof, outcome, gates: state.gates.clone(), previous: state.evidence.clone(), criteria }
 }
 
-/// Whether this failure is the same as the ones before it, once too often. Asks the fold itself, so that both agree.
+/// Whether the same failure was repeated too often. Uses `apply` itself, so that both agree.
 fn repeats(rules: &Rules, attempt: &Attempt, events: &[Event]) -> bool {
     if rules.limits.no_progress == 0 {
         return false;

@@ -1,5 +1,5 @@
-//! Decisions about what was proven earlier: it is looked at once more before a run is called complete, and in between where the
-//! settings want that. A story that is broken is worked on again, once.
+//! Decisions about stories that were proven earlier. They are checked again before a run counts as complete, and in between if the
+//! settings say so. A broken story gets one more round of work.
 
 use super::{next_story, stop, stopped_by, then};
 use crate::base::finish::Finish;
@@ -8,7 +8,7 @@ use crate::check::CheckOutcome;
 use crate::engine::run::{Decision, Effect, RegressionReport, Rules, State};
 use crate::journal::event::Event;
 
-/// No story is open. What was committed since the last look may have broken what was done before.
+/// No story is open. Commits since the last regression check may have broken earlier stories.
 pub(super) fn all_done(state: &State, rules: &Rules) -> Decision {
     if !rules.regression.at_end || state.since_regression == 0 {
         return complete(state, Vec::new());
@@ -19,7 +19,7 @@ pub(super) fn all_done(state: &State, rules: &Rules) -> Decision {
     }
 }
 
-/// Whether it is time for a look between two stories.
+/// Whether a regression check is due between two stories.
 pub(super) fn is_due(state: &State, rules: &Rules) -> bool {
     rules.regression.every > 0 && state.since_regression >= rules.regression.every
 }
@@ -48,12 +48,12 @@ pub(super) fn looked(state: &State, at_end: bool, report: &RegressionReport) -> 
     then(events, Effect::Reopen)
 }
 
-/// One that is broken for the second time has left its mark in the state: the run ends there.
+/// If a story broke for the second time, the state already says so, and the run ends.
 pub(super) fn reopened(state: &State, rules: &Rules, stories: &[StoryId], commit: Option<&Oid>) -> Decision {
     next_story(state, rules, vec![Event::Reopened { stories: stories.to_vec(), commit: commit.cloned() }])
 }
 
-/// Work that waits for a person is not done, even if every box is ticked on the run's branch.
+/// Work that waits for a review is not done, even if every box is ticked on the run's branch.
 fn complete(state: &State, events: Vec<Event>) -> Decision {
     match state.progress.review.len() {
         0 => stop(events, Finish::Complete, "nothing is left to do"),

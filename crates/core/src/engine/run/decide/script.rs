@@ -1,4 +1,4 @@
-//! Decisions about the moments of lifecycle scripts, and what comes after them.
+//! Decisions about when lifecycle scripts run and what follows them.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::engine::run::{Attempt, Decision, Effect, Rules, ScriptRun, State};
 use crate::journal::event::Event;
 use crate::lifecycle::{Meaning, Script, meaning};
 
-/// A script that skips for ever would spin: this often in a row, and a human has to look.
+/// A script that always skips would loop forever. After this many skips in a row the run ends.
 const MOST_SKIPS: u32 = 20;
 
-/// The script `post_iteration` comes before what follows; after a signal nothing new is started.
+/// Runs the script `post_iteration` first. After a signal nothing new is started.
 pub(super) fn end_iteration(state: &State, rules: &Rules, events: Vec<Event>) -> Decision {
     if state.stop.is_some() {
         return next_story(state, rules, events);
@@ -19,7 +19,7 @@ pub(super) fn end_iteration(state: &State, rules: &Rules, events: Vec<Event>) ->
     then(events, Effect::Script(Script::PostIteration))
 }
 
-/// What a script's end means, and the event that says so; nothing where no script ran.
+/// The meaning of a script's exit, and the event that records it. No event if no script ran.
 fn script_ran(rules: &Rules, run: Option<&ScriptRun>) -> (Vec<Event>, Meaning) {
     let Some(run) = run else { return (Vec::new(), Meaning::GoOn) };
     let meaning = meaning(run.script, &run.exit, rules.fail_behavior);
@@ -67,7 +67,7 @@ pub(super) fn beginning(state: &State, rules: &Rules, attempt: &Attempt, run: Op
 pub(super) fn iteration_ended(state: &State, rules: &Rules, run: Option<&ScriptRun>) -> Decision {
     let (events, meaning) = script_ran(rules, run);
     match meaning {
-        // A run that cannot go on ends for its own reason.
+        // If the run cannot continue anyway, that reason takes precedence.
         Meaning::Abort if state.fatal.is_none() => stop(events, Finish::HookAbort, aborted_by(Script::PostIteration)),
         Meaning::GoOn | Meaning::Warning | Meaning::Error | Meaning::Skip | Meaning::Abort => next_story(state, rules, events),
     }

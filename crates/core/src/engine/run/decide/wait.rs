@@ -1,4 +1,4 @@
-//! Waiting for the agent's service: a usage limit until its reset, an error for a while. Neither spends a turn or an attempt.
+//! Waiting for the agent's service: for a usage limit until it resets, after an error for a while. Neither uses up a turn or an attempt.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::agent::AllowanceUse;
 use crate::engine::run::{Attempt, Decision, Effect, Rules, State};
 use crate::journal::event::{Event, Place, Rejection, WaitCause};
 
-/// The first wait after an error; each further one is twice as long.
+/// The first wait after an error. Each further one is twice as long.
 const FIRST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_mins(5);
-/// A limit that comes back right after its reset, this often in a row, does not end by waiting.
+/// If a limit returns right after its reset this often in a row, waiting does not help.
 const MOST_USAGE_WAITS: u32 = 30;
-/// Where a usage limit does not say when it ends.
+/// How long to wait if a usage limit does not say when it resets.
 const UNKNOWN_RESET: SignedDuration = SignedDuration::from_mins(15);
-/// Where it says a time that has passed: it is asked again, but not all the time.
+/// How long to wait if the stated reset time has passed, so that the service is not asked continuously.
 const PAST_RESET: SignedDuration = SignedDuration::from_secs(10);
-/// The service counts by another clock than ours.
+/// Allowance for the difference between the service's clock and ours.
 const AFTER_RESET: SignedDuration = SignedDuration::from_secs(1);
 
 /// A usage limit was reached at `at`, until `resets`.
@@ -42,7 +42,7 @@ pub(super) fn usage_limit(
     wait(state, rules, attempt, events, (WaitCause::UsageLimit, until), reason)
 }
 
-/// What is used up of the allowance, where that is too much for another turn.
+/// The use of the allowance, if it is too high for another turn.
 pub(super) fn near_limit(state: &State, rules: &Rules, events: &[Event]) -> Option<AllowanceUse> {
     let told = events.iter().rev().find_map(|event| match event {
         Event::TurnEnded { allowance, .. } => allowance.as_ref(),
@@ -52,7 +52,7 @@ pub(super) fn near_limit(state: &State, rules: &Rules, events: &[Event]) -> Opti
     known.filter(|allowance| rules.pause_at > 0 && allowance.percent >= rules.pause_at).cloned()
 }
 
-/// A limit is near: what comes next is waited for as if it were reached.
+/// A limit is near: wait as if it had been reached.
 pub(super) fn pause(
     state: &State,
     rules: &Rules,
@@ -76,7 +76,7 @@ pub(super) fn pause(
     then(events, Effect::Wait)
 }
 
-/// The service could not do its work at `at`.
+/// The service failed at `at`.
 pub(super) fn service_error(
     state: &State,
     rules: &Rules,
@@ -114,7 +114,7 @@ fn later(from: Timestamp, by: SignedDuration) -> Timestamp {
     from.saturating_add(by).unwrap_or(from)
 }
 
-/// Twice as long each time, and not the same for everybody: runs that failed together should not come back together.
+/// Doubles each time, with jitter: runs that failed together should not retry together.
 fn backoff(state: &State) -> SignedDuration {
     let doubled = FIRST.saturating_mul(1 << state.service_errors.min(16)).min(LONGEST);
     let seed = crate::base::id::digest(format!("{:?} {}", state.run, state.active.ms()).as_bytes());
@@ -123,7 +123,7 @@ fn backoff(state: &State) -> SignedDuration {
     SignedDuration::try_from(whole).unwrap_or(SignedDuration::from_secs(60))
 }
 
-/// A moment of a wait went by: the turn is made when it is over.
+/// Some time of a wait passed. The turn starts when the wait is over.
 pub(super) fn waited(state: &State, rules: &Rules, now: Duration, (attempt, turn): (&Attempt, &Place), over: bool) -> Decision {
     let ended = || vec![Event::WaitEnded { place: turn.clone() }];
     let give_up = |reason: String| reject(ended(), &attempt.place, Rejection::Stopped, reason);

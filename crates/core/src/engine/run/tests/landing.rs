@@ -1,9 +1,9 @@
-//! Landing after each commit: it follows the commit, ends the iteration, and never costs the run or its commit anything.
+//! Landing after each commit: it follows the commit, ends the iteration, and a failure costs neither the run nor the commit.
 
 use super::*;
 use crate::plan::Waiting;
 
-/// A run whose first story was just committed, and what is to be done then.
+/// A run whose first story was just committed, and the decision that follows.
 fn committed(land_each: bool) -> (Rules, State, Vec<Recorded>, Decision) {
     let rules = Rules { land_each, ..rules() };
     let (mut state, mut journal) = (State::default(), Vec::new());

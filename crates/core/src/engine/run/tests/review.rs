@@ -1,10 +1,10 @@
-//! Work that passes and needs a person: kept or stacked, never paid for twice, and never called complete.
+//! Work that passes but needs a review: kept or stacked, never paid for twice, and never called complete.
 
 use super::*;
 use crate::plan::Waiting;
 use crate::verify::{Observed, VerifyJob, judge};
 
-/// A run whose first story has worked for one turn.
+/// A run whose first story has had one turn.
 struct Bench {
     rules: Rules,
     state: State,
@@ -194,7 +194,7 @@ fn the_agent_has_one_turn_for_a_doubt_and_then_a_person_has_to_look() {
     assert_eq!(bench.verify(second), Some(Effect::Keep));
     assert_eq!(bench.state.phase, Phase::Keeping { rejection: Rejection::NeedsReview });
 
-    // Without a turn left there is none to wait for.
+    // If no turn is left, there is no feedback turn to wait for.
     let mut bench = Bench::new(OnReview::Continue);
     bench.rules.limits.turns = 1;
     let only = doubted(&bench);
@@ -202,7 +202,7 @@ fn the_agent_has_one_turn_for_a_doubt_and_then_a_person_has_to_look() {
     assert_eq!(bench.state.phase, Phase::Keeping { rejection: Rejection::NeedsReview });
 }
 
-/// Work that nothing checks, where at least the gates have to pass.
+/// Work without any checks, although the minimum requires that gates pass.
 fn judged_job(feedback: FeedbackTurn) -> VerifyJob {
     VerifyJob {
         surface: Surface::Run,

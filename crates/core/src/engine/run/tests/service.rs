@@ -1,4 +1,4 @@
-//! The agent's service fails, or money runs out: what is waited for, what that spends, and how the run ends.
+//! The agent's service fails, or money runs out: what the run waits for, what a wait uses up, and how the run ends.
 
 use jiff::SignedDuration;
 
@@ -11,10 +11,10 @@ use crate::evidence::Evidence;
 use crate::journal::control::Request;
 
 const AT: Timestamp = Timestamp::UNIX_EPOCH;
-/// In seconds, after every time of the journal.
+/// In seconds, later than every time in the journal.
 const LATER: i64 = 2_000_000_000;
 
-/// A run in its first turn, answered by hand.
+/// A run in its first turn. The test supplies the inputs.
 struct Bench {
     rules: Rules,
     state: State,
@@ -44,12 +44,12 @@ impl Bench {
     fn give(&mut self, input: Input) -> Option<&Effect> {
         let decision = decide(&self.state, &self.rules, self.now, &input);
         record(&mut self.state, &mut self.journal, decision.events, self.now);
-        // A request or a signal leaves what is in flight in flight.
+        // A request or a signal does not change the effect in flight.
         self.effect = decision.effect.or(self.effect.take());
         self.effect.as_ref()
     }
 
-    /// Answers what has one answer only, up to this effect or the end of the run.
+    /// Answers effects that have only one possible answer, until this effect or the end of the run.
     fn until(&mut self, effect: &Effect) {
         for _ in 0..20 {
             if self.effect.as_ref() == Some(effect) || matches!(self.state.phase, Phase::Stopped { .. }) {
@@ -79,7 +79,7 @@ impl Bench {
         self.turn_with(outcome, cost, None);
     }
 
-    /// With this much of the allowance used, until then.
+    /// `allowance` is the percentage used and the time of the reset.
     fn turn_with(&mut self, outcome: TurnOutcome, cost: f64, allowance: Option<(u32, i64)>) {
         let allowance = allowance.map(|(percent, resets)| {
             let (window, resets_at) = ("five_hour".to_owned(), Timestamp::from_second(resets).unwrap());
@@ -94,7 +94,7 @@ impl Bench {
         self.verify_with(outcome, None);
     }
 
-    /// With a judge that was asked.
+    /// With a judge's answer.
     fn verify_with(&mut self, outcome: CheckOutcome, judge: Option<JudgeRecord>) {
         let said = judge.as_ref().map_or(JudgeFact::Holds, |judge| judge.said.clone());
         let report = match (outcome, said) {
@@ -110,7 +110,7 @@ impl Bench {
         self.verify_as(report, judge);
     }
 
-    /// On a tree that was not seen before.
+    /// On a new tree.
     fn verify_as(&mut self, report: VerifyReport, judge: Option<JudgeRecord>) {
         assert_eq!(self.effect, Some(Effect::Verify));
         let trees = TreeIds::of_attempt(Oid(format!("tree {}", self.journal.len())));
@@ -128,7 +128,7 @@ impl Bench {
         until.duration_since(AT)
     }
 
-    /// Plays on to the end of the run, which must be this one, with nothing held against the story.
+    /// Continues to the end of the run, which must be this one, and must not count against the story.
     #[track_caller]
     fn ends(&mut self, finish: Finish, exit_code: u8) {
         self.until(&Effect::RedCheck);
@@ -379,7 +379,7 @@ fn money_that_is_spent_between_two_turns_ends_the_run_without_blame() {
     assert_eq!(bench.reason(), "1.00 USD were spent, and the limit is 1.00 (limits.cost_usd)");
     bench.ends(Finish::Budget, 3);
 
-    // Nor is a wait worth it whose turn could not be paid.
+    // Waiting is also pointless if there is no money for the turn afterwards.
     let mut bench = Bench::with(capped);
     bench.turn(limit_until(Some(3_600)), 1.5);
     assert_eq!(bench.effect, Some(Effect::Keep));

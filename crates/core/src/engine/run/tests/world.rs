@@ -1,8 +1,8 @@
-//! A world that answers each effect in some way, and a run that is played in it.
+//! A generated world that answers each effect, and a run in that world.
 
 use super::*;
 
-/// A source of answers: one number decides each of them.
+/// A source of answers: one number determines each of them.
 pub(super) struct World {
     choices: Vec<u8>,
     at: usize,
@@ -54,7 +54,7 @@ impl World {
                 Input::RedChecked { red, runs: self.runs() }
             }
             Effect::Turn => Input::TurnEnded(self.turn()),
-            // However long it takes, it ends.
+            // Every wait ends eventually.
             Effect::Wait => Input::Waited { over: self.clock.as_secs().is_multiple_of(2) },
             Effect::Verify => Input::Verified(Box::new(self.verification(state))),
             Effect::Commit if self.pick(4) == 0 => Input::CommitRefused { message: "no".to_owned() },
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// Some of what was done is broken, seldom.
+    /// Occasionally, some of the done stories are broken.
     pub(super) fn regression(&mut self) -> RegressionReport {
         let done = self.done.clone();
         let broken: Vec<StoryId> = done.into_iter().filter(|_| self.pick(4) == 0).collect();
@@ -136,7 +136,7 @@ impl World {
         TurnReport { tests, ..turn_report(outcome) }
     }
 
-    /// What the engine could say, and one answer that it never gives: done without a proof.
+    /// Any answer of the engine, plus one that it never gives: done without a proof.
     pub(super) fn verification(&mut self, state: &State) -> Verification {
         let turn = state.attempt.as_ref().map(|attempt| attempt.feedback_turn(&Limits::default()));
         let proof = Proof::ALL[usize::from(self.pick(4))];
@@ -161,12 +161,12 @@ pub(super) fn check_failed() -> Failure {
     Failure::CheckFailed { check: "true".to_owned(), said: "failed with exit code 1".to_owned() }
 }
 
-/// A doubt about which the agent can do something.
+/// A doubt that the agent can resolve.
 pub(super) fn autorun() -> Doubt {
     Doubt::AutorunChanged { files: vec![".envrc".to_owned()] }
 }
 
-/// A doubt that is out of the agent's hands.
+/// A doubt that the agent cannot resolve.
 pub(super) fn unclear() -> Doubt {
     Doubt::JudgeUnknown { why: "it gave no answer".to_owned() }
 }
@@ -184,12 +184,12 @@ pub(super) fn report(outcome: Outcome, proof: Option<Proof>, reasons: Vec<Reason
     VerifyReport { outcome, proof, reasons, ..empty }
 }
 
-/// One changed file, and what the engine says about it.
+/// A verification with one changed file.
 pub(super) fn verification(report: VerifyReport) -> Verification {
     Verification { changed: 1, restored: Vec::new(), report, judge: None }
 }
 
-/// A turn of which there is nothing else to tell.
+/// A turn report with nothing but an outcome.
 pub(super) fn turn_report(outcome: TurnOutcome) -> TurnReport {
     TurnReport {
         at: Timestamp::UNIX_EPOCH,
@@ -263,7 +263,7 @@ pub(super) fn play(rules: &Rules, mut world: World, steps: usize, signal_at: Opt
 
 pub(super) fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec<Event>, now: Duration) {
     for event in events {
-        // The wall clock jumps about: nothing may depend on it.
+        // The wall clock jumps around: nothing may depend on it.
         let at = Timestamp::from_second([1_900_000_000, 7, 1_000_000_000][journal.len() % 3]).unwrap();
         let active_ms = Some(now.as_millis() as u64);
         let recorded = Recorded { v: 1, seq: journal.len() as u64 + 1, at, active_ms, event };

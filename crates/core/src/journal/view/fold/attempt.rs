@@ -1,4 +1,4 @@
-//! An attempt: its turns, what Verdone saw after each, and how it ended.
+//! An attempt: its turns, the verification after each, and how it ended.
 
 use jiff::Timestamp;
 
@@ -28,7 +28,7 @@ impl RunView {
         };
         let turn = self.turn(place, at);
         turn.outcome = Some(outcome.clone());
-        // A turn that is made again after a wait has cost both times.
+        // A turn that was repeated after a wait cost something both times.
         turn.duration_ms = turn.duration_ms.saturating_add(*duration_ms);
         add_usage(&mut turn.usage.cost_usd, &mut turn.usage.tokens, *usage);
         turn.prompt.clone_from(prompt);

@@ -1,4 +1,4 @@
-//! Where an event belongs: the story, the attempt and the turn of it, made where it is the first one.
+//! Finds the story, the attempt and the turn of an event, and creates them if they are new.
 
 use jiff::Timestamp;
 

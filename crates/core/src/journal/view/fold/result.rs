@@ -1,4 +1,4 @@
-//! What a story is worth, and how many stories are worth the same.
+//! Results of stories, and the number of stories with each result.
 
 use super::super::{ReviewView, RunView, StoryView};
 use crate::base::id::{Oid, StoryId};
@@ -8,7 +8,7 @@ use crate::journal::event::{Event, Place};
 use crate::verify::{Outcome, Proof, StoryResult};
 
 impl RunView {
-    /// It counts as not done again, whichever run had done it.
+    /// The story counts as not done again, whichever run had completed it.
     pub(super) fn regress(&mut self, id: &StoryId, runs: &[CheckRun]) {
         let story = self.story_at(id);
         story.regressions += 1;
@@ -18,7 +18,7 @@ impl RunView {
         self.open += 1;
     }
 
-    /// A person has to look at it.
+    /// A person has to review it.
     pub(super) fn review(&mut self, place: &Place, work: &Oid, proof: Proof, reasons: &[String]) {
         let stacked = self.tip.as_ref() == Some(work);
         let story = self.story_at(&place.story);
@@ -27,7 +27,7 @@ impl RunView {
         self.decide(&place.story, Some(StoryResult { outcome: Outcome::NeedsReview, proof: Some(proof) }));
     }
 
-    /// A person took it: the story is done.
+    /// A person accepted it: the story is done.
     pub(super) fn accept(&mut self, event: &Event) {
         let Event::Accepted { story: id, commit, proof, by, reasons, evidence, base, tree: _ } = event else { return };
         let was_on_branch = self.story(id).is_some_and(StoryView::is_on_branch);
@@ -55,7 +55,7 @@ impl RunView {
         }
     }
 
-    /// A person refused it: the story failed.
+    /// A person rejected it: the story failed.
     pub(super) fn refuse(&mut self, id: &StoryId, by: &str) {
         let was_on_branch = self.story(id).is_some_and(StoryView::is_on_branch);
         let story = self.story_at(id);

@@ -1,4 +1,4 @@
-//! pytest without a report: it did not start, it died, or its output was cut before the end.
+//! pytest runs without a report: pytest did not start, died, or its output was cut off.
 
 use super::super::super::lines::Lines;
 use super::super::{Reading, Says, leading_number, place};
@@ -23,7 +23,7 @@ pub(super) fn read(lines: &Lines<'_>, mut reading: Reading) -> Option<Reading> {
     Some(reading)
 }
 
-/// `conf/conftest.py:1: in <module>`, and the error below it; a heading names the file in full.
+/// `conf/conftest.py:1: in <module>` and the error below it; a heading gives the full file name.
 fn conftest<'l>(lines: &'l Lines<'_>) -> Option<(&'l str, Option<u32>, &'l str)> {
     let message = lines.iter().rev().find_map(|line| line.strip_prefix("E   ")).unwrap_or_default();
     let found = lines
@@ -38,7 +38,7 @@ fn conftest<'l>(lines: &'l Lines<'_>) -> Option<(&'l str, Option<u32>, &'l str)>
     }
 }
 
-/// The test or the file whose line has no verdict: `test_cart.py::test_total `, `test_cart.py ..`.
+/// The test or file whose line has no result: `test_cart.py::test_total `, `test_cart.py ..`.
 fn running(line: &str) -> Option<&str> {
     let (name, rest) = line.split_once(' ')?;
     let rest = rest.trim();
@@ -48,7 +48,7 @@ fn running(line: &str) -> Option<&str> {
     (file.ends_with(".py") && shown).then_some(name)
 }
 
-/// The test in a dumped stack: `  File "/project/test_cart.py", line 3 in test_total`.
+/// The test in a stack dump: `  File "/project/test_cart.py", line 3 in test_total`.
 fn frame(line: &str) -> Option<(&str, u32, &str)> {
     let (file, rest) = line.strip_prefix("  File \"")?.split_once("\", line ")?;
     let name = rest.rsplit_once(" in ")?.1;

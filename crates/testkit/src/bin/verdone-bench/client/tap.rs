@@ -1,5 +1,5 @@
-//! Stands between a run and the client, passes every line on, and writes down how long each answer of the run took: from the last
-//! byte of the request's line to the last byte of the answer's, with both pipes and both schedulers in it.
+//! Sits between a run and the client, forwards every line, and records how long each answer of the run took: from the last byte of the
+//! request's line to the last byte of the answer's, including both pipes and scheduling.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -43,7 +43,7 @@ pub(crate) fn tap(mut args: impl Iterator<Item = String>) -> Result<ExitCode, St
                 && let (Some(id), Some(event)) = (said["request_id"].as_str(), said["request"]["callback_id"].as_str())
                 && let Ok(mut asked) = asked.lock()
             {
-                // Written under the lock, so that no answer can be looked for before the time is there.
+                // Written while holding the lock, so that no answer can be looked up before its start time is stored.
                 let _ = out.write_all(&line).and_then(|()| out.flush());
                 asked.insert(id.to_owned(), (event.to_owned(), Instant::now()));
             } else if out.write_all(&line).and_then(|()| out.flush()).is_err() {

@@ -1,4 +1,4 @@
-//! A project with sessions in it, as a hook finds them, of any size.
+//! A project with sessions of any size, as a hook finds them.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -11,11 +11,11 @@ use verdone_testkit::PlanShape;
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) project: PathBuf,
-    /// The inputs lie outside, where no rule looks.
+    /// The inputs are outside of the project, where no rule applies.
     inputs: PathBuf,
 }
 
-/// The events that are measured; the client sends more fields, and longer ones.
+/// The measured events; the client sends more and longer fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     BeforeRead,
@@ -34,7 +34,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// What the table calls it.
+    /// The name in the table.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::BeforeRead => "PreToolUse Read",
@@ -53,7 +53,7 @@ impl Event {
         }
     }
 
-    /// What has to be in the answer, nothing for silence: a fast failure is no result.
+    /// Text that the answer must contain, or empty if there must be none: a fast failure is not a result.
     pub(crate) fn answer(self) -> &'static str {
         match self {
             Self::BeforeRead
@@ -139,11 +139,11 @@ impl World {
         fs::write(self.project.join(".ralph/session.log"), format!("Read: {}/src/a.rs\n", self.project.display()))
     }
 
-    /// The file with what the client sends. `transcript` gives the size of the session's transcript.
+    /// The file with the client's input. `transcript` is the size of the session's transcript.
     pub(crate) fn input(&self, event: Event, session: &str, transcript: u64) -> Result<PathBuf, String> {
         let io = |error: std::io::Error| error.to_string();
         let transcript_file = self.inputs.join(format!("{transcript}.jsonl"));
-        // A hole: the length is what counts, and a disk may have no room for the bytes.
+        // A sparse file: only the length matters, and the disk may not have room for the bytes.
         File::create(&transcript_file).and_then(|file| file.set_len(transcript)).map_err(io)?;
         let path = self.inputs.join(format!("{event:?}-{session}-{transcript}.json"));
         let shown = self.project.display().to_string();
@@ -158,13 +158,13 @@ impl World {
         Ok(path)
     }
 
-    /// Lets a session know its files, and as many others as are asked for.
+    /// Makes a session remember its files, and the given number of other files.
     pub(crate) fn remember(&self, verdone: &Path, session: &str, files: usize) -> Result<(), String> {
         for event in [Event::AfterRead, Event::AfterEdit] {
             run(&mut self.hook(verdone), &self.input(event, session, 0)?)?;
         }
         self.plan_is_read(verdone, session)?;
-        // The hook made the memory's first file, so where it lies is the hook's own business.
+        // The hook created the memory's first file, so its location is up to the hook.
         let known = find_below(&self.project.join(".verdone"), &Path::new(session).join("known"));
         let known = known.ok_or_else(|| format!("the hook keeps no memory of the session {session}"))?;
         fill_memory(&known, files).map_err(|error| format!("{}: {error}", known.display()))
@@ -177,7 +177,7 @@ impl World {
         run(&mut self.hook(verdone), &path).map(drop)
     }
 
-    /// The hook of a run.
+    /// The hook as a run calls it.
     pub(crate) fn hook(&self, verdone: &Path) -> Command {
         self.command(verdone, &["hook", "--run"])
     }
@@ -191,15 +191,15 @@ impl World {
         command
     }
 
-    /// What a hook of ours wrote when it could not judge.
+    /// What our hook recorded if it could not judge.
     pub(crate) fn fault(&self) -> Option<String> {
-        // Looked for where faults of a hook without a session go, which is above the sessions.
+        // Faults of a hook without a session are stored above the sessions.
         let path = self.project.join(".verdone/sessions/faults.jsonl");
         fs::read_to_string(path).ok()
     }
 }
 
-/// What a program prints.
+/// Returns a program's output.
 pub(crate) fn run(command: &mut Command, input: &Path) -> Result<String, String> {
     let stdin = File::open(input).map_err(|error| format!("{}: {error}", input.display()))?;
     let output = command.stdin(stdin).stderr(Stdio::null()).output();
@@ -207,8 +207,8 @@ pub(crate) fn run(command: &mut Command, input: &Path) -> Result<String, String>
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Names in the memory's folders, as a hook would leave them. A folder grows by its names, so those of one folder are one file's:
-/// a million files would take minutes to make and to delete.
+/// Creates names in the memory's folders, as a hook would. A folder grows by its names, so all names in a folder link to the same file: a
+/// million files would take minutes to create and delete.
 fn fill_memory(known: &Path, files: usize) -> std::io::Result<()> {
     for shard in 0..256.min(files) {
         let folder = known.join(format!("{shard:02x}"));
@@ -222,7 +222,7 @@ fn fill_memory(known: &Path, files: usize) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The first entry below a folder whose path ends so.
+/// The first entry below a folder whose path has this ending.
 fn find_below(folder: &Path, end: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let mut folders = Vec::new();

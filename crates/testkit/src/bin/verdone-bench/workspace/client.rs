@@ -10,7 +10,7 @@ use verdone_testkit::{Claude, Sandbox};
 use super::{Settings, aim, head, median, progress, row};
 
 const AIM: f64 = 1.1;
-/// Says when it begins and becomes the client.
+/// Prints the start time and becomes the client.
 const START: &str = "date +%s%N; exec claude -p --permission-mode acceptEdits 'Say hello'";
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -21,7 +21,7 @@ pub(super) fn measure(settings: &Settings) -> Result<String, String> {
     let (mut outside, mut inside) = (Vec::new(), Vec::new());
     for round in 0..=settings.rounds {
         progress("the client's start", round, settings.rounds);
-        // Whoever comes first has the colder caches.
+        // Alternate the order, because the first one has colder caches.
         let mut order = [None, Some(settings.verdone.as_path())];
         if round % 2 == 0 {
             order.reverse();
@@ -39,7 +39,7 @@ pub(super) fn measure(settings: &Settings) -> Result<String, String> {
     Ok(text)
 }
 
-/// Milliseconds.
+/// Returns milliseconds.
 fn start(claude: &Claude, verdone: Option<&Path>) -> Result<f64, String> {
     let model = ModelServer::start(Script::new().otherwise(Turn::say("Hello.")));
     let mut sandbox = Sandbox::new().deadline(PATIENCE);

@@ -1,4 +1,4 @@
-//! Iterations with the scripted agent, as the journal dates them: beside those of an earlier build, and one that fails because the
+//! Iterations with the scripted agent, by the journal's timestamps: compared with those of an earlier build, and one that fails because the
 //! agent deleted thousands of files.
 
 use std::fs;
@@ -105,7 +105,7 @@ fn project(sandbox: &Sandbox, name: &str, files: usize, script: &str, settings: 
 fn run(sandbox: &Sandbox, verdone: &Path, template: &Path, accepted: &[i32]) -> Result<Vec<Value>, String> {
     let place = sandbox.path("copy");
     copy(template, &place)?;
-    // Copied files have new inode numbers: without this the run would pay for hashing them again.
+    // Copied files have new inode numbers: without this, the run would include hashing them again.
     sandbox.git(["-C", "copy", "status", "--porcelain"]);
     let mut command = sandbox.command(verdone);
     command.args(["run", PLAN, "--check", "true", "--quiet"]).current_dir(&place).stdin(Stdio::null());
@@ -119,7 +119,7 @@ fn run(sandbox: &Sandbox, verdone: &Path, template: &Path, accepted: &[i32]) -> 
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
-/// Milliseconds from the selection of each story to its commit, and how much of that is verification, both summed up.
+/// Milliseconds from the selection of each story to its commit, and how much of that is verification, both summed.
 fn times(journal: &[Value]) -> Result<(f64, f64), String> {
     let (mut whole, mut verifying, mut selected, mut ended) = (0.0, 0.0, None, None);
     for event in journal {
@@ -134,7 +134,7 @@ fn times(journal: &[Value]) -> Result<(f64, f64), String> {
     Ok((whole, verifying))
 }
 
-/// Seconds since midnight of what an event's `at` says.
+/// The event's `at` in seconds since midnight.
 fn moment(event: &Value) -> Result<f64, String> {
     let parse = |text: &str| {
         let (_, time) = text.trim_end_matches('Z').split_once('T')?;
@@ -144,7 +144,7 @@ fn moment(event: &Value) -> Result<f64, String> {
     event["at"].as_str().and_then(parse).ok_or_else(|| format!("an event without a time: {event}"))
 }
 
-/// Milliseconds, midnight or not.
+/// Milliseconds, even across midnight.
 fn between(from: f64, to: f64) -> f64 {
     (to - from).rem_euclid(SECONDS_A_DAY) * 1000.0
 }

@@ -11,7 +11,7 @@ use verdone_testkit::Sandbox;
 
 use super::{Settings, aim, commit, head, median, progress, repository, row, source};
 
-/// Files that an attempt edits, and that differ between the commits.
+/// The number of files that an attempt edits, and that differ between the commits.
 pub(super) const EDITED: usize = 20;
 const AIM: f64 = 5.0;
 
@@ -32,7 +32,7 @@ pub(super) fn measure(settings: &Settings, files: usize) -> Result<String, Strin
         fs::write(place(&top, n * (files / EDITED)), source(n, 1)).map_err(|error| error.to_string())?;
     }
     let second = commit(&sandbox, "project", "second");
-    // Otherwise git reads every file again: they are as new as its index.
+    // Otherwise git reads every file again, because they are as new as its index.
     sandbox.git(["-C", "project", "update-index", "--refresh", "-q"]);
     let mut driver = Driver::start(sandbox.command(&settings.verdone), &top)?;
     let mut samples = Samples::default();
@@ -54,7 +54,7 @@ pub(super) fn measure(settings: &Settings, files: usize) -> Result<String, Strin
         let (took, said) = driver.ask(&format!("reset {second}"))?;
         into.reset.push(took);
         drop(said);
-        // Outside of the clock: whether the reset did its work.
+        // Outside of the measured time: check that the reset did its work.
         let (_, said) = driver.ask("read")?;
         if said["tree"].as_str() != Some(&trees[1]) {
             return Err(format!("after the reset the files are not those of the commit: {said}"));
@@ -92,7 +92,7 @@ fn place(top: &Path, number: usize) -> std::path::PathBuf {
     top.join(format!("src/{:04}/{number}.rs", number / 50))
 }
 
-/// As an agent would: some files changed, one new, one gone.
+/// Edits like an agent: some files changed, one new, one deleted.
 fn edit(said: &Value, files: usize, round: usize) -> Result<(), String> {
     let top = Path::new(said["files"].as_str().ok_or("the workspace has no folder")?);
     let error = |error: std::io::Error| error.to_string();
@@ -112,7 +112,7 @@ fn status(sandbox: &Sandbox, top: &Path) -> Result<f64, String> {
     if output.status.success() && output.stdout.is_empty() { Ok(took) } else { Err("the checkout is not clean".to_owned()) }
 }
 
-/// The program with its workspaces; every line that it is told is answered with how long it took.
+/// The program with its workspaces; it answers every line with how long the operation took.
 struct Driver {
     child: Child,
     to: ChildStdin,
