@@ -42,12 +42,13 @@ use clap::Parser as _;
 use verdone_runtime::agent::scripted;
 use verdone_runtime::base::fault;
 use verdone_runtime::hook;
+use verdone_runtime::launcher;
 use verdone_runtime::process::watchdog;
 use verdone_runtime::project::config_file::{self, Environment, Flags, Settings};
 use verdone_runtime::project::plan_file::PlanRequest;
 use verdone_runtime::project::{Project, find_git_top};
 use verdone_runtime::session as gate;
-use verdone_runtime::workspace::launcher;
+use verdone_runtime::workspace::measure;
 
 use crate::args::{CheckpointsArgs, Cli, ColorWhen, Command, HookArgs};
 use crate::error::{CliError, Kind};
@@ -106,7 +107,10 @@ impl Context {
 pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     // Namespaces can be changed only while the process has a single thread.
     if arguments.get(1).is_some_and(|name| name == launcher::ARGUMENT) {
-        return launcher::main(&arguments[2..]);
+        return match arguments.get(2) {
+            Some(what) if what == launcher::MEASURE => measure::run(),
+            _ => launcher::main(&arguments[2..]),
+        };
     }
     // Entry points for other programs are handled before clap is built, so that they start as fast as a bare process.
     if arguments.get(1).is_some_and(|name| name == scripted::ARGUMENT) {

@@ -21,10 +21,10 @@ use verdone_core::journal::event::Place;
 
 use crate::base::fault::{self, Point};
 use crate::git::reflog_mark;
+use crate::launcher::Inside;
 use crate::process::output::create_fresh;
 use crate::process::signal::Signals;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
-use crate::workspace::Inside;
 
 pub use claude::Claude;
 pub(crate) use claude::check as check_claude;

@@ -3,18 +3,8 @@
 //! It starts for every tool call, so it does only what the event needs. It never writes to git or a journal; it only appends to the files
 //! of its session. Events that it cannot judge are denied in a run and let through in a user's own session.
 
-mod after_tool;
-mod attempt;
-mod court;
-mod facts;
-mod guard;
-mod home;
-mod look;
-mod session;
-mod speaker;
+mod responder;
 mod stdin;
-mod story;
-mod transcript;
 
 use std::ffi::OsString;
 
@@ -22,55 +12,19 @@ use verdone_core::hook::{HookEvent, HookInput, Response, Role, event_in};
 use verdone_core::policy::{Looking, Mode, look_only};
 
 use crate::base::fault;
+use crate::guard::{self, Answered, Concurrency, Court, Fault, FileSettings, Home, LOOKING, SessionGate, StoryFile};
 use crate::process::RUN_VARIABLE;
 use crate::process::signal::Signals;
-use crate::session::judges_alone;
+use crate::session::{Gate, armed_root, judges_alone};
 
-use after_tool::Company;
-use court::{Answered, Court};
-use home::{FileSettings, Home};
-use speaker::Speaker;
-
-pub use attempt::{TurnOf, turn_tests};
-pub use facts::{Asked, facts};
-pub use guard::{Guard, Judgement, Pending};
-pub(crate) use home::lessons;
-pub use home::{PolicyInForce, SESSIONS, policy_of};
-pub(crate) use session::{append_in, make_sessions};
-pub use story::StoryFile;
-pub(crate) use story::tell;
+use responder::Responder;
 
 /// The first argument of the binary.
 pub const ARGUMENT: &str = "hook";
 /// Marks the hook of an unattended session. A hook without it was installed by the user and stays silent during a run.
 const RUN: &str = "--run";
-/// Set for a read-only client, with the purpose. Its hooks allow only reading.
-pub(crate) const LOOKING: &str = "VERDONE_LOOKING";
 /// A value for [`fault::VARIABLE`] with which tests check that a panic denies.
 const PANIC: &str = "hook-panic";
-
-/// Why an event could not be judged. The text goes to the agent and into the records.
-#[derive(Debug, thiserror::Error)]
-enum Fault {
-    #[error(transparent)]
-    Stdin(#[from] stdin::StdinError),
-    #[error(transparent)]
-    Input(#[from] verdone_core::hook::InputError),
-    #[error(transparent)]
-    Settings(#[from] crate::project::config_file::SettingsError),
-    #[error("{what}: {source}")]
-    Files { what: &'static str, source: std::io::Error },
-    #[error("the run's {0}")]
-    Story(String),
-    #[error("unknown argument {0:?}")]
-    Argument(String),
-    #[error("it was started for {asked}, and the input is about {given:?}")]
-    Event { asked: String, given: String },
-    #[error("the project was not found")]
-    NoProject,
-    #[error("the Stop gate: {0}")]
-    Stop(#[from] crate::session::StopError),
-}
 
 /// The entry point if the first argument is [`ARGUMENT`]. Gets the arguments after it and returns the exit code.
 pub fn main(arguments: &[OsString]) -> u8 {
@@ -79,29 +33,29 @@ pub fn main(arguments: &[OsString]) -> u8 {
     let (event, extra) = (others.next(), others.next());
     let (option, event) =
         event.map_or((None, None), |word| if word.starts_with('-') { (Some(word), None) } else { (None, Some(word)) });
-    let speaker = Speaker::start(mode, event.as_deref());
+    let responder = Responder::start(mode, event.as_deref());
     let read = stdin::read_value(&mut std::io::stdin().lock());
     // A run has its own hooks; the user's hook would judge every call a second time.
     if mode == Mode::Interactive && std::env::var_os(RUN_VARIABLE).is_some_and(|run| !run.is_empty()) {
         return 0;
     }
-    let judged = match (Home::find(mode), mode) {
+    let judged = match (Home::find(mode, armed_root), mode) {
         (None, Mode::Interactive) => return 0,
         (None, Mode::Run) => Err(Fault::NoProject),
         (Some(home), _) => {
-            speaker.records_at(&home);
+            responder.records_at(&home);
             match extra.or(option) {
                 Some(argument) => {
-                    speaker.is_about(read.as_ref().map_or_else(stdin::StdinError::event, |bytes| event_in(bytes)));
+                    responder.is_about(read.as_ref().map_or_else(stdin::StdinError::event, |bytes| event_in(bytes)));
                     Err(Fault::Argument(argument.into_owned()))
                 }
-                None => judge(&home, mode, event.as_deref(), read, &speaker),
+                None => judge(&home, mode, event.as_deref(), read, &responder),
             }
         }
     };
     match judged {
-        Ok(response) => speaker.say(&response.answer),
-        Err(fault) => speaker.fail(&fault.to_string()),
+        Ok(response) => responder.say(&response.answer),
+        Err(fault) => responder.fail(&fault.to_string()),
     }
 }
 
@@ -110,28 +64,28 @@ fn judge(
     mode: Mode,
     event: Option<&str>,
     read: Result<Vec<u8>, stdin::StdinError>,
-    speaker: &Speaker,
+    responder: &Responder,
 ) -> Result<Response, Fault> {
     let settings = home.settings();
     if let Ok(settings) = &settings {
-        speaker.fails_by(settings.config.policy.on_failure);
+        responder.fails_by(settings.config.policy.on_failure);
     }
     let bytes = match read {
         Ok(bytes) => bytes,
         Err(error) => {
-            speaker.is_about(error.event());
-            return Err(error.into());
+            responder.is_about(error.event());
+            return Err(Fault::Stdin(error.to_string()));
         }
     };
-    let input = HookInput::parse(&bytes).inspect_err(|_| speaker.is_about(event_in(&bytes)))?;
-    speaker.is_about(Some(input.common.event_name.to_string()));
+    let input = HookInput::parse(&bytes).inspect_err(|_| responder.is_about(event_in(&bytes)))?;
+    responder.is_about(Some(input.common.event_name.to_string()));
     if let Some(event) = event.filter(|event| Role::of(event) == Role::Guard && *event != input.common.event_name) {
         return Err(Fault::Event { asked: event.to_owned(), given: input.common.event_name.chars().take(64).collect() });
     }
     if mode == Mode::Interactive
         && let HookEvent::Stop { active, .. } = input.event
     {
-        speaker.gates(home, &input.common.session, active);
+        responder.gates(home, &input.common.session, active);
     }
     let panics = std::env::var_os(fault::VARIABLE).is_some_and(|fault| fault == PANIC);
     assert!(!panics, "asked for by a test");
@@ -148,16 +102,20 @@ fn judge(
     }
     let story = StoryFile::of(&home.root, mode);
     // Only tool results are counted per turn. Other events do not need the story.
-    let home = &home.in_turn(if court::is_after(&input.event) { story.turn() } else { None });
+    let home = &home.in_turn(if guard::is_after(&input.event) { story.turn() } else { None });
     let unreadable = unreadable.as_deref();
-    let court = Court { home, mode, config: &settings.config, unreadable, rules: &rules, story: &story };
+    // Runs need no Stop gate: the driver verifies their work.
+    let gate =
+        (mode == Mode::Interactive).then(|| Gate::of(&home.root, &home.top, &settings.config, unreadable, &input.common.session));
+    let gate = gate.as_ref().map(|gate| gate as &dyn SessionGate);
+    let court = Court { home, mode, config: &settings.config, rules: &rules, story: &story, gate };
     let mut judging = || {
-        speaker.has_judged();
+        responder.has_judged();
         // If the client runs out of patience, it ends us with a signal; then the command must end, too.
         Signals::install().unwrap_or_else(|_| Signals::none())
     };
     match court.answer(&input, &mut judging)? {
         Answered::Now(response) => Ok(*response),
-        Answered::After(errand) => errand.run(&judging(), Company::Alone),
+        Answered::After(job) => job.run(&judging(), Concurrency::Alone),
     }
 }

@@ -30,10 +30,11 @@ use verdone_core::base::id::RunId;
 use verdone_core::base::redact::Redactor;
 use verdone_core::check::CommandSpec;
 
+use crate::launcher::Inside;
 use crate::process::output::{Captured, Stream};
 use crate::process::signal::Signals;
-use crate::workspace::Inside;
 
+pub use crate::base::own_program::own_program;
 pub use attached::run_attached;
 pub use background::Background;
 pub use companion::{Companion, Heard};
@@ -41,7 +42,7 @@ pub(crate) use detached::{own_session, start_detached};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flow::Flow;
-pub use program::{check_program, own_program, program_exists};
+pub use program::{check_program, program_exists};
 pub(crate) use spared::{forget_spared, start_spared};
 pub use supervise::{Sweep, run, run_beside, run_beside_others};
 pub use tree::{adopt_orphans, let_orphans_go, let_orphans_go_of};

@@ -4,7 +4,6 @@ pub mod approval;
 pub mod client_settings;
 pub mod config_file;
 pub mod init;
-pub mod lifecycle;
 pub mod plan_file;
 pub mod ralph_state;
 pub mod template;
@@ -160,6 +159,11 @@ fn canonical(dir: &Path) -> Result<PathBuf, ProjectError> {
     let path = fs::canonicalize(dir).map_err(refused)?;
     fs::read_dir(&path).map_err(refused)?;
     Ok(path)
+}
+
+/// Formats a path for people.
+pub fn shown(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
 #[cfg(test)]

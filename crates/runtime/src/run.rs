@@ -3,9 +3,10 @@
 mod branch;
 pub mod driver;
 pub mod land;
+pub mod lifecycle;
 mod plan;
 pub mod planning;
-pub mod preflight;
+pub mod prune;
 pub mod recover;
 pub mod review;
 pub mod site;
@@ -32,24 +33,30 @@ use verdone_core::plan::{Plan, Status, Waiting};
 
 use crate::agent::Claude;
 use crate::base::clock::Stopwatch;
+use crate::base::finding::{Finding, Health};
 use crate::git::{Git, GitError};
-use crate::hook::Guard;
+use crate::guard::Guard;
+use crate::preflight::{self, Conditioned};
 use crate::process::signal::Signals;
 use crate::process::watchdog::{Starting, Watchdog};
 use crate::process::{self, RUN_VARIABLE};
+use crate::project::approval::not_approved;
 use crate::project::approval::{ApprovalError, Approvals};
 use crate::project::config_file::SettingsError;
-use crate::project::lifecycle::Scripts;
+use crate::project::plan_file::format_name;
 use crate::project::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
+use crate::project::shown;
 use crate::project::template::read_template;
 use crate::project::{GitDirs, Project};
 use crate::run::driver::Driver;
-use crate::run::preflight::{Conditioned, Finding, Health};
+use crate::run::lifecycle::Scripts;
 use crate::run::recover::RecoverError;
 use crate::run::site::Site;
 use crate::session::done;
 use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
 use crate::verify::Results;
+use crate::verify::checks;
+use crate::verify::checks::gates_digest;
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
 pub use branch::{RunBranch, Wanted};
@@ -115,7 +122,9 @@ pub struct CheckoutLock {
 impl CheckoutLock {
     /// Takes the lock and cleans up after a dead run.
     pub fn take(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
-        refuse_nested()?;
+        if let Some(finding) = preflight::nested() {
+            return Err(RunError::Refused(finding));
+        }
         refuse_pipes(&project.git_top)?;
         let lock = match GitDirs::of(&project.git_top) {
             Some(dirs) => RunLock::take(&dirs.own)?,
@@ -124,14 +133,6 @@ impl CheckoutLock {
         recover::recover(project, signals, reporter)?;
         Ok(Self { lock })
     }
-}
-
-/// The agent or a check of a run must not start another run: they would wait for each other or share an agent's budget.
-pub(crate) fn refuse_nested() -> Result<(), RunError> {
-    let Some(outer) = std::env::var_os(RUN_VARIABLE) else { return Ok(()) };
-    let message = format!("this is inside run {} already", outer.to_string_lossy());
-    let hint = format!("wait until it has ended; if it has, unset {RUN_VARIABLE}");
-    Err(RunError::Refused(Finding::bad("run", message, [&hint])))
 }
 
 /// Git would block forever if one of these files were a pipe.
@@ -158,12 +159,12 @@ impl Ready {
     pub fn read(mut request: RunRequest) -> Result<Self, RunError> {
         let git = Git::open(&request.project.root)?;
         let plan = PlanFile::open(plan_file::find(&request.plan)?)?;
-        let gates = site::gates(&request.config);
+        let gates = checks::gates(&request.config);
         let frozen = freeze(plan.plan(), &request.config, &request.project.root);
         if let Some(only) = &mut request.only {
             let Some(meant) = plan.plan().story_meant(only) else {
                 let known: Vec<&str> = plan.plan().stories.iter().map(|story| story.id.as_str()).take(20).collect();
-                let message = format!("{} has no story {:?}", site::shown(plan.path(), &request.project.start), only.as_str());
+                let message = format!("{} has no story {:?}", shown(plan.path(), &request.project.start), only.as_str());
                 return Err(RunError::Refused(Finding::bad("story", message, [&format!("its stories: {}", known.join(", "))])));
             };
             only.clone_from(&meant.id);
@@ -205,7 +206,7 @@ impl Ready {
     /// An unapproved plan written by an agent decides nothing, not even the branch.
     pub(crate) fn approval(&self) -> Result<Option<Finding>, RunError> {
         let approvals = Approvals::read(&self.request.project.root)?;
-        Ok(preflight::approval(&approvals, &self.plan_name(), || self.plan.document().fingerprint()))
+        Ok(not_approved(&approvals, &self.plan_name(), || self.plan.document().fingerprint()))
     }
 
     /// Conditions that no agent could meet: a run would only waste money.
@@ -243,7 +244,7 @@ impl Ready {
     }
 
     pub fn plan_name(&self) -> String {
-        site::shown(self.plan.path(), &self.request.project.root)
+        shown(self.plan.path(), &self.request.project.root)
     }
 
     /// The branch that the run would work on.
@@ -470,24 +471,13 @@ fn on_review(plan: &Plan) -> OnReview {
     if depend { OnReview::Continue } else { OnReview::Stack }
 }
 
-/// Part of every story's evidence: a gate with another definition proved something else.
-pub(crate) fn gates_digest(config: &Config) -> String {
-    let defined = serde_json::to_vec(&config.gate).unwrap_or_default();
-    format!("sha256:{}", digest(&defined))
-}
-
-/// The name of a format as in JSON.
-pub fn format_name(plan: &Plan) -> String {
-    serde_json::to_value(plan.format).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
 /// The stories' own checks, as currently in the plan.
 pub(crate) fn freeze(plan: &Plan, config: &Config, root: &Path) -> HashMap<StoryId, Vec<Check>> {
     let path = std::env::var_os("PATH");
     let exists = |program: &str| process::program_exists(program, path.as_deref(), root);
     plan.stories
         .iter()
-        .map(|story| (story.id.clone(), site::own_checks(plan_file::resolve_checks(story, exists), config)))
+        .map(|story| (story.id.clone(), checks::own_checks(plan_file::resolve_checks(story, exists), config)))
         .filter(|(_, checks)| !checks.is_empty())
         .collect()
 }

@@ -37,6 +37,7 @@ use verdone_core::engine::session::{
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
 
 use crate::git::GitError;
+use crate::guard::{GateAnswer, SessionGate};
 use crate::process::signal::Signals;
 use crate::project::plan_file::PlanFileError;
 use crate::session::done::DoneError;
@@ -135,11 +136,25 @@ pub(crate) fn differs_from(base: &Base, root: &Path, top: &Path, ours: &[PathBuf
     Some(tree::look(root, top, ours).ok()?.differs(base))
 }
 
-/// The gate's answer to an event.
-#[derive(Debug, Default)]
-pub(crate) struct Said {
-    pub(crate) answer: Answer,
-    pub(crate) records: Vec<Record>,
+impl SessionGate for Gate<'_> {
+    /// If the command starts a loop, remembers the session, so that the loop can find it.
+    fn sees_command(&self, command: &str) {
+        if command.contains("loop start") && command.contains("verdone") {
+            self.loops.asks(self.session);
+        }
+    }
+
+    fn holds(&self) -> bool {
+        self.files.is_held()
+    }
+
+    fn begins(&self, source: StartSource) -> Result<Option<String>, String> {
+        self.greet(source).map_err(|error| error.to_string())
+    }
+
+    fn answer(&self, input: &HookInput<'_>, judging: &mut dyn FnMut() -> Signals) -> Result<Option<GateAnswer>, String> {
+        self.respond(input, judging).map_err(|error| error.to_string())
+    }
 }
 
 impl<'a> Gate<'a> {
@@ -150,19 +165,8 @@ impl<'a> Gate<'a> {
         Self { root, top, config, unreadable, session, loops, files }
     }
 
-    pub(crate) fn holds(&self) -> bool {
-        self.files.is_held()
-    }
-
-    /// Sees a command that is about to run. If it starts a loop, remembers the session, so that the loop can find it.
-    pub(crate) fn sees_command(&self, command: &str) {
-        if command.contains("loop start") && command.contains("verdone") {
-            self.loops.asks(self.session);
-        }
-    }
-
     /// What an agent must know when its session starts: its loop, or what an earlier one left open.
-    pub(crate) fn begins(&self, source: StartSource) -> Result<Option<String>, StopError> {
+    fn greet(&self, source: StartSource) -> Result<Option<String>, StopError> {
         // A conversation that continues under another id is not the next session.
         if matches!(source, StartSource::Startup | StartSource::Resume) {
             self.loops.claim(&self.files)?;
@@ -178,7 +182,7 @@ impl<'a> Gate<'a> {
 
     /// The answer to an event that asks whether something may end; `None` for other
     /// events. Calls `judging` before anything that can take longer than a normal answer.
-    pub(crate) fn answer(&self, input: &HookInput<'_>, judging: impl FnOnce() -> Signals) -> Result<Option<Said>, StopError> {
+    fn respond(&self, input: &HookInput<'_>, judging: impl FnOnce() -> Signals) -> Result<Option<GateAnswer>, StopError> {
         let judges = matches!(
             input.event,
             HookEvent::Stop { .. }
@@ -210,7 +214,7 @@ impl<'a> Gate<'a> {
         held: Option<HeldLoop>,
         notes: Vec<String>,
         judging: impl FnOnce() -> Signals,
-    ) -> Result<Option<Said>, StopError> {
+    ) -> Result<Option<GateAnswer>, StopError> {
         let began = Instant::now();
         let agent = input.common.agent_id.as_deref();
         let active = held.clone().filter(HeldLoop::is_active);
@@ -268,7 +272,7 @@ impl<'a> Gate<'a> {
         record.agent_type = input.common.agent_type.as_deref().map(str::to_owned);
         record.ms = began.elapsed().as_millis() as u64;
         self.files.forget_faults();
-        Ok(Some(Said {
+        Ok(Some(GateAnswer {
             answer: decision.answer_with(&input.common.event_name, &facts.notes),
             records: vec![Record::Stop(record)],
         }))
@@ -280,7 +284,7 @@ impl<'a> Gate<'a> {
     }
 
     /// Records open work when the session ends. A resumed session continues with it.
-    fn ends(&self, reason: &str) -> Result<Option<Said>, StopError> {
+    fn ends(&self, reason: &str) -> Result<Option<GateAnswer>, StopError> {
         let Some(mut held) = self.files.held()? else { return Ok(None) };
         let story = self.story()?.map(|story| story.id);
         let let_go = held.gate.let_go.clone();
@@ -296,7 +300,7 @@ impl<'a> Gate<'a> {
         let reason = left.reason.clone();
         held.gate.incomplete = Some(left);
         self.files.count(&held)?;
-        Ok(Some(Said { answer: Answer::Silent, records: vec![Record::Incomplete { story, reason }] }))
+        Ok(Some(GateAnswer { answer: Answer::Silent, records: vec![Record::Incomplete { story, reason }] }))
     }
 
     fn note_task(&self, task: &str, subject: &str, open: bool, agent: Option<&str>) -> Result<(), StopError> {

@@ -6,7 +6,6 @@ mod journal;
 mod known;
 mod lock;
 mod of_here;
-pub mod prune;
 mod reader;
 mod session_lock;
 pub mod sessions;

@@ -5,6 +5,7 @@
 
 mod bench;
 pub mod check_runner;
+pub mod checks;
 mod kept;
 mod listing;
 mod named;
@@ -28,7 +29,6 @@ use crate::workspace::WorkspaceError;
 
 pub use bench::{Bench, BenchPlace};
 pub use kept::KeptResults;
-pub(crate) use kept::cache_folder;
 pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};
 pub use other_stories::{earlier_checks, may_weaken_checks, other_checks};
 pub use results::Results;

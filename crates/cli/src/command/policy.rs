@@ -5,7 +5,7 @@ mod list;
 mod test;
 
 use verdone_core::policy::Source;
-use verdone_runtime::hook::{PolicyInForce, policy_of};
+use verdone_runtime::guard::{PolicyInForce, policy_of};
 
 use super::{Context, Outcome};
 use crate::args::PolicyCommand;

@@ -2,7 +2,7 @@
 
 use verdone_runtime::git::Git;
 use verdone_runtime::project::config_file::Flags;
-use verdone_runtime::run::site::gates;
+use verdone_runtime::verify::checks::gates;
 use verdone_runtime::verify::{ListedFile, ListedRole, Listing, ListingRequest, listing};
 
 use super::{Context, Outcome};

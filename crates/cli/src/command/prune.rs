@@ -2,8 +2,8 @@
 
 use verdone_report::plural;
 use verdone_runtime::git::Git;
+use verdone_runtime::run::prune::prune;
 use verdone_runtime::session::FORGOTTEN_DAYS;
-use verdone_runtime::store::prune::prune;
 
 use super::{Context, Outcome};
 use crate::args::PruneArgs;

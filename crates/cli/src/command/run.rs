@@ -8,11 +8,11 @@ use verdone_core::check::Check;
 use verdone_core::config::{LandMode, Limits};
 use verdone_core::plan::{self, Progress, Selection};
 use verdone_report::plural;
+use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::process::redactor_from_environment;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::plan_file::PlanFile;
 use verdone_runtime::run::land::waiting_on;
-use verdone_runtime::run::preflight::{Finding, Health};
 use verdone_runtime::run::step::build_prompt;
 use verdone_runtime::run::{CheckoutLock, Ended, Ready, RunError, RunPlan, RunRequest};
 

@@ -6,10 +6,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
 use verdone_report::plural;
+use verdone_runtime::base::finding::FIRST_COMMIT;
 use verdone_runtime::git::Git;
 use verdone_runtime::process::run_attached;
 use verdone_runtime::project::config_file::Flags;
-use verdone_runtime::run::preflight::FIRST_COMMIT;
 use verdone_runtime::workspace::{CheckNeeds, Start, StateError, StateFolder, Stored, WorkspaceRequest, Workspaces};
 
 use super::{Context, Outcome};

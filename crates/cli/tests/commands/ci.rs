@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use verdone_runtime::workspace::launcher::FAULT_VARIABLE;
+use verdone_runtime::launcher::FAULT_VARIABLE;
 use verdone_testkit::Sandbox;
 
 use crate::stage::{BINARY, repository, repository_root, verdone};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use verdone_runtime::launcher::Mount;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{Exit, Heard, SpawnError};
-use verdone_runtime::workspace::Mount;
 
 use crate::world::{World, alone, as_everybody};
 

@@ -6,8 +6,9 @@ use std::path::Path;
 use verdone_core::check::{CommandSpec, Gate, Stage};
 use verdone_core::config::Config;
 use verdone_runtime::git::Git;
+use verdone_runtime::launcher::Inside;
 use verdone_runtime::process::{EnvPlan, Exit};
-use verdone_runtime::workspace::{CheckNeeds, HIDDEN_VARIABLE, Inside, WorkspaceError};
+use verdone_runtime::workspace::{CheckNeeds, HIDDEN_VARIABLE, WorkspaceError};
 
 use crate::repository::{commit_all, open_with, run_git, said, write};
 use crate::world::{World, alone};

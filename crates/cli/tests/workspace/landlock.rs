@@ -1,7 +1,8 @@
 //! The fallback without namespaces.
 
+use verdone_runtime::launcher::{Inside, Mount, ViewPlan};
 use verdone_runtime::process::{Exit, SpawnError};
-use verdone_runtime::workspace::{Inside, Mount, ViewPlan, probe};
+use verdone_runtime::workspace::probe;
 
 use crate::world::{World, as_everybody};
 

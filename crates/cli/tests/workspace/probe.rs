@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use verdone_runtime::workspace::launcher::{FAULT_VARIABLE, Step};
+use verdone_runtime::launcher::{FAULT_VARIABLE, Step};
 use verdone_runtime::workspace::{Ability, Level, Part, probe};
 
 use crate::world::as_everybody;

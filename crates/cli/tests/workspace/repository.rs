@@ -9,10 +9,11 @@ use verdone_core::base::id::Oid;
 use verdone_core::base::redact::Redactor;
 use verdone_core::config::Config;
 use verdone_runtime::git::Git;
+use verdone_runtime::launcher::Inside;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{self, EnvPlan, Exit, Spawn, Stdin};
 use verdone_runtime::project::{Project, find_git_top};
-use verdone_runtime::workspace::{Inside, WorkspaceRequest, Workspaces};
+use verdone_runtime::workspace::{WorkspaceRequest, Workspaces};
 
 use crate::world::World;
 

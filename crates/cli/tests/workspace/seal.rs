@@ -4,8 +4,8 @@ use std::fs::File;
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
+use verdone_runtime::launcher::{Network, ViewPlan};
 use verdone_runtime::process::Exit;
-use verdone_runtime::workspace::{Network, ViewPlan};
 
 use crate::world::{World, as_everybody, is_root};
 

@@ -4,8 +4,9 @@ use std::fs;
 use std::time::Instant;
 
 use rustix::io::Errno;
+use verdone_runtime::launcher::{Mount, Step, ViewPlan};
 use verdone_runtime::process::Exit;
-use verdone_runtime::workspace::{Mount, ViewError, ViewPlan, launcher::Step};
+use verdone_runtime::workspace::ViewError;
 
 use crate::world::as_everybody;
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use verdone_core::base::redact::Redactor;
+use verdone_runtime::launcher::{self, Inside, Mount, Network, ViewPlan};
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{self, Companion, Ended, EnvPlan, Exit, Spawn, SpawnError, Stdin};
-use verdone_runtime::workspace::{Inside, Mount, Network, View, ViewError, ViewPlan, launcher};
+use verdone_runtime::workspace::{View, ViewError};
 use verdone_testkit::repeat_unprivileged;
 
 /// Runs tests one at a time: a sweep in one test would end the processes of another.

@@ -13,17 +13,18 @@ use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use verdone_core::agent::claude::{
-    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Resumable, Session, Standing, Start,
-    TurnEnd, Uuid, command_line, next_session,
+    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, TurnEnd, Uuid,
+    command_line, next_session,
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::config::{ClaudeAgent, HookWay, SessionMode};
+use verdone_core::journal::left_session::Resumable;
 use verdone_core::policy::Looking;
 
 use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
 use super::{TurnRequest, TurnResult, lasting_environment};
-use crate::hook::{Guard, LOOKING, TurnOf};
+use crate::guard::{Guard, LOOKING, TurnOf};
 use crate::process::output::{Capture, create_fresh};
 use crate::process::signal::Signals;
 use crate::process::{Flow, Moment, own_program};

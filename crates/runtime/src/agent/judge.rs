@@ -22,10 +22,10 @@ use verdone_core::policy::Looking;
 use crate::agent::read_only_session::{LookError, Looked, Question};
 use crate::agent::{TurnRequest, start_command};
 use crate::base::clock::Stopwatch;
+use crate::launcher::Inside;
 use crate::process::output::create_fresh;
 use crate::process::signal::Signals;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, Stdin};
-use crate::workspace::Inside;
 
 /// Exit code of the CI command for "not known yet".
 const NOT_YET: i32 = 75;

@@ -9,7 +9,7 @@ use verdone_core::hook::SessionTally;
 use verdone_core::policy::{Looking, ToolKind, kind_of};
 
 use crate::agent::{Claude, TurnRequest, TurnResult, run_client_turn};
-use crate::hook::Guard;
+use crate::guard::Guard;
 use crate::process::Moment;
 use crate::process::signal::Signals;
 use crate::project::config_file::SettingsError;

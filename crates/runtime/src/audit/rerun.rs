@@ -25,12 +25,13 @@ use crate::process;
 use crate::process::signal::Signals;
 use crate::project::Project;
 use crate::project::approval::Approvals;
+use crate::project::approval::not_approved;
 use crate::project::plan_file::{self, PlanFile, PlanRequest};
+use crate::project::shown;
 use crate::run::freeze;
-use crate::run::preflight;
-use crate::run::site;
 use crate::store::Store;
 use crate::verify::check_runner::{Guarded, redacted};
+use crate::verify::checks;
 use crate::verify::{Bench, BenchPlace, Results, Trees, TreesRequest, Verification, VerifyError};
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 use own_commands::own_commands;
@@ -65,14 +66,14 @@ impl Allowed {
     /// Allows the gates, the current checks of the plan's stories, and the commands of local runs. A plan that cannot be read allows
     /// nothing; neither does an unapproved plan written by an agent, nor a journal that came with the repository.
     pub fn of(project: &Project, git: &Git, plan: &PlanRequest, config: Config, everything: bool) -> Self {
-        let mut checks = site::gates(&config);
+        let mut checks = checks::gates(&config);
         let plan = plan_file::find(plan).ok().and_then(|at| PlanFile::open(at).ok());
         let plan_files = plan.iter().flat_map(|plan| plan.location().files());
         let plan_files = plan_files.filter_map(|file| git.repo_path(&file)).collect();
         let approved = |plan: &PlanFile| {
-            let name = site::shown(plan.path(), &project.root);
+            let name = shown(plan.path(), &project.root);
             Approvals::read(&project.root)
-                .is_ok_and(|known| preflight::approval(&known, &name, || plan.document().fingerprint()).is_none())
+                .is_ok_and(|known| not_approved(&known, &name, || plan.document().fingerprint()).is_none())
         };
         if let Some(plan) = plan.filter(approved) {
             checks.extend(freeze(plan.plan(), &config, &project.root).into_values().flatten());

@@ -18,9 +18,9 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest as _, Sha256};
 
 use crate::base::atomic::replace_for_readers;
+use crate::base::cache_folder::cache_folder;
 use crate::base::plain_file::{open_regular, read_regular};
 use crate::base::seal::Seal;
-use crate::verify::cache_folder;
 
 /// The purpose of the seal. Change it whenever the format changes.
 const PURPOSE: &str = "known files 2";

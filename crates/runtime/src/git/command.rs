@@ -19,9 +19,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::error::GitError;
 use crate::base::clock::Stopwatch;
 use crate::base::fault;
+use crate::launcher::{Failure, Step};
+use crate::launcher::{Inside, LaunchReport};
 use crate::process::EnvPlan;
-use crate::workspace::launcher::{Failure, Step};
-use crate::workspace::{Inside, LaunchReport};
 
 /// Between TERM and KILL, so that git can remove its lock files.
 const GRACE: Duration = Duration::from_secs(2);
@@ -453,7 +453,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         // This file is not written here: a concurrent test that forks would keep it open for writing, and it could not be
         // executed.
-        crate::workspace::launcher::set_program(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stand_ins/launcher"));
+        crate::launcher::set_program(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stand_ins/launcher"));
         let call = |plan: &str| {
             let inside = Inside::Landlock { plan: plan.into() };
             let call = Call::plumbing(dir.path(), "-c", Duration::from_mins(1)).inside(&inside).unwrap();

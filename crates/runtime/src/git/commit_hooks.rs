@@ -13,8 +13,8 @@ use super::command::{Call, Outcome, tail_of};
 use super::error::GitError;
 use super::path::RepoPath;
 use super::private_repository::{copy_files, write};
+use crate::launcher::Inside;
 use crate::process::EnvPlan;
-use crate::workspace::Inside;
 
 const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
 /// Where hooks from other folders are copied, in the private git folder.

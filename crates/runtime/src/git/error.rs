@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::Oid;
 
-use crate::workspace::launcher::Failure;
+use crate::launcher::Failure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {

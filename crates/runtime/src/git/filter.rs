@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::Git;
 use super::command::Call;
 use super::error::GitError;
+use crate::launcher::Inside;
 use crate::process::EnvPlan;
-use crate::workspace::Inside;
 
 /// How filters are handled when git reads or writes an agent's files.
 #[derive(Debug, Clone, Default)]

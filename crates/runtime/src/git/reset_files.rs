@@ -26,7 +26,7 @@ use super::index_entries::{self, IndexEntry};
 use super::index_stat::{IndexStat, look_newer_than_files};
 use super::touched::is_untouched;
 use super::workspace_files::PLAIN_INDEX;
-use crate::workspace::open_folder;
+use crate::base::open_folder::open_folder;
 
 /// The clock for file times ticks at least a hundred times a second.
 const TICK: Duration = Duration::from_millis(10);

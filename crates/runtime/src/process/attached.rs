@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus};
 
 use super::environment::is_removed;
 use super::{EnvPlan, let_orphans_go};
-use crate::workspace::{Inside, LaunchReport};
+use crate::launcher::{Inside, LaunchReport};
 
 /// Starts a program on our own standard streams and waits for it.
 pub fn run_attached(argv: &[OsString], cwd: &Path, inside: Option<&Inside>, env: &EnvPlan) -> io::Result<ExitStatus> {

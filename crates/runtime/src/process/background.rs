@@ -13,9 +13,9 @@ use verdone_core::base::redact::Redactor;
 use super::launch::{self, Prepared, prepare};
 use super::{Spawn, SpawnError, tree};
 use crate::base::clock::Stopwatch;
+use crate::launcher::LaunchReport;
 use crate::process::output::{Capture, Stream, create_fresh};
 use crate::process::signal::{Signals, Stop};
-use crate::workspace::LaunchReport;
 
 const CHUNK: usize = 32 * 1024;
 const POLL: Duration = Duration::from_millis(20);

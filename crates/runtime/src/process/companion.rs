@@ -20,9 +20,9 @@ use super::supervise::{QUEUE, Report, read, wait_without_reaping};
 use super::tree::{self, Process, Spared};
 use super::{Spawn, SpawnError};
 use crate::base::clock::Stopwatch;
+use crate::launcher::{Inside, LaunchReport};
 use crate::process::output::Stream;
 use crate::process::signal::{Signals, Stop, Subscription};
-use crate::workspace::{Inside, LaunchReport};
 
 /// A longer line is not a message. It is cut, so that the following lines can be parsed again.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;

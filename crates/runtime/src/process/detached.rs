@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use super::environment::is_removed;
-use super::program::own_program;
+use crate::base::own_program::own_program;
 
 /// Starts this program with other arguments. Its output goes to the file, or nowhere. It must call [`own_session`] first.
 pub(crate) fn start_detached(arguments: &[OsString], cwd: &Path, output: Option<std::fs::File>) -> io::Result<Child> {

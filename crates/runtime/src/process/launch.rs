@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Spawn, SpawnError, environment, standstill, tree};
-use crate::workspace::LaunchReport;
-use crate::workspace::launcher::{Failure, Step};
+use crate::launcher::LaunchReport;
+use crate::launcher::{Failure, Step};
 
 /// A command with arguments, directory, group and environment. The caller sets its streams.
 #[derive(Debug)]

@@ -1,23 +1,10 @@
 //! Determines which program a command needs and whether it exists. Used before a run starts.
 
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::path::Path;
 
 use verdone_core::check::CommandSpec;
-
-/// The path of this program when first called. If an update replaces the file during a run, the system would only report the old one as
-/// deleted; this path finds the new one.
-pub fn own_program() -> io::Result<PathBuf> {
-    static FOUND: OnceLock<PathBuf> = OnceLock::new();
-    if let Some(found) = FOUND.get() {
-        return Ok(found.clone());
-    }
-    let found = std::env::current_exe()?;
-    Ok(FOUND.get_or_init(|| found).clone())
-}
 
 /// The program that a simple command starts with. `None` if only a shell could tell.
 pub fn check_program(command: &CommandSpec) -> Option<String> {

@@ -13,9 +13,9 @@ use super::flow::Flow;
 use super::launch::{self, Launched, Prepared, prepare};
 use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, tree};
 use crate::base::clock::Stopwatch;
+use crate::launcher::Inside;
 use crate::process::output::{Capture, Captured, Stream, create_fresh};
 use crate::process::signal::{Signals, Stop};
-use crate::workspace::Inside;
 
 const TICK: Duration = Duration::from_millis(125);
 /// How long the pipes may stay open after the exit before the processes holding them are ended, and how long after that.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::base::atomic::write_atomically;
+use crate::base::finding::Finding;
 use crate::base::plain_file::read_linked;
 use crate::base::seal::Seal;
 use crate::project::find_git_top;
@@ -127,6 +128,14 @@ impl Approvals {
 
 fn mark_of(seal: &Seal, plan: &str, fingerprint: &str) -> String {
     seal.mark("approval", format!("{plan}\0{fingerprint}").as_bytes())
+}
+
+/// Whether the user has approved the commands of a plan written by an agent. The
+/// fingerprint is computed only if needed, because that reads the whole plan.
+pub fn not_approved(approvals: &Approvals, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<Finding> {
+    let agent = approvals.missing(plan, fingerprint)?;
+    let message = format!("{plan} was written by an agent ({agent}) and its commands were not approved yet");
+    Some(Finding::bad("approval", message, ["read it, then: verdone plan approve"]))
 }
 
 #[cfg(test)]

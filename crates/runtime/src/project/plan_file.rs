@@ -359,3 +359,7 @@ fn open_progress(path: &Path) -> Result<ProgressFile, PlanFileError> {
         Err(error @ (ReadError::NotAFile | ReadError::TooLarge(_) | ReadError::Io(_))) => Err(held::named(path, error)),
     }
 }
+/// The name of a format as in JSON.
+pub fn format_name(plan: &Plan) -> String {
+    serde_json::to_value(plan.format).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}

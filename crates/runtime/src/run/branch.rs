@@ -6,9 +6,10 @@ use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
 
 use super::RunError;
+use crate::base::finding::Finding;
 use crate::base::text::plural;
 use crate::git::Git;
-use crate::run::preflight::{self, Finding};
+use crate::preflight;
 use crate::store::Store;
 
 /// The input for choosing a run's branch.

@@ -24,9 +24,9 @@ use crate::process::signal::Signals;
 use crate::process::{self, VERIFY_VARIABLE};
 use crate::project::Project;
 use crate::run::recover::{RecoverError, recover};
-use crate::run::site::gates;
 use crate::run::step::{StepError, io_error};
 use crate::store::{Journal, JournalError, LockError, RunLock, Store, StoredRun};
+use crate::verify::checks::gates;
 use crate::verify::{Bench, BenchPlace, Results, Verification, VerifyError};
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 

@@ -192,7 +192,7 @@ fn accept(request: &PlanningRequest<'_>, run_dir: &Path, answer: &TurnResult) ->
     }
     write_atomically(request.output, text.as_bytes()).map_err(io_error("writing the plan"))?;
     let root = &request.project.root;
-    Approvals::read(root)?.written(&crate::run::site::shown(request.output, root), &request.config.agent.name)?;
+    Approvals::read(root)?.written(&crate::project::shown(request.output, root), &request.config.agent.name)?;
     Ok(PlanWritten { stories: document.plan().stories.len(), fingerprint: document.fingerprint(), usage: answer.usage })
 }
 

@@ -8,13 +8,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use verdone_core::agent::claude::{self, Resumable};
 use verdone_core::base::finish::Finish;
 use verdone_core::base::id::RunId;
 use verdone_core::config::Limits;
 use verdone_core::engine::run::{Attempt, Phase, State, apply};
 use verdone_core::evidence::Evidence;
 use verdone_core::journal::event::{Event, Recorded};
+use verdone_core::journal::left_session::{self, Resumable};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::Outcome;
 
@@ -115,7 +115,7 @@ pub fn left_session(store: &Store, this: &RunId, plan: &str) -> Result<Option<Re
     if stored.find_from_end(died)? != Some(true) || !stored.beginning()?.iter().any(same) {
         return Ok(None);
     }
-    Ok(stored.find_from_end(claude::left_session)?.flatten())
+    Ok(stored.find_from_end(left_session::left_session)?.flatten())
 }
 
 fn died(events: &[Recorded]) -> Option<bool> {

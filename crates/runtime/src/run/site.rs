@@ -1,12 +1,12 @@
 //! The site of a run: the repository, the plan, the settings and everything else that its steps share.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use verdone_core::base::id::{Oid, RunId, StoryId};
 use verdone_core::base::redact::Redactor;
-use verdone_core::check::{Check, CheckRun, CommandSpec, GateSettings, stages};
+use verdone_core::check::{Check, CheckRun, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::done::{CiFact, JudgeRecord};
 use verdone_core::journal::update::Reporter;
@@ -16,10 +16,11 @@ use crate::base::clock::Stopwatch;
 use crate::git::{ChangedPath, Git, GitError};
 use crate::process::RUN_VARIABLE;
 use crate::process::signal::Signals;
-use crate::project::lifecycle::Scripts;
+use crate::project::shown;
 use crate::run::RunPlan;
+use crate::run::lifecycle::Scripts;
 use crate::run::step::StepError;
-use crate::verify::check_runner::Ways;
+use crate::verify::checks::in_project;
 use crate::verify::{Bench, BenchPlace, Results};
 use crate::workspace::{KeptCache, Workspaces};
 
@@ -196,42 +197,4 @@ impl Site {
     pub fn tip_tree(&self) -> Result<Oid, GitError> {
         self.git.tree_of(&self.tip)
     }
-}
-
-/// Changed paths relative to a folder of the repository.
-pub(crate) fn in_project(folder: &str, changed: &[ChangedPath]) -> Vec<String> {
-    changed.iter().map(|change| seen_from(folder, &change.path.to_string())).collect()
-}
-
-/// A repository path relative to one of its folders.
-pub(crate) fn seen_from(folder: &str, path: &str) -> String {
-    match path.strip_prefix(folder).map(|rest| rest.strip_prefix('/')) {
-        _ if folder.is_empty() => path.to_owned(),
-        Some(Some(rest)) => rest.to_owned(),
-        Some(None) | None => format!("../{path}"),
-    }
-}
-
-/// The checks of a story, ready to run.
-pub fn own_checks(commands: Vec<CommandSpec>, config: &Config) -> Vec<Check> {
-    commands.into_iter().map(|command| Check::own(command, config.limits.check_time)).collect()
-}
-
-/// The gates from the config and `--check`, ready to run, ordered by stage.
-pub fn gates(config: &Config) -> Vec<Check> {
-    let gates: Vec<Check> = config.gate.iter().map(|gate| gate.check(config.limits.check_time)).collect();
-    stages(&gates).into_iter().flatten().cloned().collect()
-}
-
-/// How the settings schedule gates.
-pub(crate) fn ways(settings: &GateSettings) -> Ways {
-    const MOST: usize = 4;
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
-    let parallel = if settings.parallel == 0 { processors() } else { settings.parallel as usize };
-    Ways { parallel, keep_going: !settings.stop_at_failing_stage }
-}
-
-/// Formats a path for people.
-pub fn shown(path: &Path, root: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).display().to_string()
 }

@@ -35,13 +35,11 @@ use crate::verify::VerifyError;
 use crate::workspace::WorkspaceError;
 
 pub use commit::{commit, entry};
-pub(crate) use conditions::seen as seen_conditions;
 pub use finish::{finish, is_plan_message, progress_message};
 pub use keep::keep;
 pub use land::land;
 pub use prepare::prepare;
 pub use red_check::red_check;
-pub(crate) use red_check::red_of;
 pub use regression::{regression, reopen};
 pub use script::script;
 pub use select::select;

@@ -14,17 +14,20 @@ use verdone_core::journal::event::{Checkpoint, Event, Seal, SealLevel};
 use verdone_core::plan::Status;
 use verdone_core::plan::progress::max_iterations_in;
 
+use crate::base::finding::{self, Health};
 use crate::git::{CheckpointRequest, Git, GitError, PathSet};
-use crate::hook::policy_of;
+use crate::guard::policy_of;
+use crate::preflight::{self, Conditioned};
 use crate::process::signal::Signals;
 use crate::project::approval::{ApprovalError, Approvals};
+use crate::project::plan_file::format_name;
 use crate::project::plan_file::{PlanFile, PlanLocation};
+use crate::project::shown;
 use crate::project::{HOME, Project};
-use crate::run::preflight::{self, Conditioned, Health};
-use crate::run::site::{gates, shown};
-use crate::run::{format_name, gates_digest};
 use crate::session::done::gate_facts;
 use crate::store::Store;
+use crate::verify::checks::gates;
+use crate::verify::checks::gates_digest;
 
 use super::ask::end_worker;
 use super::custody::{self, Custody, Durable, FINDING, LOOP};
@@ -77,7 +80,7 @@ pub enum ArmError {
     #[error("{plan} was written by an agent ({agent}), and its commands were not accepted yet")]
     NotApproved { plan: String, agent: String },
     #[error("{}", .0.message)]
-    Refused(preflight::Finding),
+    Refused(finding::Finding),
     #[error("no story can be worked on: {why}")]
     NothingRunnable { why: String },
     #[error("interrupted: no loop was started")]
@@ -162,7 +165,7 @@ pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
 }
 
 /// Why the loop could never finish: a required condition that cannot be evaluated.
-fn never_done(config: &Config, root: &Path, stories: &BTreeMap<StoryId, Frozen>, has_plan: bool) -> Option<preflight::Finding> {
+fn never_done(config: &Config, root: &Path, stories: &BTreeMap<StoryId, Frozen>, has_plan: bool) -> Option<finding::Finding> {
     if !config.done.asks_more_than_a_run() {
         return None;
     }

@@ -12,7 +12,7 @@ use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::done::Claim;
 
-use crate::hook::append_in;
+use crate::guard::append_in;
 use crate::process::RUN_VARIABLE;
 use crate::store::Store;
 use crate::store::sessions::{each_line, own_sessions, sessions_in_workspace};

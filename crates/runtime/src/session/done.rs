@@ -22,17 +22,18 @@ use verdone_core::hook::SessionFold;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
 use verdone_core::verify::VerifyReport;
 
-use crate::hook::lessons;
+use crate::guard::lessons;
 use crate::process::program_exists;
 use crate::project::ProjectError;
 use crate::project::approval::{ApprovalError, Approvals};
 use crate::project::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
 use crate::project::ralph_state::{self, Projection};
-use crate::run::site::{gates, own_checks, shown};
+use crate::project::shown;
 use crate::session::claims;
 use crate::session::{self, SeenLoop};
 use crate::store::Store;
 use crate::store::sessions::{own_sessions, session_fold};
+use crate::verify::checks::{gates, own_checks};
 
 pub use asked::{Judging, ask};
 use changes::{Changes, Whose};

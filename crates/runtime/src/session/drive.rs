@@ -25,9 +25,9 @@ use crate::git::{Git, PathSet};
 use crate::process::redactor_from_environment;
 use crate::process::signal::Signals;
 use crate::project::Project;
-use crate::run::site::own_checks;
-use crate::run::step::red_of;
 use crate::verify::check_runner::Guarded;
+use crate::verify::checks::own_checks;
+use crate::verify::checks::red_of;
 use crate::verify::{Bench, BenchPlace, Results};
 use crate::workspace::{WorkspaceRequest, Workspaces};
 

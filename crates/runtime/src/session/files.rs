@@ -378,7 +378,7 @@ pub(super) fn remove(path: &Path) -> Result<(), StopError> {
 }
 
 pub(super) fn make(sessions: &Path) -> Result<(), StopError> {
-    crate::hook::make_sessions(sessions).map_err(|source| file_error(sessions, source))
+    crate::guard::make_sessions(sessions).map_err(|source| file_error(sessions, source))
 }
 
 pub(super) fn file_error(path: &Path, source: io::Error) -> StopError {

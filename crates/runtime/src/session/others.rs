@@ -10,7 +10,7 @@ use verdone_core::hook::HookInput;
 use crate::base::plain_file::read_regular;
 use crate::process::signal::Signals;
 use crate::project::plan_file::PlanLocation;
-use crate::run::site::gates;
+use crate::verify::checks::gates;
 
 use super::ask::{Answered, Request, Wanted, Worker};
 use super::worker::folder_of_agent;

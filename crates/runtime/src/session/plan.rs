@@ -15,7 +15,7 @@ use verdone_core::plan::{Few, Format, Plan, Status, Story};
 use crate::process::program_exists;
 use crate::project::approval::Approvals;
 use crate::project::plan_file::{PlanFile, PlanFileError, PlanLocation, resolve_checks};
-use crate::run::site::shown;
+use crate::project::shown;
 
 use super::StopError;
 

@@ -19,7 +19,7 @@ use crate::process::signal::Signals;
 use crate::process::start_detached;
 use crate::project::HOME;
 use crate::project::plan_file::{PlanFile, PlanLocation};
-use crate::run::site::shown;
+use crate::project::shown;
 
 use super::ask::{Answered, Request, Wanted, Worker};
 use super::files::{LARGEST, file_error};
@@ -85,7 +85,7 @@ pub(super) fn judge(
     let mut trace = Trace { tree: Some(tree.key.clone()), verdict: Some("running") };
     facts.work = match answered? {
         Answered::Running { seconds } => {
-            let checks = crate::run::site::gates(gate.config).into_iter().map(|check| check.name).collect();
+            let checks = crate::verify::checks::gates(gate.config).into_iter().map(|check| check.name).collect();
             Work::Verifying { checks, seconds, waits: held.gate.waits }
         }
         Answered::Found { finding, cached } => {

@@ -14,9 +14,9 @@ use verdone_core::verify::{
 
 use crate::project::plan_file::PlanFile;
 use crate::project::ralph_state;
-use crate::run::site::{gates, in_project};
-use crate::run::step::seen_conditions;
 use crate::session::done::{self, Checked};
+use crate::verify::checks::seen_conditions;
+use crate::verify::checks::{gates, in_project};
 use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
 
 use super::drive::{Driver, Quiet, Step};

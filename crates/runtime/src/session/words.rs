@@ -5,7 +5,7 @@ use std::path::Path;
 use verdone_core::base::id::StoryId;
 use verdone_core::base::sanitise::sanitise_line;
 
-use crate::run::site::shown;
+use crate::project::shown;
 
 pub(super) fn gone(story: &StoryId) -> String {
     format!(

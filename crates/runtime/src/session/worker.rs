@@ -23,8 +23,8 @@ use crate::base::fault;
 use crate::process::own_session;
 use crate::process::signal::Signals;
 use crate::project::{HOME, Project, find_git_top};
-use crate::run::site::gates;
 use crate::verify::Verification;
+use crate::verify::checks::gates;
 
 use super::ask::{LOCK, NAP, PATIENCE, REQUEST, Request, Wanted, lock_file};
 use super::custody::{Custody, Durable, FINDING, LOOP};

@@ -14,8 +14,8 @@ use crate::base::clock::Stopwatch;
 use crate::git::Git;
 use crate::process::signal::Signals;
 use crate::process::{EnvPlan, Moment};
-use crate::run::site::ways;
 use crate::verify::check_runner::{CheckContext, CheckMoment, Ways, run_checks};
+use crate::verify::checks::ways;
 use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};
 
 /// State shared by the checks of one verification.

@@ -18,9 +18,9 @@ use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, stages};
 use verdone_core::verify::{CheckResult, TestNames};
 
+use crate::launcher::Inside;
 use crate::process::signal::Signals;
 use crate::process::{self, Ended, EnvPlan, Moment, Spawn, SpawnError, Stdin};
-use crate::workspace::Inside;
 
 pub use guarded::Guarded;
 use reports::Reports;

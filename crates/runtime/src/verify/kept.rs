@@ -15,13 +15,13 @@ use verdone_core::config::Config;
 use verdone_core::verify::{CheckResult, ResultId, TestNames};
 
 use crate::base::atomic::replace_for_readers;
+use crate::base::cache_folder::{CACHE, cache_folder};
 use crate::base::glob_walk::matching;
 use crate::base::plain_file::{read_regular, real_folder};
 use crate::base::seal::Seal;
 use crate::process;
 use crate::project::Project;
 
-const CACHE: &str = ".verdone/cache";
 const RESULTS: &str = "results";
 const SUFFIX: &str = ".json";
 const VERSION: u32 = 2;
@@ -176,18 +176,6 @@ fn inputs(patterns: &[String], root: &Path) -> Option<String> {
         }
     }
     Some(digest(&serde_json::to_vec(&all).ok()?))
-}
-
-/// `.verdone/cache/`, created if missing, with a `.gitignore` that hides it from the user's git status. A pull request could commit a link
-/// in its place that points to any folder of the user, so a link is an error.
-pub(crate) fn cache_folder(root: &Path) -> io::Result<PathBuf> {
-    let cache = real_folder(root, Path::new(CACHE))?;
-    let ignore = cache.join(".gitignore");
-    if read_regular(&ignore, 2).is_ok_and(|bytes| bytes == b"*\n") {
-        return Ok(cache);
-    }
-    replace_for_readers(&ignore, b"*\n")?;
-    Ok(cache)
 }
 
 /// A timeout may be caused by a busy machine, and unknown or flaky results answer nothing.

@@ -28,8 +28,8 @@ use crate::git::{ChangedPath, Git, PathSet};
 use crate::process;
 use crate::process::signal::Signals;
 use crate::project::{Project, find_git_top};
-use crate::run::site;
 use crate::verify::check_runner::Guarded;
+use crate::verify::checks;
 use crate::verify::{Bench, BenchPlace, KeptResults, Results, Trees, TreesRequest, Verification, other_checks};
 use crate::workspace::{WorkspaceRequest, Workspaces};
 
@@ -308,7 +308,7 @@ impl Scene {
         job.enforce_scope = config.policy.on_scope() == OnScope::Enforced;
         let changed = git.changed_paths(Some(base), &subject.attempt)?;
         let changed: Vec<ChangedPath> = changed.into_iter().filter(|change| !subject.ours.contains(&change.path)).collect();
-        job.changed = Some(site::in_project(&folder, &changed));
+        job.changed = Some(checks::in_project(&folder, &changed));
         Ok(Verification::new(job, Some(trees), results))
     }
 

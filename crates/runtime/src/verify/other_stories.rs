@@ -6,7 +6,7 @@ use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::verify::{ChangeKind, OtherCheck, ProtectedChange, command_names};
 
-use crate::run::site::seen_from;
+use crate::verify::checks::seen_from;
 
 /// Whether checks that proved earlier stories could be weaker now. A new test weakens nothing.
 pub fn may_weaken_checks(protected: &[ProtectedChange]) -> bool {

@@ -5,8 +5,8 @@ use verdone_core::config::Config;
 use super::probe::{Level, Part, probe};
 use super::seal::missing_seal;
 use super::state::StateFolder;
+use crate::base::finding::Finding;
 use crate::project::Project;
-use crate::run::preflight::Finding;
 
 pub fn examine(project: &Project, config: &Config) -> Vec<Finding> {
     let state = match StateFolder::from_environment(config.workspace.state.as_deref(), &project.git_top) {

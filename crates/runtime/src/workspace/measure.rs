@@ -17,7 +17,7 @@ use crate::project::{Project, find_git_top};
 
 type Failed = Box<dyn std::error::Error>;
 
-pub(super) fn run() -> ExitCode {
+pub fn run() -> ExitCode {
     match answer_lines() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

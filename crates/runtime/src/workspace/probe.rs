@@ -11,11 +11,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::launcher::{self, ARGUMENT, Failure, LOOK, OWN_PROC, Step};
-use super::plan::{Mount, Network, ViewPlan};
 use super::remove::remove_tree;
-use super::report::LaunchReport;
 use super::view::{self, View, ViewError};
+use crate::launcher::LaunchReport;
+use crate::launcher::{self, ARGUMENT, Failure, LOOK, OWN_PROC, Step};
+use crate::launcher::{Mount, Network, ViewPlan};
 use crate::process;
 
 /// What this system can do for a workspace.

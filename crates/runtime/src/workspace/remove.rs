@@ -1,13 +1,14 @@
 //! Removes a folder, whatever an agent left in it: folders without permissions, names of any bytes, pipes, folders nested deeper
 //! than a path can name. Removes links without following them, and never enters another file system.
 
+use crate::base::open_folder::open_folder;
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fchmod, fstat, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fstat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
 /// Deeper folders are moved up instead of entered, because each level costs a descriptor.
@@ -101,26 +102,6 @@ impl Remover<'_> {
         }
         Ok(())
     }
-}
-
-/// Opens a folder that may have no permissions at all, and adds those needed to remove it.
-pub(crate) fn open_folder(parent: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    let readable = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = match openat(parent, name, readable, Mode::empty()) {
-        Err(Errno::ACCESS) => {
-            let place =
-                openat(parent, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-            // An `O_PATH` descriptor cannot change the mode, but its path below /proc can, and the agent cannot put a symlink
-            // there.
-            rustix::fs::chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RWXU)?;
-            openat(parent, name, readable, Mode::empty())?
-        }
-        opened => opened?,
-    };
-    if fstat(&folder)?.st_mode & 0o700 != 0o700 {
-        fchmod(&folder, Mode::RWXU)?;
-    }
-    Ok(folder)
 }
 
 fn some_names(folder: BorrowedFd<'_>) -> io::Result<Vec<CString>> {

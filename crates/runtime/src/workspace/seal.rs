@@ -2,8 +2,8 @@
 
 use verdone_core::config::{NetworkAccess, SealSettings};
 
-use super::Network;
 use super::probe::{Ability, Level, Part};
+use crate::launcher::Network;
 
 /// The wanted network, if it can be enforced. If the network cannot be cut off, [`missing`] reports it.
 pub(super) fn possible(network: Network, ability: &Ability) -> Network {

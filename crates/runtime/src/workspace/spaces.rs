@@ -16,7 +16,6 @@ use verdone_core::base::id::{Oid, digest};
 use verdone_core::check::Gate;
 use verdone_core::config::{Config, SealSettings, WorkspacePath, WorkspaceSettings};
 
-use super::Inside;
 use super::agent_space::{self, AgentSpace};
 use super::cache::Cache;
 use super::copying::{copy_files, files_to_copy};
@@ -35,6 +34,7 @@ use crate::base::plain_file::read_regular;
 use crate::git::{
     Alternates, Git, IgnoredEntry, Module, PrivateRepository, RepoPath, copy_index_file, file_clock, file_clock_after,
 };
+use crate::launcher::Inside;
 use crate::process::{EnvPlan, check_program, own_program};
 use crate::project::Project;
 

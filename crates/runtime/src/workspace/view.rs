@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
-use super::launcher::{self, ARGUMENT, EMPTY_FILE, Failure, HOLD, READY};
-use super::plan::{Inside, ViewPlan};
+use crate::launcher::{self, ARGUMENT, EMPTY_FILE, Failure, HOLD, READY};
+use crate::launcher::{Inside, ViewPlan};
 use crate::process;
 
 /// Mounting takes milliseconds. A holder that is silent for this long hangs on a dead file system.

@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::config::{NetworkAccess, SealSettings, WorkspaceSettings};
 
-use super::plan::{Mount, Network, ViewPlan};
 use crate::git::{IgnoredEntry, Module};
+use crate::launcher::{Mount, Network, ViewPlan};
 use crate::process::EnvPlan;
 use draft::Draft;
 use prepare::Step;

@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use verdone_core::base::finish::Finish;
 use verdone_core::base::id::{Oid, RunId, StoryId};
 use verdone_core::journal::event::Event;
-use verdone_runtime::store::prune::prune;
+use verdone_runtime::run::prune::prune;
 use verdone_runtime::store::{Journal, Store};
 
 use crate::repo::Repo;

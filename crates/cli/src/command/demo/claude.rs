@@ -9,9 +9,10 @@ use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
 use verdone_core::journal::view::RunView;
 use verdone_core::verify::{Proof, StoryResult};
 use verdone_report::cost;
+use verdone_runtime::base::finding::Health;
+use verdone_runtime::preflight;
 use verdone_runtime::project::HOME;
 use verdone_runtime::project::config_file::Flags;
-use verdone_runtime::run::preflight::{self, Health};
 
 use super::{Context, Outcome, Place, play, set_up, view_of};
 use crate::args::DemoArgs;

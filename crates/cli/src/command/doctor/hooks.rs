@@ -4,8 +4,8 @@ use std::path::Path;
 
 use verdone_core::hook::settings::{Installed, installed};
 use verdone_report::plural;
+use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::project::client_settings::{Scope, SettingsFile, probe};
-use verdone_runtime::run::preflight::{Finding, Health};
 
 use crate::command::Context;
 use crate::command::install::{LIMIT, name, root};

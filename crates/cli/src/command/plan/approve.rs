@@ -7,7 +7,7 @@ use verdone_core::done::{Approval, Condition};
 use verdone_report::plural;
 use verdone_runtime::project::approval::Approvals;
 use verdone_runtime::project::config_file::Flags;
-use verdone_runtime::run::site::shown;
+use verdone_runtime::project::shown;
 use verdone_runtime::session::Loops;
 
 use super::{Context, Outcome, open};

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use verdone_core::agent::TurnOutcome;
 use verdone_core::journal::update::{Reporter as _, Update};
 use verdone_report::{cost, plural};
+use verdone_runtime::base::finding::Health;
+use verdone_runtime::preflight;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::shown;
 use verdone_runtime::run::CheckoutLock;
 use verdone_runtime::run::planning::{PlanningError, PlanningRequest, write_plan};
-use verdone_runtime::run::preflight::{self, Health};
-use verdone_runtime::run::site::shown;
 
 use super::{Context, Outcome};
 use crate::args::{PlanNewArgs, RunArgs};

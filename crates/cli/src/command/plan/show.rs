@@ -3,7 +3,7 @@
 use verdone_core::base::id::StoryId;
 use verdone_core::plan::{Progress, Selection, Status, select};
 use verdone_report::plural;
-use verdone_runtime::run::site::shown;
+use verdone_runtime::project::shown;
 
 use super::{Context, Outcome, open};
 use crate::args::PlanShowArgs;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use verdone_core::base::id::StoryId;
 use verdone_core::hook::Briefing;
 use verdone_core::policy::{Decision, Mode, OnScope, STORY_SCOPE, Scope, ToolCall, ToolKind, evaluate, kind_of};
-use verdone_runtime::hook::{Asked, StoryFile, facts};
+use verdone_runtime::guard::{Asked, StoryFile, facts};
 
 use super::super::plan::open;
 use super::{Context, Outcome, in_force, place};

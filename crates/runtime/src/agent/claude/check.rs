@@ -9,9 +9,9 @@ use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::config::{ClaudeAgent, ClaudePermission};
 
+use crate::base::finding::Finding;
 use crate::process::signal::Signals;
 use crate::process::{self, EnvPlan, Exit, Spawn, SpawnError, Stdin};
-use crate::run::preflight::Finding;
 
 /// Allows for a cold start of a large program on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -12,7 +12,7 @@ use verdone_core::base::redact::Redactor;
 
 use super::errands::Errands;
 use crate::base::clock::Stopwatch;
-use crate::hook::Judgement;
+use crate::guard::Judgement;
 use crate::process::output::{Capture, Stream};
 use crate::process::signal::{Signals, Stop};
 use crate::process::{Companion, EnvPlan, Flow, Heard, Moment, Spawn, SpawnError, Stdin};
@@ -490,7 +490,7 @@ fn uses_a_tool(line: &ClientLine<'_>) -> bool {
 /// Where and how to start the client.
 pub(super) struct SpawnWith<'a> {
     pub(super) cwd: &'a std::path::Path,
-    pub(super) inside: Option<&'a crate::workspace::Inside>,
+    pub(super) inside: Option<&'a crate::launcher::Inside>,
     pub(super) env: EnvPlan,
     pub(super) redactor: &'a Redactor,
 }

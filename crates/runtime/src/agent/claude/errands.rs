@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use verdone_core::agent::claude::ToClient;
 use verdone_core::base::finish::StopSignal;
 
-use crate::hook::Pending;
+use crate::guard::Pending;
 use crate::process::signal::{Signals, Stop};
 
 #[derive(Debug, Default)]

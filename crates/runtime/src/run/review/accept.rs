@@ -22,10 +22,11 @@ use crate::process::{self, VERIFY_VARIABLE};
 use crate::project::plan_file::{PlanFile, PlanLocation};
 use crate::run::land::Target;
 use crate::run::recover::recover;
-use crate::run::site::{gates, in_project};
 use crate::run::step;
-use crate::run::{RunPlan, freeze, gates_digest};
+use crate::run::{RunPlan, freeze};
 use crate::store::{Journal, RunLock, Store, StoredRun};
+use crate::verify::checks::gates_digest;
+use crate::verify::checks::{gates, in_project};
 use crate::verify::{Bench, BenchPlace, Results, Trees, TreesRequest, Verification};
 use crate::workspace::{HookOutcome, WorkspaceRequest, Workspaces};
 

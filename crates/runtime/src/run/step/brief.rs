@@ -9,7 +9,7 @@ use verdone_core::plan::Story;
 use verdone_core::policy::Scope;
 
 use super::{StepError, io_error};
-use crate::hook::tell;
+use crate::guard::tell;
 use crate::run::site::Site;
 
 pub(super) fn brief(site: &Site, state: &State, attempt: &Attempt) -> Result<(), StepError> {

@@ -131,7 +131,7 @@ pub fn entry(run_dir: &Path, root: &Path, evidence: &Evidence, commit: &Oid, sub
         title: evidence.title.clone(),
         thread: None,
         run: evidence.run.to_string(),
-        run_log: Some(crate::run::site::shown(&run_dir.join("journal.jsonl"), root)),
+        run_log: Some(crate::project::shown(&run_dir.join("journal.jsonl"), root)),
         commit: Some(format!("{} {subject}", commit.short())),
         verification: evidence.after.iter().map(|proof| (proof.command.display(), proof.outcome.passed())).collect(),
     }

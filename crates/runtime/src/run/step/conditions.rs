@@ -5,8 +5,7 @@ use verdone_core::agent::Usage;
 use verdone_core::base::id::Oid;
 use verdone_core::check::CheckRun;
 use verdone_core::done::{
-    CiFact, DoneReport, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Outcome, Prover, complexity,
-    judge,
+    CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Prover, complexity, judge,
 };
 use verdone_core::engine::prompt::{self, Refute};
 use verdone_core::engine::run::{Attempt, State};
@@ -27,6 +26,7 @@ use crate::run::site::{Candidate, Site};
 use crate::session::claims;
 use crate::session::done::{Checked, checks_fact, gate_facts, plan_found};
 use crate::store::sessions::run_sessions;
+use crate::verify::checks::seen_conditions;
 use crate::workspace::CheckPlace;
 
 /// What the settings require for this attempt.
@@ -91,17 +91,7 @@ pub(super) fn look(
         facts.ci = asked.facts.ci.clone();
         judged = judge(&site.config.done, &facts);
     }
-    Ok(seen(judged))
-}
-
-/// The required conditions in the form that a verification uses.
-pub(crate) fn seen(report: DoneReport) -> Vec<SeenCondition> {
-    let seen = |one: Judged| match one.outcome {
-        Outcome::Held { .. } | Outcome::NotNeeded { .. } => SeenCondition::Met { name: one.name },
-        Outcome::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
-        Outcome::Unknown { why } => SeenCondition::Unknown { name: one.name, why },
-    };
-    report.conditions.into_iter().filter(|one| one.required).map(seen).collect()
+    Ok(seen_conditions(judged))
 }
 
 /// Writes our state for other loops that keep theirs in files.

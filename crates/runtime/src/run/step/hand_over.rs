@@ -1,7 +1,8 @@
 //! What a fresh session must know about earlier ones. It precedes the prompt of its first turn.
 
+use verdone_core::base::excerpt::keep_end;
 use verdone_core::base::sanitise::sanitise_line;
-use verdone_core::engine::prompt::{HANDOVER, Handover, keep_end};
+use verdone_core::engine::prompt::{HANDOVER, Handover};
 use verdone_core::engine::run::{Attempt, State};
 use verdone_core::plan::Story;
 

@@ -14,7 +14,8 @@ use verdone_core::verify::{ChangeKind, CheckState, Outcome, Proof, Tree, VerifyR
 
 use super::StepError;
 use super::verify::scripts;
-use crate::run::site::{Site, seen_from};
+use crate::run::site::Site;
+use crate::verify::checks::seen_from;
 use crate::verify::{BenchPlace, Trees, TreesRequest, Verification, may_weaken_checks};
 
 /// Reports a verification. Work is `verified` only if the story's own checks also pass

@@ -13,7 +13,7 @@ use super::{StepError, io_error};
 use crate::process::RUN_VARIABLE;
 use crate::process::signal::Signals;
 use crate::process::{EnvPlan, Moment};
-use crate::project::lifecycle::ScriptRequest;
+use crate::run::lifecycle::ScriptRequest;
 use crate::run::site::Site;
 use crate::workspace::{ScriptPlace, WorkspaceError};
 

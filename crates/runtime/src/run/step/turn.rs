@@ -19,7 +19,7 @@ use super::hand_over::hand_over;
 use super::{StepError, attempt_of, io_error};
 use crate::agent::{TurnRequest, run_client_turn, run_turn};
 use crate::base::clock::Stopwatch;
-use crate::hook::{TurnOf, turn_tests};
+use crate::guard::{TurnOf, turn_tests};
 use crate::process::Moment;
 use crate::run::site::Site;
 

@@ -15,7 +15,7 @@ use crate::base::atomic::replace_for_readers;
 use crate::base::plain_file::read_regular;
 use crate::base::seal::Seal;
 use crate::base::text::listed;
-use crate::hook::make_sessions;
+use crate::guard::make_sessions;
 use crate::project::find_git_top;
 use crate::session::{Tree, look_at_tree};
 use crate::store::sessions::own_sessions;

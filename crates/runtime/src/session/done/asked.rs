@@ -18,12 +18,12 @@ use crate::agent::judge::{Court, Seat, ask_ci, ask_judge, limits_of};
 use crate::base::digest_cache::KnownFiles;
 use crate::base::seal::Seal;
 use crate::git::{Git, GitError, RepoPath};
+use crate::preflight;
 use crate::process::signal::Signals;
 use crate::process::watchdog::Watchdog;
 use crate::process::{self, EnvPlan};
 use crate::project::find_git_top;
 use crate::project::template::read_template;
-use crate::run::refuse_nested;
 use crate::session::look_at_tree;
 use crate::store::{RunLock, Store};
 
@@ -148,8 +148,8 @@ impl Asking<'_> {
     fn in_a_run_of_its_own(&self, prompt: &str) -> io::Result<JudgeRecord> {
         let (root, config) = (self.ask.root, self.ask.config);
         let nobody = |why: String| Ok(JudgeRecord::of(Judge::Claude.name()).void(format!("the judge could not be asked: {why}")));
-        if let Err(error) = refuse_nested() {
-            return nobody(error.to_string());
+        if let Some(finding) = preflight::nested() {
+            return nobody(finding.message);
         }
         let _lock = match RunLock::take(self.git.git_dir()) {
             Ok(lock) => lock,

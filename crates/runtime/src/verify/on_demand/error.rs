@@ -6,12 +6,12 @@ use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::plan::Plan;
 
+use crate::base::finding::{FIRST_COMMIT, Finding};
 use crate::git::GitError;
 use crate::project::ProjectError;
 use crate::project::approval::ApprovalError;
 use crate::project::config_file::SettingsError;
 use crate::project::plan_file::{FindError, PlanFileError};
-use crate::run::preflight::{FIRST_COMMIT, Finding};
 use crate::verify;
 use crate::workspace::WorkspaceError;
 

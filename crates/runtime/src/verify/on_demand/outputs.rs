@@ -9,10 +9,10 @@ use tempfile::TempDir;
 use verdone_core::base::id::Oid;
 
 use super::VerifyError;
+use crate::base::cache_folder::cache_folder;
 use crate::base::plain_file::real_folder;
 use crate::git::is_object_id;
-use crate::run::site;
-use crate::verify::cache_folder;
+use crate::project::shown;
 
 /// For how many trees outputs are kept.
 const KEPT_TREES: usize = 20;
@@ -45,7 +45,7 @@ impl Outputs {
     /// An output file's path for the user. `None` if it will be deleted.
     pub(super) fn shown(&self, root: &Path, file: &str) -> Option<String> {
         match self {
-            Self::Kept(path) => Some(format!("{}/{file}", site::shown(path, root))),
+            Self::Kept(path) => Some(format!("{}/{file}", shown(path, root))),
             Self::Gone(_) => None,
         }
     }

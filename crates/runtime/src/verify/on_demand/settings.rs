@@ -13,10 +13,11 @@ use super::VerifyError;
 use crate::process;
 use crate::project::Project;
 use crate::project::approval::Approvals;
+use crate::project::approval::not_approved;
 use crate::project::config_file::{self, Environment, Flags};
 use crate::project::plan_file::{self, PlanFile, PlanLocation, PlanRequest};
-use crate::run::preflight;
-use crate::run::site;
+use crate::project::shown;
+use crate::verify::checks;
 
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
@@ -87,7 +88,7 @@ impl Settings {
 
     pub(super) fn ask(&self, story: Option<&StoryId>, stage: Option<&Stage>) -> Result<Read, VerifyError> {
         let config = self.loaded.resolved.config.clone();
-        let mut gates = site::gates(&config);
+        let mut gates = checks::gates(&config);
         if let Some(stage) = stage {
             let is_it = |check: &Check| check.origin == CheckOrigin::Gate(stage.clone());
             if !gates.iter().any(is_it) {
@@ -112,15 +113,15 @@ impl Settings {
     /// The story from the plan, and the others. Commands in an agent's plan count only if they are approved.
     fn story(&self, id: &StoryId, location: PlanLocation, config: &Config) -> Result<(JobStory, Vec<OtherStory>), VerifyError> {
         let plan = PlanFile::open(location)?;
-        let name = site::shown(plan.path(), &self.plan.root);
+        let name = shown(plan.path(), &self.plan.root);
         let Some(found) = plan.plan().story_meant(id) else { return Err(VerifyError::no_story(id, &name, plan.plan())) };
         let approvals = Approvals::read(&self.plan.root)?;
-        if let Some(finding) = preflight::approval(&approvals, &name, || plan.document().fingerprint()) {
+        if let Some(finding) = not_approved(&approvals, &name, || plan.document().fingerprint()) {
             return Err(VerifyError::Refused(finding));
         }
         let path = std::env::var_os("PATH");
         let exists = |program: &str| process::program_exists(program, path.as_deref(), &self.checkout);
-        let checks = |story: &Story| site::own_checks(plan_file::resolve_checks(story, exists), config);
+        let checks = |story: &Story| checks::own_checks(plan_file::resolve_checks(story, exists), config);
         let others = plan.plan().stories.iter().filter(|story| story.id != found.id);
         let other = |story: &Story| {
             let (id, is_open) = (story.id.clone(), story.status != Status::Done);

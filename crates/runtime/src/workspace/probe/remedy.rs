@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::super::launcher::{self, Failure, Step};
 use super::super::view::ViewError;
 use super::Refusal;
+use crate::launcher::{self, Failure, Step};
 
 /// The errors that distinguish refusals. Their numbers are the same on every Linux.
 const EPERM: i32 = 1;

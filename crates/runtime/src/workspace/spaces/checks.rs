@@ -8,8 +8,8 @@ use verdone_core::base::id::Oid;
 
 use super::{Disposable, OWN_BRANCH, Shown, Workspaces};
 use crate::git::{BuiltFrom, EarlierBuild, Git, PrivateRepository, file_clock};
+use crate::launcher::Inside;
 use crate::process::EnvPlan;
-use crate::workspace::Inside;
 use crate::workspace::cache::{Cache, KeptCache, Written};
 use crate::workspace::copying::{copy_files, files_to_copy};
 use crate::workspace::credentials::Login;

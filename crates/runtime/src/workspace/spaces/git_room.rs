@@ -7,11 +7,11 @@ use verdone_core::config::NetworkAccess;
 
 use super::{Disposable, Shown, Workspaces};
 use crate::git::{Filters, Git};
+use crate::launcher::{Mount, Network};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::seal::possible;
 use crate::workspace::view::View;
 use crate::workspace::visible::{Tree, ViewKind};
-use crate::workspace::{Mount, Network};
 
 /// Where git reads or writes an agent's files.
 #[derive(Debug)]

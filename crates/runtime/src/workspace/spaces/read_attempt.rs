@@ -8,10 +8,10 @@ use verdone_core::base::id::Oid;
 use super::git_room::GitRoom;
 use super::{OWN_BRANCH, READER, Workspaces};
 use crate::git::{Alternates, AttemptTree, Git, GitError, PathSet, PrivateRepository, ReadBack, RepoPath};
+use crate::launcher::{Mount, Network};
 use crate::workspace::agent_space;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::visible::Tree;
-use crate::workspace::{Mount, Network};
 
 /// The result of an attempt's files.
 #[derive(Debug)]

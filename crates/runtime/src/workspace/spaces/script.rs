@@ -8,8 +8,8 @@ use verdone_core::base::id::Oid;
 
 use super::{Disposable, Layer, Shown, Tree, ViewKind, WorkspaceError, Workspaces};
 use crate::git::{BuiltFrom, Git};
+use crate::launcher::Inside;
 use crate::process::EnvPlan;
-use crate::workspace::Inside;
 use crate::workspace::layer::Wanted;
 use crate::workspace::view::View;
 

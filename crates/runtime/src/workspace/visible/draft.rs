@@ -10,7 +10,7 @@ use verdone_core::base::id::digest;
 use super::prepare::Step;
 use super::system::System;
 use super::{Tree, ViewRequest};
-use crate::workspace::plan::Mount;
+use crate::launcher::Mount;
 
 pub(super) struct Draft<'r> {
     pub(super) request: &'r ViewRequest<'r>,

@@ -10,8 +10,8 @@ use super::copy::is_larger;
 use super::draft::{Draft, is_clear, is_real_folder, key};
 use super::prepare::Step;
 use super::{BuildFolders, Tree, ViewKind, submodules};
+use crate::launcher::Mount;
 use crate::project::HOME;
-use crate::workspace::plan::Mount;
 
 /// The largest folder to copy because it cannot be overlaid. A folder with the mode `copy` may be larger.
 const MOST_COPIED: u64 = 2 * 1024 * 1024 * 1024;

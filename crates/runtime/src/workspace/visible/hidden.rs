@@ -3,7 +3,7 @@
 
 use super::draft::Draft;
 use super::{Hidden, ViewKind};
-use crate::workspace::plan::Mount;
+use crate::launcher::Mount;
 
 /// Runs after everything else, so that no setting can show them.
 pub(super) fn hide(draft: &mut Draft<'_>) {

@@ -10,8 +10,8 @@ use super::ViewKind;
 use super::draft::Draft;
 use super::environment::{CLOUDS, cloud_of_client};
 use super::system::listed;
+use crate::launcher::Mount;
 use crate::workspace::places::expand;
-use crate::workspace::plan::Mount;
 
 /// Below HOME. `.config` also stands for `XDG_CONFIG_HOME`.
 const CREDENTIALS: [&str; 54] = [

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::draft::Draft;
 use super::system::listed;
+use crate::launcher::Mount;
 use crate::workspace::places::expand;
-use crate::workspace::plan::Mount;
 
 pub(super) fn private(draft: &mut Draft<'_>) {
     let request = draft.request;

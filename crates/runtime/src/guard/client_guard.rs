@@ -12,11 +12,11 @@ use verdone_core::hook::{Answer, Cause, Failed, HookEvent, HookInput, Record, Re
 use verdone_core::policy::{Looking, Mode, OnFailure, Rule, look_only};
 
 use super::Fault;
-use super::after_tool::Company;
+use super::after_tool::Concurrency;
 use super::attempt::TurnOf;
-use super::court::{Answered, Court, Errand};
-use super::home::{FileSettings, Home};
-use super::session::{FAULTS, Session, append_fault};
+use super::judge_event::{Answered, Court, PostToolJob};
+use super::run_dirs::{FileSettings, Home};
+use super::session_log::{FAULTS, Session, append_fault};
 use super::story::StoryFile;
 use crate::process::signal::Signals;
 use crate::project::config_file::SettingsError;
@@ -47,13 +47,13 @@ pub struct Judgement {
 
 /// User commands to run after a tool. Run them in the background: they may take most of a minute.
 #[derive(Debug)]
-pub struct Pending(Box<Errand>);
+pub struct Pending(Box<PostToolJob>);
 
 impl Pending {
     /// Runs them. Always returns an answer: the tool has already run, so nothing can be denied any more.
     pub fn run(self, signals: &Signals) -> Answer {
         let errand = &self.0;
-        let run = catch_unwind(AssertUnwindSafe(|| errand.run(signals, Company::Others)));
+        let run = catch_unwind(AssertUnwindSafe(|| errand.run(signals, Concurrency::Others)));
         let cause = match run {
             Ok(Ok(response)) => return response.answer,
             Ok(Err(fault)) => fault.to_string(),
@@ -151,7 +151,7 @@ impl Guard {
         let input = HookInput::parse(bytes)?;
         let story = StoryFile::at(run_dir);
         let config = &self.settings.config;
-        let court = Court { home: &self.home, mode: Mode::Run, config, unreadable: None, rules: &self.rules, story: &story };
+        let court = Court { home: &self.home, mode: Mode::Run, config, rules: &self.rules, story: &story, gate: None };
         let answered = court.answer(&input, &mut Signals::none)?;
         // Only calls that have not run yet are judged.
         let call = match &input.event {

@@ -17,7 +17,7 @@ use verdone_core::base::sanitise::{sanitise, sanitise_line};
 use verdone_core::hook::Streak;
 use verdone_core::journal::event::TurnTests;
 
-use super::home::SESSIONS;
+use super::run_dirs::SESSIONS;
 use crate::base::plain_file::open_regular;
 
 /// The file of a session that contains its [`Entry`]s.

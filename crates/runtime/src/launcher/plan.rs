@@ -6,8 +6,6 @@ use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
-use super::launcher;
-
 /// What the processes of a view can see and write to. Paths without a mount show the system, read-only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewPlan {
@@ -65,6 +63,6 @@ impl Inside {
     /// The command line that starts `argv` inside, in the folder `cwd` as seen there. If the program cannot be started, the
     /// launcher writes the reason to the file `failure` and exits with 125.
     pub fn command_line(&self, argv: &[OsString], cwd: &Path, failure: &Path) -> Vec<OsString> {
-        launcher::command_line(self, argv, cwd, failure)
+        super::command_line(self, argv, cwd, failure)
     }
 }

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getgid, getrlimit, getuid, setrlimit};
 
 use super::failure::{self, Failure, Step};
 use super::{EMPTY_FILE, READY, fault, mounts, sys, system};
-use crate::workspace::plan::{Network, ViewPlan};
+use crate::launcher::plan::{Network, ViewPlan};
 
 /// The id of root inside. Files still belong to root outside.
 const UNPRIVILEGED_ID: u32 = 1000;

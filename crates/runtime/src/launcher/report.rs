@@ -8,8 +8,8 @@ use std::process::ExitStatus;
 
 use tempfile::NamedTempFile;
 
-use super::launcher::{EXIT_FAILED, Failure};
 use super::plan::Inside;
+use super::{EXIT_FAILED, Failure};
 
 /// Must live as long as the started process.
 #[derive(Debug)]

@@ -13,6 +13,8 @@ mod fault;
 mod hold;
 #[cfg(target_os = "linux")]
 mod mounts;
+mod plan;
+mod report;
 #[cfg(target_os = "linux")]
 mod signals;
 #[cfg(target_os = "linux")]
@@ -27,27 +29,28 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use super::plan::Inside;
-use crate::process::own_program;
+use crate::base::own_program::own_program;
 
 pub use failure::{EXIT as EXIT_FAILED, Failure, Step};
 pub use fault::VARIABLE as FAULT_VARIABLE;
+pub use plan::{Inside, Mount, Network, ViewPlan};
+pub(crate) use report::LaunchReport;
 
 /// The hidden first argument of the binary.
 pub const ARGUMENT: &str = "launch";
 
-pub(super) const HOLD: &str = "hold";
+pub(crate) const HOLD: &str = "hold";
 const ENTER: &str = "enter";
 const LANDLOCK: &str = "landlock";
 /// Reports what a process inside a view can see, for the probe.
-pub(super) const LOOK: &str = "look";
+pub(crate) const LOOK: &str = "look";
 /// Runs workspaces for a benchmark.
-const MEASURE: &str = "measure";
-pub(super) const OWN_PROC: &str = "own proc";
+pub const MEASURE: &str = "measure";
+pub(crate) const OWN_PROC: &str = "own proc";
 /// Printed by a holder once its view can be entered; otherwise it prints a [`Failure`].
-pub(super) const READY: &str = "ready";
+pub(crate) const READY: &str = "ready";
 /// The empty file beside the plan that is mounted over hidden files.
-pub(super) const EMPTY_FILE: &str = "empty";
+pub(crate) const EMPTY_FILE: &str = "empty";
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
@@ -58,12 +61,12 @@ pub fn set_program(path: impl Into<PathBuf>) {
 }
 
 /// The binary to start as the launcher.
-pub(super) fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     // The path that the kernel reports is right unless the file was replaced.
     PROGRAM.get().cloned().or_else(|| own_program().ok()).unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
-pub(super) fn command_line(inside: &Inside, argv: &[OsString], cwd: &Path, failure: &Path) -> Vec<OsString> {
+pub(crate) fn command_line(inside: &Inside, argv: &[OsString], cwd: &Path, failure: &Path) -> Vec<OsString> {
     let mut line: Vec<OsString> = vec![program().into(), ARGUMENT.into()];
     match inside {
         Inside::View { holder } => line.extend([ENTER.into(), holder.to_string().into()]),
@@ -76,7 +79,7 @@ pub(super) fn command_line(inside: &Inside, argv: &[OsString], cwd: &Path, failu
 }
 
 /// The Landlock version of the kernel; `None` if it is missing or disabled.
-pub(super) fn landlock_version() -> Option<u32> {
+pub(crate) fn landlock_version() -> Option<u32> {
     #[cfg(target_os = "linux")]
     {
         sys::landlock_version()
@@ -109,7 +112,6 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
             let _ = writeln!(std::io::stdout(), "{seen}");
             return ExitCode::SUCCESS;
         }
-        (MEASURE, []) => return super::measure::run(),
         _ => {}
     }
     ExitCode::from(EXIT_FAILED)

@@ -35,7 +35,7 @@ impl StoryFile {
     }
 
     /// The story of a run, by its folder.
-    pub(super) fn at(run_dir: &Path) -> Self {
+    pub(crate) fn at(run_dir: &Path) -> Self {
         Self { path: Some(run_dir.join(NAME)), read: OnceCell::new() }
     }
 
@@ -46,12 +46,12 @@ impl StoryFile {
     }
 
     /// The turn that it was written for.
-    pub(super) fn turn(&self) -> Option<TurnOf> {
+    pub(crate) fn turn(&self) -> Option<TurnOf> {
         self.get().filter(|story| story.iteration > 0).map(|story| TurnOf { iteration: story.iteration, turn: story.turn })
     }
 
     /// Why it could not be read, if it was requested.
-    pub(super) fn fault(&self) -> Option<&str> {
+    pub(crate) fn fault(&self) -> Option<&str> {
         self.read.get().and_then(|read| read.as_ref().err()).map(String::as_str)
     }
 }

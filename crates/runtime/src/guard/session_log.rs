@@ -23,10 +23,10 @@ use crate::base::atomic::replace_for_readers;
 use crate::base::plain_file::{open_regular, read_regular};
 
 use super::attempt::{Entry, FAILURES, TurnOf, keep_streak};
-use super::home::Home;
+use super::run_dirs::Home;
 
 /// Failures of our hooks, stored next to the sessions.
-pub(super) const FAULTS: &str = "faults.jsonl";
+pub(crate) const FAULTS: &str = "faults.jsonl";
 /// A file of this size is renamed to `….1`, replacing the previous one.
 const ROTATED_AT: u64 = 256 * 1024;
 /// The range in which to look for the record of a session's start, and its spelling.
@@ -39,18 +39,18 @@ const READING: &str = ".reading";
 const READING_COUNTS: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     dir: PathBuf,
     turn: Option<TurnOf>,
 }
 
 impl Session {
-    pub(super) fn of(home: &Home, id: &str) -> Self {
+    pub(crate) fn of(home: &Home, id: &str) -> Self {
         Self { dir: home.sessions().join(encode_component(id)), turn: home.turn }
     }
 
     /// Whether one of our hooks saw the session start. The record is near the beginning of the file.
-    pub(super) fn has_started(&self) -> bool {
+    pub(crate) fn has_started(&self) -> bool {
         let mut beginning = Vec::new();
         let file = open_regular(&self.dir.join("events.jsonl"), OpenOptions::new().read(true));
         let read = file.and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
@@ -60,7 +60,7 @@ impl Session {
 
     /// The calls judged since this offset, and the current end of the file. An incomplete last line is left for the next call. A file that
     /// became shorter is read from the start.
-    pub(super) fn judged(&self, from: u64) -> io::Result<(Vec<String>, u64)> {
+    pub(crate) fn judged(&self, from: u64) -> io::Result<(Vec<String>, u64)> {
         #[derive(serde::Deserialize)]
         struct Line {
             record: String,
@@ -80,7 +80,7 @@ impl Session {
     }
 
     /// Whether the session has read or written a file.
-    pub(super) fn knows(&self, path: &str) -> io::Result<bool> {
+    pub(crate) fn knows(&self, path: &str) -> io::Result<bool> {
         let (shard, name) = self.memory(path);
         match fs::symlink_metadata(shard.join(&name)) {
             Ok(_) => Ok(true),
@@ -90,13 +90,13 @@ impl Session {
     }
 
     /// What the session has seen of git and the scope. Empty if unreadable: it only remembers what the agent was told and guards nothing.
-    pub(super) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         let bytes = read_regular(&self.dir.join(SEEN), LARGEST_SEEN);
         bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
     /// Stores the results of an event.
-    pub(super) fn keep(&self, input: &HookInput<'_>, response: &Response) -> io::Result<()> {
+    pub(crate) fn keep(&self, input: &HookInput<'_>, response: &Response) -> io::Result<()> {
         self.dir.parent().map_or(Ok(()), no_link)?;
         no_link(&self.dir)?;
         for path in &response.known {
@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// Appends the records of an event and of the subagent it is about.
-    pub(super) fn append_records(&self, (event, agent): (&str, Option<&str>), records: &[Record]) -> io::Result<()> {
+    pub(crate) fn append_records(&self, (event, agent): (&str, Option<&str>), records: &[Record]) -> io::Result<()> {
         // Most records contain no free text, and searching for secrets costs more than everything else.
         let redactor = if records.iter().all(has_no_text) { Redactor::default() } else { redactor() };
         let ends_turn =
@@ -217,7 +217,7 @@ fn is_being_read(mark: &Path) -> bool {
 }
 
 /// Records a failure of ours, which may not belong to a session.
-pub(super) fn append_fault(sessions: &Path, event: Option<&str>, records: &[Record]) -> io::Result<()> {
+pub(crate) fn append_fault(sessions: &Path, event: Option<&str>, records: &[Record]) -> io::Result<()> {
     make_sessions(sessions)?;
     let path = sessions.join(FAULTS);
     records.iter().try_for_each(|record| append(&path, &line(event, None, record, &Redactor::default()), Some(ROTATED_AT)))
@@ -292,7 +292,7 @@ fn line(event: Option<&str>, agent: Option<&str>, record: &Record, redactor: &Re
     format!("{value}\n")
 }
 
-pub(super) fn redactor() -> Redactor {
+pub(crate) fn redactor() -> Redactor {
     Redactor::new(std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))))
 }
 

@@ -13,13 +13,12 @@ use verdone_core::policy::{Looking, Mode, PolicyConfig, Rule, rules};
 
 use super::LOOKING;
 use super::attempt::{TurnOf, failing};
+use crate::launcher::Inside;
 use crate::process::RUN_VARIABLE;
 use crate::project::config_file::{SettingsError, read_text};
 use crate::project::{HOME, Project};
-use crate::session::armed_root;
 use crate::store::Store;
 use crate::store::sessions::sessions_in_workspace;
-use crate::workspace::Inside;
 
 use super::story::StoryFile;
 
@@ -42,33 +41,33 @@ pub struct Home {
     /// The run, if this is the run's own process. Hook processes get it from a variable.
     run: Option<OsString>,
     /// The turn of the run that the hook belongs to, if it matters.
-    pub(super) turn: Option<TurnOf>,
+    pub(crate) turn: Option<TurnOf>,
     /// The workspace of the run's agent, if any. User commands run there.
-    pub(super) inside: Option<Inside>,
+    pub(crate) inside: Option<Inside>,
     /// Where the workspace's files are, seen from outside.
-    pub(super) tree: Option<PathBuf>,
+    pub(crate) tree: Option<PathBuf>,
     /// The temporary folder of the workspace, as the agent sees it.
-    pub(super) temp: Option<PathBuf>,
+    pub(crate) temp: Option<PathBuf>,
 }
 
 /// Settings from the file alone: variables and flags cannot change policy.
 #[derive(Debug, Default)]
-pub(super) struct FileSettings {
-    pub(super) config: Config,
+pub(crate) struct FileSettings {
+    pub(crate) config: Config,
     /// The file name used in denials and records.
-    pub(super) name: String,
-    pub(super) rule_lines: Vec<usize>,
+    pub(crate) name: String,
+    pub(crate) rule_lines: Vec<usize>,
 }
 
 impl FileSettings {
-    pub(super) fn rules(&self) -> Vec<Rule> {
+    pub(crate) fn rules(&self) -> Vec<Rule> {
         rules(&self.config.policy, &self.name, |n| self.rule_lines.get(n).copied().unwrap_or_default()).0
     }
 }
 
 impl Home {
     /// `None` if the project does not use Verdone. A run always counts as one that does.
-    pub(super) fn find(mode: Mode) -> Option<Self> {
+    pub(crate) fn find(mode: Mode, armed_root: impl Fn(&Project) -> Option<PathBuf>) -> Option<Self> {
         let named = std::env::var_os(PROJECT).filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let start = named.or_else(|| std::env::current_dir().ok())?;
         let project = Project::around(&start).ok()?;
@@ -90,7 +89,7 @@ impl Home {
     }
 
     /// For the run's own process.
-    pub(super) fn of_run(root: &Path, top: &Path, run_dir: &Path) -> Self {
+    pub(crate) fn of_run(root: &Path, top: &Path, run_dir: &Path) -> Self {
         let (sessions, run) = (run_dir.join(SESSIONS), run_dir.file_name().map(OsString::from));
         Self { root: root.to_owned(), top: top.to_owned(), sessions, run, turn: None, inside: None, tree: None, temp: None }
     }
@@ -101,25 +100,25 @@ impl Home {
     }
 
     /// Translates a path named by an agent to where this process finds it.
-    pub(super) fn outside(&self, path: &Path) -> PathBuf {
+    pub(crate) fn outside(&self, path: &Path) -> PathBuf {
         let below = |tree: &PathBuf| Some(tree.join(path.strip_prefix(&self.top).ok()?));
         self.tree.as_ref().and_then(below).unwrap_or_else(|| path.to_owned())
     }
 
-    pub(super) fn in_turn(&self, turn: Option<TurnOf>) -> Self {
+    pub(crate) fn in_turn(&self, turn: Option<TurnOf>) -> Self {
         Self { turn, ..self.clone() }
     }
 
     /// The run that this hook belongs to.
-    pub(super) fn run(&self) -> Option<OsString> {
+    pub(crate) fn run(&self) -> Option<OsString> {
         self.run.clone().or_else(|| std::env::var_os(RUN_VARIABLE))
     }
 
-    pub(super) fn sessions(&self) -> &Path {
+    pub(crate) fn sessions(&self) -> &Path {
         &self.sessions
     }
 
-    pub(super) fn settings(&self) -> Result<FileSettings, SettingsError> {
+    pub(crate) fn settings(&self) -> Result<FileSettings, SettingsError> {
         self.settings_by(for_hook)
     }
 
@@ -132,13 +131,13 @@ impl Home {
     }
 
     /// The agent's test runs so far. `None` if there is no driver that could end the turn.
-    pub(super) fn test_runs(&self, policy: &PolicyConfig) -> Option<TestRuns> {
+    pub(crate) fn test_runs(&self, policy: &PolicyConfig) -> Option<TestRuns> {
         let turn = self.turn?;
         Some(TestRuns { failing: failing(&self.sessions, turn.iteration), patience: policy.tests.patience() })
     }
 
     /// The context that an agent gets at the start.
-    pub(super) fn briefing(&self, mode: Mode, story: &StoryFile) -> Option<String> {
+    pub(crate) fn briefing(&self, mode: Mode, story: &StoryFile) -> Option<String> {
         let guardrails = lessons(&self.root).filter(|text| !text.trim().is_empty());
         let lessons = guardrails.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
         // A judge must not see these: lessons and stories may have been written by the agent being judged.

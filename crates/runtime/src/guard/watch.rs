@@ -14,8 +14,8 @@ use crate::base::plain_file::{read_linked, read_regular};
 use crate::git::Git;
 use crate::project::GitDirs;
 
-use super::home::Home;
-use super::session::Session;
+use super::run_dirs::Home;
+use super::session_log::Session;
 use super::story::StoryFile;
 
 const LARGEST_HEAD: u64 = 4 * 1024;

@@ -11,52 +11,20 @@ use verdone_core::plan::{Plan, Status};
 
 use crate::agent::check_claude;
 use crate::base::fault;
+use crate::base::finding::{FIRST_COMMIT, Finding, Health};
 use crate::base::text::{listed, plural};
 use crate::git::{Git, GitError, Kind, Status as GitStatus};
-use crate::process::{check_program, program_exists};
-use crate::project::approval::Approvals;
+use crate::process::{RUN_VARIABLE, check_program, program_exists};
 
 /// The minimum of free disk space. With less, a run would fail midway.
 const ROOM: u64 = 200 * 1024 * 1024;
 
-/// The commands to type in a repository without a commit.
-pub const FIRST_COMMIT: &str = "git add -A && git commit -m \"first commit\"";
-
-/// Ordered from best to worst: the worst counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Health {
-    Good,
-    Warning,
-    Bad,
-}
-
-/// The result of one check.
-#[derive(Debug, Clone)]
-pub struct Finding {
-    pub what: &'static str,
-    pub health: Health,
-    pub message: String,
-    pub hints: Vec<String>,
-}
-
-impl Finding {
-    pub fn good(what: &'static str, message: impl Into<String>) -> Self {
-        Self { what, health: Health::Good, message: message.into(), hints: Vec::new() }
-    }
-
-    pub fn warning(what: &'static str, message: impl Into<String>) -> Self {
-        Self { what, health: Health::Warning, message: message.into(), hints: Vec::new() }
-    }
-
-    /// The message, followed by its hints.
-    pub fn in_a_line(&self) -> String {
-        std::iter::once(&self.message).chain(&self.hints).map(String::as_str).collect::<Vec<_>>().join("; ")
-    }
-
-    pub fn bad<const N: usize>(what: &'static str, message: impl Into<String>, hints: [&str; N]) -> Self {
-        let hints = hints.into_iter().map(str::to_owned).collect();
-        Self { what, health: Health::Bad, message: message.into(), hints }
-    }
+/// The agent or a check of a run must not start another run: they would wait for each other or share an agent's budget.
+pub fn nested() -> Option<Finding> {
+    let outer = std::env::var_os(RUN_VARIABLE)?;
+    let message = format!("this is inside run {} already", outer.to_string_lossy());
+    let hint = format!("wait until it has ended; if it has, unset {RUN_VARIABLE}");
+    Some(Finding::bad("run", message, [&hint]))
 }
 
 /// Checks the repository: an identity for commits and space for workspaces. Uncommitted
@@ -295,12 +263,4 @@ pub fn conditions(who: &str, open: &[String]) -> Option<Finding> {
     finding.hints.extend(open[1..].iter().cloned());
     finding.hints.push("or ask for less: [done] in .verdone/config.toml".to_owned());
     Some(finding)
-}
-
-/// Whether the user has approved the commands of a plan written by an agent. The
-/// fingerprint is computed only if needed, because that reads the whole plan.
-pub fn approval(approvals: &Approvals, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<Finding> {
-    let agent = approvals.missing(plan, fingerprint)?;
-    let message = format!("{plan} was written by an agent ({agent}) and its commands were not approved yet");
-    Some(Finding::bad("approval", message, ["read it, then: verdone plan approve"]))
 }

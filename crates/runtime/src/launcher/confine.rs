@@ -16,7 +16,7 @@ use rustix::process::getuid;
 use super::failure::{Failure, Step};
 use super::target::{Target, give_up_inheritance};
 use super::{hold, system};
-use crate::workspace::plan::{Mount, ViewPlan};
+use crate::launcher::plan::{Mount, ViewPlan};
 
 /// The newest rights to request; an older kernel enforces those that it knows.
 const VERSION: ABI = ABI::V6;

@@ -8,7 +8,7 @@ use verdone_core::base::redact::Redactor;
 use verdone_core::check::CommandSpec;
 use verdone_core::hook::{AfterCommand, CommandEnd, CommandExit, MOST_TIME};
 
-use super::home::Home;
+use super::run_dirs::Home;
 use crate::process::signal::Signals;
 use crate::process::{self, Ended, EnvPlan, Exit, RUN_VARIABLE, SHELL, Spawn, SpawnError, Stdin};
 
@@ -27,17 +27,17 @@ const MARK: &str = "VERDONE_AFTER_TOOL";
 
 /// Whether other threads of this process start child processes as well.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Company {
+pub(crate) enum Concurrency {
     Alone,
     Others,
 }
 
-pub(super) fn run(
+pub(crate) fn run(
     commands: &[AfterCommand],
     home: &Home,
     redactor: &Redactor,
     signals: &Signals,
-    company: Company,
+    company: Concurrency,
 ) -> Vec<CommandEnd> {
     let began = Instant::now();
     let one = |command: &AfterCommand| {
@@ -59,8 +59,8 @@ pub(super) fn run(
             redactor,
         };
         let ended = match company {
-            Company::Alone => process::run(&spawn, signals, &mut |_| {}),
-            Company::Others => {
+            Concurrency::Alone => process::run(&spawn, signals, &mut |_| {}),
+            Concurrency::Others => {
                 let mark = format!("{}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
                 spawn.env = spawn.env.with(MARK, &mark);
                 process::run_beside_others(&spawn, (MARK, &mark), signals)

@@ -12,7 +12,7 @@ use verdone_core::policy::{
 
 use crate::project::plan_file::{self, PlanLocation, PlanRequest};
 
-use super::home::Home;
+use super::run_dirs::Home;
 use super::story::StoryFile;
 
 /// Longer chains of links must be loops.

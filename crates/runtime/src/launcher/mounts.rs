@@ -15,7 +15,7 @@ use rustix::mount::{
 use super::failure::{Failure, Step};
 use super::system::DEVICES;
 use super::{fault, sys};
-use crate::workspace::plan::{Mount, ViewPlan};
+use crate::launcher::plan::{Mount, ViewPlan};
 
 /// A mount that is not attached yet, and its target.
 #[derive(Debug)]

@@ -1,45 +1,67 @@
 //! Judges one event. Hook processes and callbacks of a run share this code: it gets facts from the disk, asks the core for the answer, and
 //! records the result in the session.
 
+use std::fmt;
 use std::path::Path;
 
 use verdone_core::config::Config;
 use verdone_core::done::Lessons;
-use verdone_core::hook::{Answer, HookEvent, HookInput, Record, Response, Situation, Target, respond, target};
+use verdone_core::hook::{Answer, HookEvent, HookInput, Record, Response, Situation, StartSource, Target, respond, target};
 use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 
-use super::after_tool::{self, Company};
+use super::after_tool::{self, Concurrency};
 use super::facts::{Asked, facts};
-use super::home::{Home, lessons};
-use super::session::{Session, redactor};
+use super::run_dirs::{Home, lessons};
+use super::session_log::{Session, redactor};
 use super::story::StoryFile;
-use super::{Fault, look, transcript};
+use super::{Fault, transcript, watch};
 use crate::process::signal::Signals;
-use crate::session::Gate;
 
 /// The context in which events are judged.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Court<'a> {
-    pub(super) home: &'a Home,
-    pub(super) mode: Mode,
-    pub(super) config: &'a Config,
-    /// Why the settings cannot be read, if the event is judged anyway.
-    pub(super) unreadable: Option<&'a str>,
-    pub(super) rules: &'a [Rule],
-    pub(super) story: &'a StoryFile,
+pub(crate) struct Court<'a> {
+    pub(crate) home: &'a Home,
+    pub(crate) mode: Mode,
+    pub(crate) config: &'a Config,
+    pub(crate) rules: &'a [Rule],
+    pub(crate) story: &'a StoryFile,
+    /// The Stop gate of a user's own session.
+    pub(crate) gate: Option<&'a dyn SessionGate>,
+}
+
+/// Decides whether a session that Verdone did not start may end its turn.
+pub(crate) trait SessionGate: fmt::Debug {
+    /// Sees a command that is about to run.
+    fn sees_command(&self, command: &str);
+
+    fn holds(&self) -> bool;
+
+    /// What an agent must know when its session starts.
+    fn begins(&self, source: StartSource) -> Result<Option<String>, String>;
+
+    /// The answer to an event that asks whether something may end; `None` for other events. Calls `judging` before anything that can
+    /// take longer than a normal answer.
+    fn answer(&self, input: &HookInput<'_>, judging: &mut dyn FnMut() -> Signals) -> Result<Option<GateAnswer>, String>;
+}
+
+/// The gate's answer to an event.
+#[derive(Debug, Default)]
+pub(crate) struct GateAnswer {
+    pub(crate) answer: Answer,
+    pub(crate) records: Vec<Record>,
 }
 
 /// The result of an event.
 #[derive(Debug)]
-pub(super) enum Answered {
+pub(crate) enum Answered {
     Now(Box<Response>),
     /// The answer comes after the user's commands have run, which have their own deadlines.
-    After(Box<Errand>),
+    After(Box<PostToolJob>),
 }
 
 /// Commands to run after a tool, with everything that they and the answer need: the event itself may be gone by then.
 #[derive(Debug)]
-pub(super) struct Errand {
+pub(crate) struct PostToolJob {
     home: Home,
     session: Session,
     event: String,
@@ -47,24 +69,24 @@ pub(super) struct Errand {
     response: Response,
 }
 
-impl Errand {
+impl PostToolJob {
     /// The answer without the commands.
-    pub(super) fn answer(&self) -> &Answer {
+    pub(crate) fn answer(&self) -> &Answer {
         &self.response.answer
     }
 
-    pub(super) fn event(&self) -> &str {
+    pub(crate) fn event(&self) -> &str {
         &self.event
     }
 
-    pub(super) fn home(&self) -> &Home {
+    pub(crate) fn home(&self) -> &Home {
         &self.home
     }
 
     /// Runs the commands. The answer includes their results.
-    pub(super) fn run(&self, signals: &Signals, company: Company) -> Result<Response, Fault> {
+    pub(crate) fn run(&self, signals: &Signals, concurrency: Concurrency) -> Result<Response, Fault> {
         let commands = &self.response.commands;
-        let ends = after_tool::run(commands, &self.home, &redactor(), signals, company);
+        let ends = after_tool::run(commands, &self.home, &redactor(), signals, concurrency);
         let records: Vec<Record> = commands.iter().zip(&ends).map(|(command, end)| command.record(end)).collect();
         self.session.append_records((&self.event, self.agent.as_deref()), &records).map_err(lost)?;
         Ok(self.response.clone().after(&self.event, &ends))
@@ -77,8 +99,8 @@ fn lost(source: std::io::Error) -> Fault {
 
 impl Court<'_> {
     /// `judging` is called if the answer must wait for a verification. From then on the hook's own deadline is off.
-    pub(super) fn answer(&self, input: &HookInput<'_>, judging: &mut dyn FnMut() -> Signals) -> Result<Answered, Fault> {
-        let Self { home, mode, config, unreadable, rules, story } = *self;
+    pub(crate) fn answer(&self, input: &HookInput<'_>, judging: &mut dyn FnMut() -> Signals) -> Result<Answered, Fault> {
+        let Self { home, mode, config, rules, story, gate } = *self;
         let policy = &config.policy;
         let call = input.call().map(|call| call.for_policy(&input.common.event_name)).transpose();
         // A call that has already run may be understood only in part; one that is about to run must be understood fully.
@@ -86,24 +108,21 @@ impl Court<'_> {
         let deciding = is_guard(&input.event);
         let asked = Asked { mode, cwd: &input.common.cwd, call: call.as_ref(), deciding, story };
         let mut context = facts(home, config, &asked);
-        // Runs need no Stop gate: the driver verifies their work.
-        let gate =
-            (mode == Mode::Interactive).then(|| Gate::of(&home.root, &home.top, config, unreadable, &input.common.session));
-        if let (Some(gate), HookEvent::PreToolUse(_), Some(call)) = (&gate, &input.event, &call)
+        if let (Some(gate), HookEvent::PreToolUse(_), Some(call)) = (gate, &input.event, &call)
             && let Some(command) = call.input.get("command").and_then(serde_json::Value::as_str)
         {
             gate.sees_command(command);
             context.held = gate.holds();
         }
         let session = Session::of(home, &input.common.session);
-        let watch = look::look(home, config, input, &session, story);
+        let watch = watch::look(home, config, input, &session, story);
         let target = match &call {
             Some(call) if policy.read_before_edit() && deciding => look_at(home, call, &context, &session)?,
             Some(_) | None => None,
         };
         let briefing = matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode, story)).flatten();
-        let briefing = match (&gate, &input.event) {
-            (Some(gate), HookEvent::SessionStart { source }) => joined(gate.begins(*source)?, briefing),
+        let briefing = match (gate, &input.event) {
+            (Some(gate), HookEvent::SessionStart { source }) => joined(gate.begins(*source).map_err(Fault::Stop)?, briefing),
             _ => briefing,
         };
         if let Some(cause) = story.fault() {
@@ -120,7 +139,7 @@ impl Court<'_> {
             watch: watch.as_ref(),
         };
         let mut response = respond(input, &situation);
-        if let Some(said) = gate.map(|gate| gate.answer(input, judging)).transpose()?.flatten() {
+        if let Some(said) = gate.map(|gate| gate.answer(input, judging)).transpose().map_err(Fault::Stop)?.flatten() {
             if said.answer != Answer::Silent {
                 response.answer = said.answer;
             }
@@ -135,7 +154,7 @@ impl Court<'_> {
         if let HookEvent::SessionStart { .. } = input.event {
             let text = lessons(&home.root).unwrap_or_default();
             let (lines, digest) = Lessons::stamp(&text);
-            response.records.extend(look::head_commit(&home.top).map(|head| Record::Began { head }));
+            response.records.extend(watch::head_commit(&home.top).map(|head| Record::Began { head }));
             response.records.push(Record::Lessons { lines, digest, told: lines > 0 });
         }
         session.keep(input, &response).map_err(lost)?;
@@ -143,7 +162,7 @@ impl Court<'_> {
             return Ok(Answered::Now(Box::new(response)));
         }
         let (event, agent) = (input.common.event_name.to_string(), input.common.agent_id.as_deref().map(str::to_owned));
-        Ok(Answered::After(Box::new(Errand { home: home.clone(), session, event, agent, response })))
+        Ok(Answered::After(Box::new(PostToolJob { home: home.clone(), session, event, agent, response })))
     }
 }
 
@@ -155,7 +174,7 @@ fn joined(first: Option<String>, second: Option<String>) -> Option<String> {
 }
 
 /// Whether a tool has run.
-pub(super) fn is_after(event: &HookEvent<'_>) -> bool {
+pub(crate) fn is_after(event: &HookEvent<'_>) -> bool {
     matches!(event, HookEvent::PostToolUse { .. } | HookEvent::PostToolUseFailure { .. })
 }
 

@@ -14,8 +14,7 @@ use std::time::Duration;
 use verdone_core::hook::{Answer, Cause, Role, fail};
 use verdone_core::policy::{Mode, OnFailure};
 
-use super::home::Home;
-use super::session::{FAULTS, append_fault};
+use crate::guard::{FAULTS, Home, append_fault};
 use crate::session::{self, Loops, SessionFiles};
 
 /// Far above what any call takes, and far below the client's timeout.
@@ -24,7 +23,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const BLOCKS: u8 = 2;
 
 #[derive(Debug, Clone)]
-pub(super) struct Speaker(Arc<Shared>);
+pub(super) struct Responder(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -38,7 +37,7 @@ struct Shared {
     gate: OnceLock<(SessionFiles, bool)>,
 }
 
-impl Speaker {
+impl Responder {
     /// From now on, handles panics and the deadline.
     pub(super) fn start(mode: Mode, event: Option<&str>) -> Self {
         let shared = Shared {
@@ -50,14 +49,14 @@ impl Speaker {
             sessions: OnceLock::new(),
             gate: OnceLock::new(),
         };
-        let speaker = Self(Arc::new(shared));
-        let panicked = speaker.clone();
+        let responder = Self(Arc::new(shared));
+        let panicked = responder.clone();
         std::panic::set_hook(Box::new(move |info| {
             let place = info.location().map(ToString::to_string).unwrap_or_default();
             let code = panicked.fail(&format!("it panicked at {place}"));
             std::process::exit(code.into());
         }));
-        let late = speaker.clone();
+        let late = responder.clone();
         // Without a second thread there is no deadline, but the answer does not depend on it.
         let _ = thread::Builder::new().name("deadline".to_owned()).spawn(move || {
             thread::sleep(DEADLINE);
@@ -67,7 +66,7 @@ impl Speaker {
             let code = late.fail("there was no answer within 5 seconds");
             std::process::exit(code.into());
         });
-        speaker
+        responder
     }
 
     /// Sets the event that the input names. A guard stays a guard: the input cannot downgrade the event that we were started for.
