@@ -10,10 +10,11 @@ pub mod pattern;
 pub(crate) mod position;
 pub mod proof;
 pub mod redact;
-pub mod sanitise;
 pub mod scope;
 pub mod seal;
 pub mod sentence;
 pub mod span;
 pub mod suggest;
 pub mod verdict;
+
+pub use verdone_testlog::sanitise;

@@ -16,6 +16,4 @@ pub mod lifecycle;
 pub mod plan;
 pub mod policy;
 pub mod protect;
-pub mod shell;
-pub mod test_outcome;
 pub mod verify;

@@ -1,7 +1,7 @@
 //! What checks show about their tests, from real commands, exit codes and outputs.
 //!
 //! Each fixture in `check_results` is one file: `$ command`, `exit code`, then the output. `expected.txt` next to them has one line for
-//! each of them and for each fixture of `test_outcomes`: what it proves (green, red or nothing), tests (passed/failed/skipped), the names
+//! each of them and for each fixture of the crate testlog: what it proves (green, red or nothing), tests (passed/failed/skipped), the names
 //! if all are known, and the text for what is missing. Run with `VERDONE_BLESS=1` to rewrite it, and compare the difference with the
 //! outputs.
 
@@ -58,14 +58,14 @@ fn captured() -> Vec<Fixture> {
 }
 
 fn older() -> Vec<Fixture> {
-    let of = |name: &str, ending: &str| text("test_outcomes", &format!("{name}.{ending}"));
+    let of = |name: &str, ending: &str| text("../../../testlog/tests/fixtures/outputs", &format!("{name}.{ending}"));
     let fixture = |name: String| Fixture {
         command: of(&name, "cmd").trim().to_owned(),
         exit: of(&name, "exit").trim().parse().unwrap(),
         output: of(&name, "txt"),
         name,
     };
-    names("test_outcomes", ".cmd").into_iter().map(fixture).collect()
+    names("../../../testlog/tests/fixtures/outputs", ".cmd").into_iter().map(fixture).collect()
 }
 
 fn is_red(seen: &TestsSeen, exit: i32) -> bool {

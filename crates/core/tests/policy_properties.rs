@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use verdone_core::base::verdict::PolicyVerdict;
 use verdone_core::policy::{Rule, ToolCall, evaluate, paths_to_resolve};
-use verdone_core::shell::{MAX_SOURCE, Variables, Why, parse};
+use verdone_shell::{MAX_SOURCE, Variables, Why, parse};
 
 use place::{context, rules};
 use table::{COMPUTED, DATA, DENIED, EVERYDAY};

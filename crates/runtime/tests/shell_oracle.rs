@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use table::{COMPUTED, DATA, DENIED, EVERYDAY};
-use verdone_core::shell::{Variables, parse};
+use verdone_shell::{Variables, parse};
 use verdone_testkit::Sandbox;
 
 /// Separates the arguments of one recorded call.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CommandSpec;
-use crate::test_outcome::{self, Report, SomeRan, TestCounts, TestNames, Unsaid};
+use verdone_testlog::{Report, SomeRan, TestCounts, TestNames, Unsaid};
 
 /// How many names of failed tests to list.
 const MOST_NAMES: usize = 10;
@@ -43,23 +43,23 @@ pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: 
         return reported(reports);
     }
     let commands = match command {
-        CommandSpec::Shell(line) => test_outcome::simple_commands(line),
+        CommandSpec::Shell(line) => verdone_testlog::simple_commands(line),
         CommandSpec::Argv(words) => vec![words.clone()],
     };
     let seen_whole = match command {
-        CommandSpec::Shell(line) => test_outcome::is_seen_whole(line),
+        CommandSpec::Shell(line) => verdone_testlog::is_seen_whole(line),
         CommandSpec::Argv(_) => true,
     };
     if exit_code == 0 && seen_whole {
-        match test_outcome::unsaid(&commands, output) {
+        match verdone_testlog::unsaid(&commands, output) {
             Unsaid::Nothing => {}
             Unsaid::Summary => return TestsSeen { no_summary: true, ..TestsSeen::default() },
             Unsaid::Tests => return TestsSeen { nothing_ran: true, ..TestsSeen::default() },
         }
     }
-    let tally = test_outcome::tally(&commands, output);
-    let is_told = tally.some == SomeRan::No && (exit_code == 0 || test_outcome::may_be_code_of_tests(&commands));
-    let is_none = is_told || test_outcome::is_code_of_no_tests(&commands, exit_code);
+    let tally = verdone_testlog::tally(&commands, output);
+    let is_told = tally.some == SomeRan::No && (exit_code == 0 || verdone_testlog::may_be_code_of_tests(&commands));
+    let is_none = is_told || verdone_testlog::is_code_of_no_tests(&commands, exit_code);
     let mut seen = TestsSeen {
         count: tally.counts.map(counted_by),
         names: tally.names,
@@ -69,11 +69,11 @@ pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: 
     };
     let may_lack = exit_code != 0 && seen.count.is_none_or(|count| count.failed == 0) && (tally.missing > 0 || !seen.some_ran);
     if may_lack {
-        seen.absent = test_outcome::absent(&commands, output, tally.missing > 0);
+        seen.absent = verdone_testlog::absent(&commands, output, tally.missing > 0);
     }
     // A pipe or a later command may hide a failure that no summary counts.
     let may_hide = exit_code == 0 && seen.count.is_none_or(|count| count.failed == 0);
-    let outcome = may_hide.then(|| test_outcome::read(&commands, Some(exit_code), output)).flatten();
+    let outcome = may_hide.then(|| verdone_testlog::read(&commands, Some(exit_code), output)).flatten();
     if let Some(hidden) = outcome.filter(|outcome| outcome.hidden) {
         let TestCount { passed, failed, skipped, .. } = counted_by(hidden.counts);
         seen = TestsSeen { count: Some(counted(passed, failed.max(1), skipped)), some_ran: true, ..TestsSeen::default() };
@@ -215,7 +215,7 @@ mod tests {
     fn reports_are_believed_before_the_output() {
         let report = |inner: &str| {
             let text = format!("<?xml version=\"1.0\"?>\n<testsuites><testsuite name=\"a\">{inner}</testsuite></testsuites>");
-            test_outcome::report(&text).unwrap()
+            verdone_testlog::report(&text).unwrap()
         };
         let two = report("<testcase name=\"a\"/><testcase name=\"b\"><skipped/></testcase>");
         let one = report("<testcase name=\"c\"><failure message=\"x\"/></testcase>");

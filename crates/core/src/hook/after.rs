@@ -7,7 +7,7 @@ use super::recall;
 use super::record::cut;
 use super::{Answer, Record, Response, Situation, Streak, TestRuns, ToolCall};
 use crate::policy::{self, Mode, ToolKind, kind_of, reads, writes};
-use crate::test_outcome::{self, TestOutcome, TestState};
+use verdone_testlog::{TestOutcome, TestState};
 
 /// How an executed call ended.
 pub(super) struct Ended<'a> {
@@ -72,7 +72,7 @@ pub(super) fn after(
 
 /// The answer to a failed test run: feedback, or the end of the turn if too many failed in a row.
 fn failing(outcome: &TestOutcome, event: &str, situation: &Situation<'_>) -> Answer {
-    let mut text = test_outcome::summary(outcome);
+    let mut text = verdone_testlog::summary(outcome);
     match (situation.context.mode, situation.tests) {
         (Mode::Run, Some(TestRuns { failing, patience: Some(patience) })) => {
             let count = failing.saturating_add(1);
@@ -104,7 +104,7 @@ fn tests_of(call: &policy::ToolCall, ended: &Ended<'_>) -> Option<TestOutcome> {
         Ok(response) => (Some(0), said(response.unwrap_or("null"))),
         Err(error) => failure(error),
     };
-    test_outcome::read_line(line, exit_code, &output)
+    verdone_testlog::read_line(line, exit_code, &output)
 }
 
 /// The output in the client's response to a command that exited with 0.

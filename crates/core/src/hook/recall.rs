@@ -11,7 +11,7 @@ use super::Record;
 use super::record::cut;
 use crate::base::id::Oid;
 use crate::policy::{self, ToolKind, kind_of};
-use crate::shell::{self, Variables};
+use verdone_shell::Variables;
 
 const GUARDRAILS: &str = "/.verdone/guardrails.md";
 /// Verdone's subcommands that show lessons and evidence.
@@ -29,7 +29,7 @@ pub(super) fn recalled(call: &policy::ToolCall, known: &[String]) -> Option<Reco
     if !line.contains("verdone") {
         return None;
     }
-    let script = shell::parse(line, &Variables::new());
+    let script = verdone_shell::parse(line, &Variables::new());
     let shown = script.commands.iter().find_map(|simple| {
         let mut words = simple.words.iter().filter_map(|word| word.literal());
         let program = words.next()?;

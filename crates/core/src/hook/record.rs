@@ -7,7 +7,7 @@ use super::tally::Spent;
 use crate::base::id::Oid;
 use crate::base::verdict::PolicyVerdict;
 use crate::policy::{Decision, Source};
-use crate::test_outcome::TestOutcome;
+use verdone_testlog::TestOutcome;
 
 /// Longer texts are truncated: a record is for people and for counting, not a copy of the call.
 const LONGEST: usize = 1_000;

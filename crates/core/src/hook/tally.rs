@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Failed, Record};
 use crate::base::verdict::PolicyVerdict;
 use crate::policy::{ToolKind, kind_of};
-use crate::test_outcome::TestState;
+use verdone_testlog::TestState;
 
 /// Names beyond these are counted, not listed.
 const MOST_FILES: usize = 1_000;

@@ -7,7 +7,7 @@ use super::path::{Place, absolute, normalise};
 use super::tool::{ToolKind, kind_of};
 use super::write::targets;
 use super::{Found, PolicyContext, ToolCall, one_liner};
-use crate::shell::{self, Directory, Script, Simple, Variables, Word};
+use verdone_shell::{Directory, Script, Simple, Variables, Word};
 
 /// How a path is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct ReadCommand(OnceLock<(String, Variables, Arc<Script>)>);
 
 impl ReadCommand {
     fn get(&self, command: &str, variables: Variables) -> Arc<Script> {
-        let read = || Arc::new(shell::parse(command, &variables));
+        let read = || Arc::new(verdone_shell::parse(command, &variables));
         match self.0.get() {
             Some((known, with, script)) if known == command && *with == variables => Arc::clone(script),
             // A different call in the same context.

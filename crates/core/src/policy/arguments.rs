@@ -1,6 +1,6 @@
 //! Parses the options in a command's arguments.
 
-use crate::shell::Word;
+use verdone_shell::Word;
 
 /// Options of `git commit` and similar commands that take the next word as their value.
 pub(super) const COMMIT_VALUED: &[&str] =

@@ -6,7 +6,7 @@ use super::tool::default_verdict;
 use super::{Decision, Family, Found, Mode, OnUnknown, PolicyContext, Rule, STORY_SCOPE, Source, ToolCall};
 use crate::base::pattern::name_fits;
 use crate::base::verdict::PolicyVerdict;
-use crate::shell::Unknown;
+use verdone_shell::Unknown;
 
 /// Decides about a tool call.
 pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Decision {

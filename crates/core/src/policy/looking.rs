@@ -8,7 +8,7 @@ use super::tool::{ToolKind, kind_of};
 use super::{Examples, Family, Found, Rule, Source, ToolCall};
 use crate::base::pattern::name_fits;
 use crate::base::verdict::PolicyVerdict;
-use crate::shell::{RedirectKind, Runs, Simple, Word, git_call};
+use verdone_shell::{RedirectKind, Runs, Simple, Word, git_call};
 
 /// Why an agent is restricted to reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::path::{Place, below};
 use super::plan_text::{self, Protected};
 use super::{Found, Looking, PolicyContext, ToolCall, looking};
 use crate::base::pattern::{PathPatterns, PatternError, escape};
-use crate::shell::{Simple, Word, git_call};
+use verdone_shell::{Simple, Word, git_call};
 
 /// How certainly a rule matches, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

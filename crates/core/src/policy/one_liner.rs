@@ -4,7 +4,7 @@
 //! The seal stops what this misses.
 
 use super::act::Access;
-use crate::shell::Simple;
+use verdone_shell::Simple;
 
 /// Function names, and how they access their first and second argument.
 const CALLS: &[(&str, Option<Access>, Option<Access>)] = &[

@@ -2,7 +2,7 @@
 
 use super::PolicyContext;
 use crate::base::pattern::{PathPatterns, escape_but};
-use crate::shell::{Directory, Piece, Word};
+use verdone_shell::{Directory, Piece, Word};
 
 /// Names that rules protect in any folder.
 pub(super) const PROTECTED: &[&str] = &[

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::check::CommandSpec;
-use crate::shell::{self, Directory, Piece, RedirectKind, Runs, Script, Simple, Variables, Word};
+use verdone_shell::{Directory, Piece, RedirectKind, Runs, Script, Simple, Variables, Word};
 
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ksh", "zsh", "ash", ".", "source"];
 const INTERPRETERS: [&str; 12] =
@@ -48,7 +48,7 @@ fn runs(command: &CommandSpec) -> Vec<Run> {
     match command {
         CommandSpec::Argv(words) => run(words, ""),
         CommandSpec::Shell(line) => {
-            let script = shell::parse(line, &Variables::new());
+            let script = verdone_shell::parse(line, &Variables::new());
             let read_in = script.commands.iter().filter(|simple| simple.runs != Runs::Known && !simple.words.is_empty());
             read_in.flat_map(|simple| run_of(line, &script, simple)).collect()
         }
@@ -71,7 +71,7 @@ fn run_of(line: &str, script: &Script, simple: &Simple) -> Vec<Run> {
 /// Converts a word to a path pattern. Parts known only at run time match anything.
 fn pattern(word: &Word) -> String {
     let piece = |piece: &Piece| match piece {
-        Piece::Text(text) => text.replace(shell::COMPUTED, ANYTHING),
+        Piece::Text(text) => text.replace(verdone_shell::COMPUTED, ANYTHING),
         Piece::Any(_) => ANYTHING.to_owned(),
         Piece::Glob => "*".to_owned(),
         Piece::One => "?".to_owned(),

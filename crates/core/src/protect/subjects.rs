@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::check_scripts::read_scripts;
 use crate::check::CommandSpec;
-use crate::test_outcome::simple_commands;
+use verdone_testlog::simple_commands;
 
 /// Programs that only read the files they are given. A file given to a test runner or build tool may decide whether it runs at all.
 const LOOKERS: [&str; 18] = [

@@ -9,7 +9,7 @@ use super::job::{Baseline, Tree};
 use super::observed::CheckResult;
 use crate::check::{CheckOutcome, CheckRun, TestCount};
 
-pub use crate::test_outcome::TestNames;
+pub use verdone_testlog::TestNames;
 
 /// How many names a sentence lists, and how many a report keeps.
 const NAMED: usize = 3;

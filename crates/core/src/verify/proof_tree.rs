@@ -6,7 +6,7 @@ use super::observed::BuiltTree;
 use super::reason::Note;
 use super::seen::{OwnBefore, Seen};
 use crate::check::CommandSpec;
-use crate::test_outcome::{runs_tests, simple_commands};
+use verdone_testlog::{runs_tests, simple_commands};
 
 impl Seen<'_> {
     /// Whether the proof tree can make a difference.

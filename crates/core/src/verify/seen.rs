@@ -12,7 +12,7 @@ use crate::base::id::Oid;
 use crate::base::proof::Proof;
 use crate::check::{CheckOutcome, CommandSpec, TestCount};
 use crate::protect::{check_scripts, deciding_programs};
-use crate::test_outcome::simple_commands;
+use verdone_testlog::simple_commands;
 
 #[derive(Debug)]
 pub(super) struct Seen<'a> {

@@ -11,8 +11,7 @@ use verdone_core::check::{CommandSpec, tests_seen};
 use verdone_core::hook::settings::{After, Before, install, installed, uninstall};
 use verdone_core::hook::{HookInput, Response, Situation, Target as FileTarget, ValueEnd, event_in, respond, target};
 use verdone_core::policy::{Mode, OnUnknown, PolicyContext, ToolCall, built_in, evaluate, paths_to_resolve};
-use verdone_core::shell::{Variables, parse};
-use verdone_core::test_outcome;
+use verdone_shell::{Variables, parse};
 
 use crate::place::{context, rules};
 use crate::table::{COMPUTED, DATA, DENIED, EVERYDAY};
@@ -125,8 +124,8 @@ fn outcome(bytes: &[u8]) -> u64 {
     let count = seen.count.unwrap_or_default();
     assert!(!(seen.nothing_ran && seen.some_ran), "tests ran, and none did");
     assert_eq!(count.ran, count.passed.saturating_add(count.failed));
-    let Some(outcome) = test_outcome::read(&commands, code, output) else { return 0 };
-    let summary = test_outcome::summary(&outcome);
+    let Some(outcome) = verdone_testlog::read(&commands, code, output) else { return 0 };
+    let summary = verdone_testlog::summary(&outcome);
     assert!(!summary.trim().is_empty(), "an outcome without words");
     kind(&format!("{:?} {:?} {}", outcome.framework, outcome.state, outcome.failures.len().min(5)))
 }
@@ -171,10 +170,10 @@ fn inputs() -> Vec<Vec<u8>> {
 }
 
 fn outputs() -> Vec<Vec<u8>> {
-    let commands = files("test_outcomes", |name| name.ends_with(".cmd"));
-    let codes = files("test_outcomes", |name| name.ends_with(".exit"));
+    let commands = files("../../../testlog/tests/fixtures/outputs", |name| name.ends_with(".cmd"));
+    let codes = files("../../../testlog/tests/fixtures/outputs", |name| name.ends_with(".exit"));
     // Long outputs contain nothing that shorter ones do not, and take most of the time.
-    let outputs = files("test_outcomes", |name| name.ends_with(".txt"));
+    let outputs = files("../../../testlog/tests/fixtures/outputs", |name| name.ends_with(".txt"));
     let stem = |name: &str| name.rsplit_once('.').map(|(stem, _)| stem.to_owned());
     let find = |list: &[(String, Vec<u8>)], name: &str| {
         list.iter().find(|(other, _)| stem(other) == stem(name)).map(|(_, bytes)| bytes.trim_ascii().to_vec())

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use verdone_core::base::id::{digest, encode_component};
 use verdone_core::base::redact::Redactor;
 use verdone_core::hook::{HookInput, Record, Response, Seen};
-use verdone_core::test_outcome::{TestState, summary};
+use verdone_testlog::{TestState, summary};
 
 use crate::base::atomic::replace_for_readers;
 use crate::base::plain_file::{open_regular, read_regular};

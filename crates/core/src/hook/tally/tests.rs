@@ -1,5 +1,5 @@
 use super::*;
-use crate::test_outcome::{TestCounts, TestOutcome};
+use verdone_testlog::{TestCounts, TestOutcome};
 
 fn line(event: &str, record: &Record) -> String {
     let mut value = serde_json::to_value(record).unwrap();

@@ -4,7 +4,7 @@ use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
 use crate::policy::arguments::Arguments;
 use crate::policy::matcher::Certainty;
-use crate::shell::Simple;
+use verdone_shell::Simple;
 
 const INSTEAD: &str = "do the work in this session, or with the client's own subagents, which are guarded like it";
 
@@ -152,6 +152,6 @@ fn starts(simple: &Simple, marks: fn(&Agent) -> Marks) -> Certainty {
 }
 
 /// An option as a word, or with a value after `=`.
-fn is_given(words: &[crate::shell::Word], option: &str) -> bool {
+fn is_given(words: &[verdone_shell::Word], option: &str) -> bool {
     words.iter().any(|word| word.prefix().split('=').next() == Some(option))
 }

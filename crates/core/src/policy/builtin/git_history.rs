@@ -3,7 +3,7 @@
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
 use crate::policy::arguments::{Arguments, COMMIT_VALUED};
-use crate::shell::Word;
+use verdone_shell::Word;
 
 const KEEP: &str = "edit the files back by hand; the next attempt starts from a clean workspace anyway";
 const BRANCH: &str = "stay on the branch that the run was started on";

@@ -4,7 +4,7 @@ use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
 use crate::policy::arguments::Arguments;
 use crate::policy::matcher::Certainty;
-use crate::shell::{Simple, Word};
+use verdone_shell::{Simple, Word};
 
 const INSTEAD: &str =
     "leave the work in the tree: what passes its checks is committed, and the user pushes and merges after the run";

@@ -4,7 +4,7 @@ use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
 use crate::policy::arguments::{Arguments, COMMIT_VALUED};
 use crate::policy::matcher::Certainty;
-use crate::shell::{Simple, Word, git_call, is_command_setting};
+use verdone_shell::{Simple, Word, git_call, is_command_setting};
 
 pub(super) fn rules() -> Vec<Rule> {
     deny(

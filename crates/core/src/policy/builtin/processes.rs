@@ -3,7 +3,7 @@
 use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
 use crate::policy::matcher::Certainty;
-use crate::shell::Simple;
+use verdone_shell::Simple;
 
 pub(super) fn rules() -> Vec<Rule> {
     deny(

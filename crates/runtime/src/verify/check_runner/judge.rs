@@ -2,7 +2,7 @@
 
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOutcome, TestsSeen, ZeroTests, tests_seen};
-use verdone_core::test_outcome::{Report, report};
+use verdone_testlog::{Report, report};
 
 use super::reports::Written;
 use crate::process::{Exit, check_program};

@@ -3,7 +3,7 @@
 use super::{ASKS, Kind, base_name, classify, unwrap, without_wrapped};
 
 /// Whether test reports in the output may come from programs that these commands started: `make test`, `./ci.sh`.
-pub(in crate::test_outcome) fn wraps(commands: &[Vec<&str>]) -> bool {
+pub(crate) fn wraps(commands: &[Vec<&str>]) -> bool {
     let commands = without_wrapped(commands);
     let kinds: Vec<Kind> = commands.iter().filter_map(|words| classify(words)).collect();
     let is_wrapper = |kind: &Kind| matches!(kind, Kind::Runner | Kind::Loose);
@@ -19,7 +19,7 @@ fn is_task_runner(words: &[&str]) -> bool {
 }
 
 /// Programs that print their input.
-pub(in crate::test_outcome) fn only_shows_text(words: &[&str]) -> bool {
+pub(crate) fn only_shows_text(words: &[&str]) -> bool {
     let shows = ["cat", "head", "tail", "grep", "rg", "sed", "awk", "echo", "printf", "git", "diff", "tee", "less", "cd", "true"];
     unwrap(words).first().is_none_or(|program| shows.contains(&base_name(program)))
 }

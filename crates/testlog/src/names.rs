@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TestCounts;
-use crate::base::sanitise::sanitise_line;
+use crate::sanitise::sanitise_line;
 
 /// Longer lists are dropped: counts serve as well, and every tree stores its own results.
 const MOST: usize = 20_000;
@@ -23,7 +23,7 @@ pub struct TestNames {
 
 impl TestNames {
     /// Merges several lists, if all are known and no name occurs twice.
-    pub(crate) fn joined<'n>(lists: impl Iterator<Item = Option<&'n Self>>) -> Option<Self> {
+    pub fn joined<'n>(lists: impl Iterator<Item = Option<&'n Self>>) -> Option<Self> {
         let (mut all, mut sum) = (Self::default(), 0);
         for names in lists {
             let names = names?;

@@ -3,7 +3,7 @@
 use super::{base_name, by_program};
 
 /// Strips everything that only runs another command.
-pub(in crate::test_outcome) fn unwrap<'w, 's>(mut words: &'w [&'s str]) -> &'w [&'s str] {
+pub(crate) fn unwrap<'w, 's>(mut words: &'w [&'s str]) -> &'w [&'s str] {
     // Bounded, so that a hostile line cannot cost more than its length.
     for _ in 0..16 {
         words = after_assignments(words);

@@ -132,7 +132,7 @@ fn programs<'w>(words: &[&'w str]) -> Vec<&'w str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_outcome::simple_commands;
+    use crate::simple_commands;
 
     fn is_absent(line: &str, output: &str) -> bool {
         absent(&simple_commands(line), output, false).is_some()

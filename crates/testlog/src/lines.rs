@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::base::sanitise::sanitise_line;
+use crate::sanitise::sanitise_line;
 
 /// Longer output is cut in the middle: reports come at the end, and the work stays bounded.
 const HEAD_BYTES: usize = 256 << 10;

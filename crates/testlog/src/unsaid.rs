@@ -10,7 +10,7 @@ use regex::Regex;
 use super::borrowed;
 use super::command::{Kind, Ran, classify, unwrap};
 use super::tally::is_silent;
-use crate::shell::{RedirectKind, Simple, Variables, parse};
+use verdone_shell::{RedirectKind, Simple, Variables, parse};
 
 /// What is missing from the output of a run that exited with 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ fn regex(pattern: &str) -> Regex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_outcome::simple_commands;
+    use crate::simple_commands;
 
     fn of(line: &str, output: &str) -> Unsaid {
         unsaid(&simple_commands(line), output)

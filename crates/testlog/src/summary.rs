@@ -2,7 +2,7 @@
 
 use super::failures::cut;
 use super::{TestFailure, TestOutcome, TestState};
-use crate::base::sanitise::sanitise_line;
+use crate::sanitise::sanitise_line;
 
 const MOST: usize = 10;
 

@@ -47,7 +47,7 @@ fn failed(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::test_outcome::{TestState, read_line};
+    use crate::{TestState, read_line};
 
     #[test]
     fn assemblies_are_added_up() {

@@ -4,7 +4,7 @@ use super::scope::Value;
 use super::word::{Origin, Piece, Word};
 
 /// Marks unknown text in a script that is parsed again, as in `bash -c "$x"`. Private use characters.
-pub(crate) const ANY: char = '\u{F8FF}';
+pub const ANY: char = '\u{F8FF}';
 
 pub(super) const NETWORK: char = '\u{F8FE}';
 

@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use verdone_core::test_outcome::{self, TestOutcome, TestState};
+use verdone_testlog::{TestOutcome, TestState};
 
 struct Fixture {
     name: String,
@@ -19,7 +19,7 @@ struct Fixture {
 }
 
 fn directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/test_outcomes")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/outputs")
 }
 
 fn fixtures() -> Vec<Fixture> {
@@ -72,7 +72,7 @@ fn simple_commands(line: &str) -> Vec<Vec<String>> {
 }
 
 fn read(fixture: &Fixture, output: &str) -> Option<TestOutcome> {
-    test_outcome::read(&fixture.commands, Some(fixture.exit), output)
+    verdone_testlog::read(&fixture.commands, Some(fixture.exit), output)
 }
 
 fn describe(name: &str, outcome: Option<&TestOutcome>) -> String {
@@ -230,7 +230,7 @@ fn output_of_commands_that_test_nothing_never_alarms_whatever_it_says() {
             &["echo", "pytest"],
         ] {
             for exit in [0, 1] {
-                let found = test_outcome::read(&[command], Some(exit), &fixture.output);
+                let found = verdone_testlog::read(&[command], Some(exit), &fixture.output);
                 assert!(found.is_none(), "{command:?} over {}: {found:?}", fixture.name);
             }
         }
@@ -245,7 +245,7 @@ fn a_framework_that_answers_zero_itself_is_believed() {
     for command in
         [&["pytest"][..], &["npx", "jest"], &["go", "test", "./..."], &["cargo", "test"], &["bats", "t"], &["mvn", "test"]]
     {
-        let found = test_outcome::read(&[command], Some(0), &printed);
+        let found = verdone_testlog::read(&[command], Some(0), &printed);
         assert!(!is_alarm(found.as_ref()), "{command:?}: {found:?}");
     }
 }
@@ -257,10 +257,10 @@ fn passing_runs_never_alarm_behind_a_pipe_or_before_another_command() {
         for (after, exit) in [("tee", 0), ("true", 0), ("eslint", 1)] {
             let mut commands = fixture.commands.clone();
             commands.push(vec![after.to_owned()]);
-            let found = test_outcome::read(&commands, Some(exit), &fixture.output);
+            let found = verdone_testlog::read(&commands, Some(exit), &fixture.output);
             assert!(!is_alarm(found.as_ref()), "{} before {after}: {found:?}", fixture.name);
         }
-        let found = test_outcome::read(&[["npm", "test"]], Some(0), &fixture.output);
+        let found = verdone_testlog::read(&[["npm", "test"]], Some(0), &fixture.output);
         assert!(!is_alarm(found.as_ref()), "{} by npm test: {found:?}", fixture.name);
     }
 }
@@ -273,7 +273,7 @@ fn failing_runs_are_seen_behind_a_pipe() {
         let Some(open) = read(fixture, &fixture.output).filter(|outcome| outcome.state == TestState::Failed) else { continue };
         let mut commands = fixture.commands.clone();
         commands.push(vec!["cat".to_owned()]);
-        let found = test_outcome::read(&commands, Some(0), &fixture.output);
+        let found = verdone_testlog::read(&commands, Some(0), &fixture.output);
         // If the failure is not a test (coverage, a stray error), the counts alone say that all tests passed.
         if open.counts.failed == Some(0) {
             continue;
@@ -292,7 +292,7 @@ fn failing_runs_are_recognised_by_their_output_alone() {
     let (mut all, mut same) = (0, 0);
     for fixture in fixtures().iter().filter(|fixture| fixture.name.contains("_fail") && fixture.exit != 0) {
         let Some(direct) = read(fixture, &fixture.output).filter(|outcome| !outcome.failures.is_empty()) else { continue };
-        let found = test_outcome::read(&[["npm", "test"]], Some(1), &fixture.output);
+        let found = verdone_testlog::read(&[["npm", "test"]], Some(1), &fixture.output);
         all += 1;
         let fits = found.as_ref().is_some_and(|found| {
             let by_format = ["tap", "junit", "xunit", "json"].iter().any(|format| fixture.name.contains(format));
@@ -320,9 +320,9 @@ fn an_output_of_ten_megabytes_is_read_in_bounded_work() {
         "[\"fail\",{\n",
     ] {
         let output = line.repeat(10 * 1024 * 1024 / line.len());
-        let outcome = test_outcome::read(&[["npm", "test"]], Some(1), &output).unwrap();
+        let outcome = verdone_testlog::read(&[["npm", "test"]], Some(1), &output).unwrap();
         assert!(outcome.failures.len() <= 200, "{line:?}");
-        assert!(test_outcome::summary(&outcome).len() < 8000);
+        assert!(verdone_testlog::summary(&outcome).len() < 8000);
     }
 }
 
@@ -341,15 +341,15 @@ proptest! {
         ]), 0..60),
     ) {
         let output = pieces.concat();
-        let outcome = test_outcome::read(&commands, exit, &output);
+        let outcome = verdone_testlog::read(&commands, exit, &output);
         if let Some(outcome) = outcome {
-            test_outcome::summary(&outcome);
+            verdone_testlog::summary(&outcome);
         }
-        test_outcome::read(&[["npm", "test"]], exit, &output);
+        verdone_testlog::read(&[["npm", "test"]], exit, &output);
     }
 
     #[test]
     fn reading_any_text_never_panics(output in "(?s).{0,300}", exit in prop::option::of(0..3_i32)) {
-        test_outcome::read(&[["make", "test"]], exit, &output);
+        verdone_testlog::read(&[["make", "test"]], exit, &output);
     }
 }

@@ -28,7 +28,7 @@ mod wrapper;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-pub(crate) use bit::ANY as COMPUTED;
+pub use bit::ANY as COMPUTED;
 pub use carried::is_command_setting;
 pub use git::{GitCall, git_call};
 pub use word::{Origin, Piece, Word};

@@ -13,6 +13,7 @@ mod names;
 mod plain;
 mod reader;
 mod report;
+pub mod sanitise;
 mod summary;
 mod tally;
 mod unsaid;
@@ -20,7 +21,7 @@ mod unsaid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shell::{self, Runs, Simple, Variables};
+use verdone_shell::{Runs, Simple, Variables};
 
 pub use absent::{absent, is_code_of_no_tests, may_be_code_of_tests};
 pub use names::TestNames;
@@ -66,7 +67,7 @@ pub struct TestCounts {
 }
 
 impl TestCounts {
-    pub(crate) fn plus(self, more: Self) -> Self {
+    pub fn plus(self, more: Self) -> Self {
         let add = |one: Option<u64>, other: Option<u64>| match (one, other) {
             (Some(one), Some(other)) => Some(one.saturating_add(other)),
             (one, other) => one.or(other),
@@ -165,7 +166,7 @@ pub fn read_line(line: &str, exit_code: Option<i32>, output: &str) -> Option<Tes
 
 /// The simple commands of a shell command line, each a list of words.
 pub fn simple_commands(line: &str) -> Vec<Vec<String>> {
-    let script = shell::parse(line, &Variables::new());
+    let script = verdone_shell::parse(line, &Variables::new());
     let words = |simple: &Simple| -> Vec<String> {
         simple.words.iter().map(|word| word.literal().unwrap_or(word.prefix()).to_owned()).collect()
     };
