@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod imports;
+
 use verdone_testkit::golden::split_block;
 
 const DEMO: &str = "cargo run --release -- demo";
