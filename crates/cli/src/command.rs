@@ -1,7 +1,6 @@
 //! One file per command, and the dispatch from arguments to commands.
 
 mod ask;
-mod asked;
 mod attach;
 mod audit;
 mod claim;
@@ -26,6 +25,7 @@ mod report;
 mod reporter;
 mod review;
 mod run;
+mod run_request;
 mod show;
 mod status;
 mod stop;
@@ -137,7 +137,7 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     };
     let environment = std::env::vars_os().map(|(name, value)| (lossy(&name), lossy(&value))).collect();
     let when = if cli.no_color { ColorWhen::Never } else { cli.color };
-    let terminal = Terminal::look(when, &environment);
+    let terminal = Terminal::detect(when, &environment);
     let faults = faults.map_err(|error| CliError::usage(error.to_string()));
     let outcome = faults
         .and_then(|()| start(cli.directory))

@@ -113,7 +113,7 @@ fn the_page_of_lifecycle_scripts_is_fresh() {
         ("cannot be run", ScriptExit::NotRunnable { reason: String::new() }, FailBehavior::Continue),
     ];
     for (name, exit, behavior) in &exits {
-        let cells = Script::ALL.map(|script| meaning(script, exit, *behavior).words());
+        let cells = Script::ALL.map(|script| meaning(script, exit, *behavior).describe());
         let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
     }
     out.push_str(LIFECYCLE_END);
@@ -236,7 +236,8 @@ fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut
             (None, true) => "required".to_owned(),
             (None, false) => "not set".to_owned(),
         };
-        let _ = writeln!(out, "| `{}` | {} | {default} | {}{} |", field.key, field.shape.words(), field.meaning, choices(field));
+        let _ =
+            writeln!(out, "| `{}` | {} | {default} | {}{} |", field.key, field.shape.describe(), field.meaning, choices(field));
     }
     for field in fields.iter().filter(nested) {
         let path = if path.is_empty() { field.key.clone() } else { format!("{path}.{}", field.key) };

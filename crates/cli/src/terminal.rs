@@ -57,7 +57,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    pub(crate) fn look(when: ColorWhen, environment: &Environment) -> Self {
+    pub(crate) fn detect(when: ColorWhen, environment: &Environment) -> Self {
         let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
         Self {
             out: Paint { colour: use_colour(when, stdout.is_terminal(), environment) },

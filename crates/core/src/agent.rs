@@ -71,7 +71,7 @@ impl TurnOutcome {
         }
     }
 
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         use crate::base::span::Span;
         match self {
             Self::Ended => "ended".to_owned(),

@@ -102,7 +102,7 @@ impl CheckOutcome {
     }
 
     /// A short description for people.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Passed => "passed".to_owned(),
             Self::Failed { code: 0 } => "ended with exit code 0, but its test report names failures".to_owned(),
@@ -150,7 +150,7 @@ pub struct CheckRun {
 
 impl CheckRun {
     /// A result with only the check's own data filled in.
-    pub fn of(check: &Check) -> Self {
+    pub fn pending(check: &Check) -> Self {
         Self {
             name: check.name.clone(),
             origin: check.origin.clone(),
@@ -210,8 +210,8 @@ pub fn failing_sentence(runs: &[CheckRun]) -> String {
     let failed: Vec<&CheckRun> = runs.iter().filter(|run| run.blocks()).collect();
     match failed.as_slice() {
         [] => "no check failed".to_owned(),
-        [one] => format!("{}: {}", one.name, one.outcome.words()),
-        [first, rest @ ..] => format!("{}: {} (and {} more)", first.name, first.outcome.words(), rest.len()),
+        [one] => format!("{}: {}", one.name, one.outcome.describe()),
+        [first, rest @ ..] => format!("{}: {} (and {} more)", first.name, first.outcome.describe(), rest.len()),
     }
 }
 
@@ -222,6 +222,6 @@ pub(crate) mod tests {
     /// One run of a story's own check.
     pub(crate) fn ran(command: &str, outcome: CheckOutcome) -> CheckRun {
         let check = Check::own(CommandSpec::Shell(command.to_owned()), Span::from_secs(1));
-        CheckRun { outcome, ..CheckRun::of(&check) }
+        CheckRun { outcome, ..CheckRun::pending(&check) }
     }
 }

@@ -9,23 +9,23 @@ mod condition;
 pub mod debris;
 mod facts;
 mod judge;
+mod judge_choice;
 mod question;
 mod record;
 mod report;
 mod settings;
 pub mod source;
-mod who;
 
 pub use crate::base::complexity::{MOST_COMPLEX, read_complexity};
 pub use answer::{Answer, answer_schema, judge_answer, only_answer};
 pub use condition::{Condition, Prover};
 pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, Memory, PlanFact, StateFile};
 pub use judge::{Complexity, Prospect, Source, best_case, complexity, judge, stated_complexity};
+pub use judge_choice::JudgeChoice;
 pub use question::open_questions;
 pub use record::JudgeRecord;
-pub use report::{DoneReport, Judged, Outcome, Standing};
+pub use report::{ConditionOutcome, DoneReport, JudgedCondition, Standing};
 pub use settings::{CiSettings, DoneSettings, JudgeAgent, JudgeSettings, OwnCondition, Profile, RalphState};
-pub use who::Judge;
 
 pub const UNKNOWN_COMPLEXITY: u8 = 7;
 /// The condition that every task on the agent's own list is finished.

@@ -190,7 +190,7 @@ impl Evidence {
     /// Why its own checks do not support its proof; `None` if they do.
     pub fn overclaim(&self) -> Option<String> {
         if let Some(failed) = required(&self.after).find(|check| !check.outcome.passed()) {
-            return Some(format!("{} {}", failed.name, failed.outcome.words()));
+            return Some(format!("{} {}", failed.name, failed.outcome.describe()));
         }
         let why = match self.proof {
             _ if self.outcome == Outcome::Failed => Some("a failed story is never committed"),

@@ -85,7 +85,7 @@ pub enum ScriptExit {
 }
 
 impl ScriptExit {
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Code(0) => "passed".to_owned(),
             Self::Code(code) => format!("ended with exit code {code}"),
@@ -115,7 +115,7 @@ pub enum Meaning {
 
 impl Meaning {
     /// As a phrase for the docs.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::GoOn => "nothing",
             Self::Warning => "a warning is shown",

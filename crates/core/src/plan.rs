@@ -8,7 +8,6 @@ mod checklist;
 mod details;
 mod document;
 mod feature_list;
-mod few;
 mod fingerprint;
 mod implementation_plan;
 mod json_story;
@@ -19,6 +18,7 @@ mod plan_md;
 mod prd_json;
 pub mod progress;
 mod select;
+mod thin_vec;
 
 use std::fmt;
 
@@ -31,8 +31,8 @@ use crate::check::CommandSpec;
 
 pub use crate::base::position::Problem;
 pub use document::{Document, MarkError, Undo};
-pub use few::Few;
 pub use select::{Progress, Selection, Waiting, select};
+pub use thin_vec::ThinVec;
 
 /// The supported formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub enum Format {
 
 impl Format {
     /// The name in JSON and for people.
-    pub fn words(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::PlanMd => "plan_md",
             Self::PrdMd => "prd_md",
@@ -91,20 +91,20 @@ pub struct Story {
     /// The story's own text from the plan. Goes into the prompt.
     pub body: String,
     pub status: Status,
-    pub criteria: Few<Criterion>,
+    pub criteria: ThinVec<Criterion>,
     /// Ids of stories that have to be done first.
-    pub depends_on: Few<StoryId>,
+    pub depends_on: ThinVec<StoryId>,
     /// 1 comes first. Stories without a priority come last.
     pub priority: Option<u32>,
     /// The story's own checks, in order.
-    pub checks: Few<CommandSpec>,
+    pub checks: ThinVec<CommandSpec>,
     /// Plain lines under Verification that look like a simple command. They are checks only if their program exists, which the core
     /// cannot know.
     #[serde(default)]
-    pub maybe_checks: Few<String>,
+    pub maybe_checks: ThinVec<String>,
     /// Paths that belong to the story, relative to the project. Empty if the story names none.
     #[serde(default)]
-    pub scope: Few<String>,
+    pub scope: ThinVec<String>,
     /// From 1 to 10, if stated in the plan. Words are converted to numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<u8>,

@@ -185,7 +185,7 @@ impl Scope {
     }
 
     /// The text for people.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let shown: Vec<String> = self.paths.iter().take(8).map(|path| format!("`{path}`")).collect();
         let more = self.paths.len().saturating_sub(shown.len());
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
@@ -215,7 +215,7 @@ pub struct Decision {
     /// The name and source of the rule that decided.
     pub rule: Option<(String, Source)>,
     /// The simple command that the rule matched.
-    pub command: Option<Found>,
+    pub command: Option<MatchedRule>,
     /// The path that the rule matched, as the rule saw it.
     pub path: Option<String>,
     pub reason: String,
@@ -227,7 +227,7 @@ pub struct Decision {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct MatchedRule {
     pub range: Range<usize>,
     pub text: String,
 }

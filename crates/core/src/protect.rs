@@ -8,20 +8,20 @@
 //! Nothing here guesses intent. A changed test is neither good nor bad: running the checks without it decides.
 
 mod check_scripts;
+mod checked_files;
+mod classify;
 mod ecosystem;
 pub mod inline_tests;
 mod manifest;
-mod named;
-mod patterns;
+mod referenced_files;
 mod settings;
-mod subjects;
 mod trees;
 
 pub use check_scripts::{check_scripts, deciding_programs};
+pub use checked_files::subjects;
+pub use classify::{FileClass, Group, Protection, Release, Role, Why};
 pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
-pub use named::{may_be_named, named_in, scripts_in};
-pub use patterns::{Class, Group, Protection, Release, Role, Why};
+pub use referenced_files::{may_be_named, named_in, scripts_in};
 pub use settings::ProtectSettings;
-pub use subjects::subjects;
 pub use trees::{Change, ChangeKind, Entry, ProtectedChange, Take, TreePlan, plan_trees};

@@ -7,10 +7,11 @@
 //! It relies on mechanism, not on patterns: the work has to pass with the tests and configuration from before it, and tests that it
 //! adds have to fail without it. What cannot be determined is *unknown*, never *done*.
 
+mod changes;
 mod counts;
 mod criteria;
+mod facts;
 mod feedback;
-mod from_trees;
 mod job;
 mod judge;
 mod observed;
@@ -19,14 +20,14 @@ mod outcome;
 mod proof_tree;
 mod reason;
 mod report;
-mod seen;
 mod steps;
 
 pub use crate::base::proof::{Proof, UnknownProof};
+pub use changes::changes_of;
 pub use counts::{CheckState, CountChange, CountFall, TestNames};
 pub use criteria::ProvenCriterion;
+pub use facts::{OwnBefore, command_names};
 pub use feedback::{Feedback, FeedbackCheck};
-pub use from_trees::changes_of;
 pub use job::{
     AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, PlannedCheck, ProtectedChange,
     ProtectedKind, Surface, Tree, VerifyJob,
@@ -37,7 +38,6 @@ pub use on_demand::{CommitRange, Verified};
 pub use outcome::{Outcome, StoryResult};
 pub use reason::{Doubt, Failure, Note, Reason};
 pub use report::{TreeIds, VerifyReport};
-pub use seen::{OwnBefore, command_names};
 pub use steps::{Step, next_step, red_check};
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn told(name: &str, bytes: &[u8]) -> String {
     let (session, ends) = replay(bytes);
     let mut out = format!("{name}\n");
     for end in &ends {
-        let _ = write!(out, "  turn {} (results {}, ", end.outcome.words(), end.results);
+        let _ = write!(out, "  turn {} (results {}, ", end.outcome.describe(), end.results);
         let _ = write!(out, "calls {}+{}, ", end.executed, end.refused);
         let _ = write!(out, "cost {:.4}, tokens {}", end.usage.cost_usd, end.usage.tokens.all());
         if let Some(context) = end.context {

@@ -9,11 +9,11 @@ use verdone_core::evidence::audit::{Audit, Audited, Finding, Rerun, RerunOutcome
 use verdone_core::verify::{Outcome, Proof, StoryResult};
 
 use crate::event_lines::name;
-use crate::judgement::{result_mark, result_words};
 use crate::markdown::escape::{code, text};
+use crate::result_text::{result_mark, result_words};
 use crate::style::{Mark, Style, Tone};
+use crate::text::{cost, duration, last_words, plural, short_digest};
 use crate::width::{clean, wrap};
-use crate::words::{cost, duration, last_words, plural, short_digest};
 
 /// Fetches the notes from the remote.
 const FETCH: &str = "git fetch origin refs/notes/verdone:refs/notes/verdone";

@@ -1,6 +1,6 @@
 //! How a session stands: one line per condition, each followed by what to do about it.
 
-use verdone_core::done::{DoneReport, Judged, Outcome, Standing};
+use verdone_core::done::{ConditionOutcome, DoneReport, JudgedCondition, Standing};
 
 use crate::width::clean;
 
@@ -14,7 +14,8 @@ pub fn done_page(report: &DoneReport, session: &str, story: Option<&str>, comple
     };
     let story = story.map(|story| format!("story {}, ", clean(story))).unwrap_or_default();
     let mut out = format!("{first} (session {}, {story}complexity {complexity}).\n\n", clean(session));
-    let (required, others): (Vec<&Judged>, Vec<&Judged>) = report.conditions.iter().partition(|judged| judged.required);
+    let (required, others): (Vec<&JudgedCondition>, Vec<&JudgedCondition>) =
+        report.conditions.iter().partition(|judged| judged.required);
     out.extend(required.into_iter().map(lines));
     if !others.is_empty() {
         out.push_str("\nNot asked for:\n");
@@ -23,15 +24,15 @@ pub fn done_page(report: &DoneReport, session: &str, story: Option<&str>, comple
     out
 }
 
-fn lines(judged: &Judged) -> String {
+fn lines(judged: &JudgedCondition) -> String {
     let (why, todo) = match &judged.outcome {
-        Outcome::Held { by } => (by, None),
-        Outcome::NotNeeded { why } | Outcome::Unknown { why } => (why, None),
-        Outcome::Missing { why, todo } => (why, Some(todo).filter(|_| judged.required)),
+        ConditionOutcome::Held { by } => (by, None),
+        ConditionOutcome::NotNeeded { why } | ConditionOutcome::Unknown { why } => (why, None),
+        ConditionOutcome::Missing { why, todo } => (why, Some(todo).filter(|_| judged.required)),
     };
     let prover = judged.prover.to_string();
     let mut out =
-        format!("{:<10}  {:<24} by {:<17} {}\n", judged.outcome.words(), clean(&judged.name), clean(&prover), clean(why));
+        format!("{:<10}  {:<24} by {:<17} {}\n", judged.outcome.describe(), clean(&judged.name), clean(&prover), clean(why));
     out.extend(todo.map(|todo| format!("{:<10}  to do: {}\n", "", clean(todo))));
     out
 }

@@ -14,13 +14,13 @@ use verdone_core::lifecycle::{Meaning, ScriptExit};
 use verdone_core::verify::{Failure, Outcome, Reason, StoryResult, Tree, VerifyReport};
 
 use crate::guard::{guard_failed, guard_file};
-use crate::judgement::{argument, changed_label, committed_as, first_of, result_mark};
 use crate::landing::{landed, not_landed, weak_seal};
+use crate::result_text::{argument, changed_label, committed_as, first_of, result_mark};
 use crate::style::{Mark, Style, Tone};
-use crate::width::{clean, clean_line, fit, wrap};
-use crate::words::{
+use crate::text::{
     because, check_mark, checks, compacted, context, duration, ended, facts, given_up, plural, red, usage, wait_cause,
 };
+use crate::width::{clean, clean_line, fit, wrap};
 
 /// How many lines of a failed check are shown. Its output file has the rest.
 const TAIL_LINES: usize = 5;
@@ -159,7 +159,7 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
             vec![Line::top(Mark::Bad, format!("{} was rejected by {}", clean(story.as_str()), clean(by)))]
         }
         Event::ScriptRan { script, exit, meaning, .. } if *exit != ScriptExit::Code(0) => {
-            vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.words())))]
+            vec![Line::top(script_mark(*meaning), format!("Script {}: {}", script.name(), clean(&exit.describe())))]
         }
         Event::GuardFailed { failures, denied, cause, file, .. } => {
             let mut lines = vec![Line::under(Mark::Warn, capitalise(&guard_failed(u64::from(*failures), u64::from(*denied), cause)))];
@@ -339,7 +339,7 @@ fn turn_ended(outcome: &TurnOutcome, duration_ms: u64, usage: Option<String>, do
         | TurnOutcome::MaxTurns { .. }
         | TurnOutcome::Budget { .. }
         | TurnOutcome::Refused { .. }
-        | TurnOutcome::GuardDead { .. } => (Mark::Bad, format!("Agent {}", clean(&outcome.words()))),
+        | TurnOutcome::GuardDead { .. } => (Mark::Bad, format!("Agent {}", clean(&outcome.describe()))),
     };
     Line::under(mark, usage.map_or_else(|| text.clone(), |used| format!("{text}{dot}{used}")))
 }

@@ -8,11 +8,11 @@ use verdone_core::journal::view::{AttemptView, RunView, StoryView};
 use verdone_core::verify::Outcome;
 
 use crate::event_lines::files;
-use crate::judgement::argument;
+use crate::result_text::argument;
 use crate::style::Tone;
 use crate::summary::awaited;
+use crate::text::{because, plural};
 use crate::width::clean;
-use crate::words::{because, plural};
 
 /// Describes one landing. The commits are counted only if the run made all of them.
 pub(crate) fn landed(view: &RunView, branch: &str, from: &Oid, to: &Oid) -> String {
@@ -120,7 +120,7 @@ fn review_step(story: &str) -> String {
 pub(crate) fn weak_seal(seal: Option<&Seal>) -> Option<String> {
     let seal = seal.filter(|seal| seal.level < SealLevel::View || !seal.missing.is_empty())?;
     let level = match seal.level {
-        SealLevel::Unsealed => SealLevel::Unsealed.words(),
+        SealLevel::Unsealed => SealLevel::Unsealed.describe(),
         SealLevel::Landlock => "sealed by Landlock only",
         SealLevel::View => "not fully sealed",
     };

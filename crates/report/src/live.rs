@@ -5,8 +5,8 @@ use verdone_core::journal::active::millis_between;
 use verdone_core::journal::view::{Current, Phase, RunView};
 
 use crate::style::{Style, Tone};
+use crate::text::{clock, cost, wait_cause};
 use crate::width::{clean, columns, fit};
-use crate::words::{clock, cost, wait_cause};
 
 /// What the line contains, from wide to narrow. Each level reserves a fixed width for the
 /// activity, so that the line does not jump when the agent's text gets shorter.
@@ -75,7 +75,7 @@ impl Activity {
 
 /// The current activity, with the last output.
 pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Timestamp>) -> Activity {
-    let phase = view.phase.words();
+    let phase = view.phase.describe();
     let checking = |heard: Option<&Heard>| match heard {
         Some(Heard::Check { name }) => Activity::Ours(format!("{phase}: {}", clean(name))),
         Some(Heard::Agent { .. }) | None => Activity::Ours(phase.to_owned()),
@@ -101,7 +101,7 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Times
 
 /// The remaining wait. The time comes first, because the end of the line is cut on most screens.
 pub(crate) fn waiting(view: &RunView, wall: Option<Timestamp>) -> String {
-    let (Some(wait), Some(now)) = (&view.waiting, wall) else { return view.phase.words().to_owned() };
+    let (Some(wait), Some(now)) = (&view.waiting, wall) else { return view.phase.describe().to_owned() };
     format!("{} to wait: {}", clock(millis_between(now, wait.until)), wait_cause(wait.why).to_lowercase())
 }
 

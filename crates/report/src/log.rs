@@ -7,11 +7,11 @@ use verdone_core::verify::StoryResult;
 
 use crate::event_lines::{asked, files, kept, passes, script_mark, signal_name};
 use crate::guard::guard_failed;
-use crate::judgement::{committed_as, report_mark, report_words, result_mark};
 use crate::landing::not_landed;
+use crate::result_text::{committed_as, report_mark, report_words, result_mark};
 use crate::style::{Mark, Style};
+use crate::text::{because, checks, duration, moment, plural, red, rejected, wait_cause};
 use crate::width::clean;
-use crate::words::{because, checks, duration, moment, plural, red, rejected, wait_cause};
 
 /// Always exactly one line, never cut, so that the log can be searched.
 pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {
@@ -100,7 +100,7 @@ fn said(event: &Event) -> (Mark, String) {
                 | TurnOutcome::MaxTurns { .. }
                 | TurnOutcome::Budget { .. }
                 | TurnOutcome::Refused { .. }
-                | TurnOutcome::GuardDead { .. } => (Mark::Bad, clean(&outcome.words())),
+                | TurnOutcome::GuardDead { .. } => (Mark::Bad, clean(&outcome.describe())),
             };
             (mark, format!("Agent {words}"))
         }
@@ -176,7 +176,7 @@ fn said(event: &Event) -> (Mark, String) {
         }
         Event::StoryFailed { story, reason } => (Mark::Bad, because(&format!("{} failed", clean(story.as_str())), reason)),
         Event::ScriptRan { script, exit, meaning, duration_ms, .. } => {
-            let text = format!("Script {}: {}, {}", script.name(), clean(&exit.words()), duration(*duration_ms));
+            let text = format!("Script {}: {}, {}", script.name(), clean(&exit.describe()), duration(*duration_ms));
             (script_mark(*meaning), text)
         }
         Event::GuardFailed { failures, denied, cause, .. } => {

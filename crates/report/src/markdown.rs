@@ -9,10 +9,10 @@ use verdone_core::verify::{Outcome, Proof, StoryResult, Tree};
 
 use crate::event_lines::{judged, name};
 use crate::guard::guard_told;
-use crate::judgement::{argument, changed_label};
 use crate::landing::{commits, finished, next_step, weak_seal};
+use crate::result_text::{argument, changed_label};
 use crate::summary::{awaited, cost_per_verified, false_claims, flaky, tally, work};
-use crate::words::{checks, duration, given_up, last_words, moment, plural, red, short_digest, usage};
+use crate::text::{checks, duration, given_up, last_words, moment, plural, red, short_digest, usage};
 use escape::{code, text};
 
 pub(crate) mod escape;

@@ -9,8 +9,8 @@ use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::live::waiting;
 use crate::style::{Style, Tone};
 use crate::summary::{false_claims, tally, work};
+use crate::text::{duration, usage};
 use crate::width::{clean, wrap};
-use crate::words::{duration, usage};
 
 /// `now` is only used for a run that has not ended.
 pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
@@ -41,12 +41,12 @@ fn state(view: &RunView, now: Timestamp, active: u64) -> String {
         return format!("finished, {finished}");
     }
     if view.paused {
-        return format!("paused, then {}", view.phase.words());
+        return format!("paused, then {}", view.phase.describe());
     }
     if view.waiting.is_some() {
         return waiting(view, Some(now));
     }
-    format!("{} for {}", view.phase.words(), duration(active.saturating_sub(view.since_ms)))
+    format!("{} for {}", view.phase.describe(), duration(active.saturating_sub(view.since_ms)))
 }
 
 /// Names on the left, values aligned and wrapped on the right.

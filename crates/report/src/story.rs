@@ -10,15 +10,15 @@ use verdone_core::verify::{Outcome, ProvenCriterion, Tree, VerifyReport};
 
 use crate::event_lines::{files, judged, kept as kept_line, name};
 use crate::guard::guard_told;
-use crate::judgement::{
+use crate::result_text::{
     argument, both, changed_label, committed_as, reason_mark, report_mark, report_words, result_mark, tree_words,
 };
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{result_of, story_mark};
-use crate::width::{clean, wrap};
-use crate::words::{
+use crate::text::{
     because, check_mark, compacted, context, duration, ended, facts, last_words, plural, red, rejected, short_digest, usage,
 };
+use crate::width::{clean, wrap};
 
 /// `None` if the run never worked on it.
 pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {
@@ -138,7 +138,7 @@ impl Page<'_> {
         let (mark, said) = match &turn.outcome {
             None => (Mark::Info, "agent working".to_owned()),
             Some(TurnOutcome::Ended) => (Mark::Info, format!("agent stopped after {}", duration(turn.duration_ms))),
-            Some(end) => (Mark::Bad, format!("agent {}", clean(&end.words()))),
+            Some(end) => (Mark::Bad, format!("agent {}", clean(&end.describe()))),
         };
         let used =
             usage(turn.usage.cost_usd, turn.usage.tokens).map_or_else(String::new, |used| format!("{}{used}", self.style.dot()));

@@ -11,11 +11,11 @@ use verdone_core::check::{CheckOutcome, CheckRun};
 use verdone_core::verify::{CommitRange, Tree, Verified};
 
 use crate::event_lines::{Line, checked_as, tail};
-use crate::judgement::{changed_label, reason_mark, report_mark, report_words, tree_words};
 use crate::landing::weak_seal;
+use crate::result_text::{changed_label, reason_mark, report_mark, report_words, tree_words};
 use crate::style::{Mark, Style};
+use crate::text::{check_mark, duration};
 use crate::width::clean;
-use crate::words::{check_mark, duration};
 
 pub use github::{github_commands, github_summary};
 pub use junit::junit;
@@ -128,7 +128,7 @@ pub(crate) mod tests {
 
     fn run(name: &str, outcome: CheckOutcome) -> CheckRun {
         let check = Check::own(CommandSpec::Shell(name.to_owned()), Span::from_secs(1));
-        CheckRun { outcome, duration_ms: 1200, ..CheckRun::of(&check) }
+        CheckRun { outcome, duration_ms: 1200, ..CheckRun::pending(&check) }
     }
 
     /// Work that passes only with its own changes to the tests.
@@ -145,7 +145,7 @@ pub(crate) mod tests {
         report.reasons = vec![
             Reason::Doubt(Doubt::PristineFailed {
                 check: "test".to_owned(),
-                said: failed().words(),
+                said: failed().describe(),
                 files: vec!["tests/a.py".to_owned()],
             }),
             Reason::Note(Note::OwnCheck { check: "own".to_owned(), before: OwnBefore::Red }),

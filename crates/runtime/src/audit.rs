@@ -5,8 +5,8 @@ mod rerun;
 use std::collections::{BTreeMap, BTreeSet};
 
 use verdone_core::base::id::Oid;
-use verdone_core::evidence::audit::{CommitFacts, History, Journals, Note};
-use verdone_core::journal::event::light::kind;
+use verdone_core::evidence::audit::{CommitFacts, GitNote, History, Journals};
+use verdone_core::journal::event::partial::kind;
 
 use crate::git::{Git, GitError};
 use crate::store::{JournalError, JournalReader, Store, StoredRun};
@@ -29,7 +29,7 @@ pub enum AuditError {
 
 /// Collects everything about a range of commits (`A..B` or a single commit), or about all of HEAD.
 pub fn gather(git: &Git, store: &Store, range: Option<&str>) -> Result<History, AuditError> {
-    let Asked { tip, start, range, branches } = resolve(git, range)?;
+    let AuditRange { tip, start, range, branches } = resolve(git, range)?;
     let commits = git.commits_of(&tip)?;
     let notes = git.notes()?;
     let journals = journals(store)?;
@@ -42,11 +42,11 @@ pub fn gather(git: &Git, store: &Store, range: Option<&str>) -> Result<History, 
     Ok(History { range, start, branches, bookkeeping, apart, notes, journals, shallow: git.is_shallow()?, commits })
 }
 
-fn claims_bookkeeping(commit: &CommitFacts, notes: &BTreeMap<Oid, Note>) -> bool {
+fn claims_bookkeeping(commit: &CommitFacts, notes: &BTreeMap<Oid, GitNote>) -> bool {
     commit.trailers.is_bookkeeping() && !notes.contains_key(&commit.id)
 }
 
-struct Asked {
+struct AuditRange {
     /// The last commit of the history.
     tip: Oid,
     start: Option<Oid>,
@@ -55,7 +55,7 @@ struct Asked {
     branches: BTreeSet<String>,
 }
 
-fn resolve(git: &Git, range: Option<&str>) -> Result<Asked, AuditError> {
+fn resolve(git: &Git, range: Option<&str>) -> Result<AuditRange, AuditError> {
     let named = |text: &str| {
         let name = if text.is_empty() { "HEAD" } else { text };
         git.commit_named(name)?.ok_or_else(|| AuditError::Unknown { text: text.to_owned() })
@@ -64,7 +64,7 @@ fn resolve(git: &Git, range: Option<&str>) -> Result<Asked, AuditError> {
         let tip = git.commit_named("HEAD")?.ok_or(AuditError::NoCommit)?;
         // Several branches may point here; use the one that is checked out.
         let branches = git.current_branch()?.into_iter().collect();
-        return Ok(Asked { tip, start: None, range: None, branches });
+        return Ok(AuditRange { tip, start: None, range: None, branches });
     };
     match text.split_once("..") {
         _ if text.is_empty() || text == ".." => Err(AuditError::Range { text: text.to_owned() }),
@@ -72,12 +72,12 @@ fn resolve(git: &Git, range: Option<&str>) -> Result<Asked, AuditError> {
         Some((base, tip)) => {
             let (base, tip) = (named(base)?, named(tip)?);
             let (range, branches) = (Some(git.commits_between(&base, &tip)?), git.branches_at(&tip)?);
-            Ok(Asked { tip, start: Some(base), range, branches })
+            Ok(AuditRange { tip, start: Some(base), range, branches })
         }
         None => {
             let tip = named(text)?;
             let (range, branches) = (Some(BTreeSet::from([tip.clone()])), git.branches_at(&tip)?);
-            Ok(Asked { tip, start: None, range, branches })
+            Ok(AuditRange { tip, start: None, range, branches })
         }
     }
 }

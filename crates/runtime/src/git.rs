@@ -13,7 +13,6 @@
 //! as few as possible.
 
 mod added;
-mod apart;
 mod attempt_contents;
 mod attempt_folders;
 mod attempt_tree;
@@ -37,6 +36,7 @@ mod files;
 mod filter;
 mod head;
 mod hidden;
+mod history;
 mod ignored_entries;
 mod index;
 mod index_entries;
@@ -44,8 +44,6 @@ mod index_stat;
 mod kept_attempt;
 mod landing;
 mod large_files;
-mod lineage;
-mod look;
 mod nested;
 mod note;
 mod object_import;
@@ -64,8 +62,10 @@ mod touched;
 mod tree_changes;
 mod tree_files;
 mod tree_now;
+mod unreachable;
 mod workspace_files;
 mod worktree;
+mod worktree_scan;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

@@ -15,14 +15,14 @@ mod watch;
 pub(crate) use after_tool::Concurrency;
 pub use attempt::{TurnOf, turn_tests};
 pub use client_guard::{Guard, Judgement, Pending};
-pub use facts::{Asked, facts};
+pub use facts::{CallContext, facts};
 pub(crate) use fault::Fault;
-pub(crate) use judge_event::{Answered, Court, GateAnswer, SessionGate, is_after};
+pub(crate) use judge_event::{Answered, EventJudge, GateAnswer, SessionGate, is_after};
 pub(crate) use run_dirs::{FileSettings, Home, lessons};
 pub use run_dirs::{PolicyInForce, SESSIONS, policy_of};
 pub(crate) use session_log::{FAULTS, append_fault, append_in, make_sessions};
 pub use story::StoryFile;
-pub(crate) use story::tell;
+pub(crate) use story::write_briefing;
 
 /// Set for a read-only client, with the purpose. Its hooks allow only reading.
 pub(crate) const LOOKING: &str = "VERDONE_LOOKING";

@@ -12,7 +12,7 @@ use verdone_core::hook::{HookEvent, HookInput, Response, Role, event_in};
 use verdone_core::policy::{Looking, Mode, look_only};
 
 use crate::base::fault;
-use crate::guard::{self, Answered, Concurrency, Court, Fault, FileSettings, Home, LOOKING, SessionGate, StoryFile};
+use crate::guard::{self, Answered, Concurrency, EventJudge, Fault, FileSettings, Home, LOOKING, SessionGate, StoryFile};
 use crate::process::RUN_VARIABLE;
 use crate::process::signal::Signals;
 use crate::session::{Gate, armed_root, judges_alone};
@@ -79,7 +79,7 @@ fn judge(
     };
     let input = HookInput::parse(&bytes).inspect_err(|_| responder.is_about(event_in(&bytes)))?;
     responder.is_about(Some(input.common.event_name.to_string()));
-    if let Some(event) = event.filter(|event| Role::of(event) == Role::Guard && *event != input.common.event_name) {
+    if let Some(event) = event.filter(|event| Role::from_event(event) == Role::Guard && *event != input.common.event_name) {
         return Err(Fault::Event { asked: event.to_owned(), given: input.common.event_name.chars().take(64).collect() });
     }
     if mode == Mode::Interactive
@@ -98,17 +98,17 @@ fn judge(
     };
     let mut rules = settings.rules();
     if let Some(name) = std::env::var_os(LOOKING).filter(|_| mode == Mode::Run) {
-        rules.insert(0, look_only(Looking::of(&name.to_string_lossy())));
+        rules.insert(0, look_only(Looking::from_name(&name.to_string_lossy())));
     }
-    let story = StoryFile::of(&home.root, mode);
+    let story = StoryFile::open(&home.root, mode);
     // Only tool results are counted per turn. Other events do not need the story.
     let home = &home.in_turn(if guard::is_after(&input.event) { story.turn() } else { None });
     let unreadable = unreadable.as_deref();
     // Runs need no Stop gate: the driver verifies their work.
-    let gate =
-        (mode == Mode::Interactive).then(|| Gate::of(&home.root, &home.top, &settings.config, unreadable, &input.common.session));
+    let gate = (mode == Mode::Interactive)
+        .then(|| Gate::new(&home.root, &home.top, &settings.config, unreadable, &input.common.session));
     let gate = gate.as_ref().map(|gate| gate as &dyn SessionGate);
-    let court = Court { home, mode, config: &settings.config, rules: &rules, story: &story, gate };
+    let court = EventJudge { home, mode, config: &settings.config, rules: &rules, story: &story, gate };
     let mut judging = || {
         responder.has_judged();
         // If the client runs out of patience, it ends us with a signal; then the command must end, too.

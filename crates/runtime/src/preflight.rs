@@ -6,7 +6,7 @@ use std::path::Path;
 use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
-use verdone_core::done::{Approval, DoneSettings, Judge, PlanFact, Prospect, best_case, stated_complexity};
+use verdone_core::done::{Approval, DoneSettings, JudgeChoice, PlanFact, Prospect, best_case, stated_complexity};
 use verdone_core::plan::{Plan, Status};
 
 use crate::agent::check_claude;
@@ -142,13 +142,13 @@ pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
         return Some(finding);
     };
     let when = format!("asked to refute stories of complexity {from} or more");
-    Some(match Judge::of(&done.judge, &config.agent) {
-        Judge::Nobody { why } => Finding::bad("judge", why, ["or set enabled = false in [done.judge]"]),
-        Judge::Command { command, .. } => match missing_program(command, root) {
+    Some(match JudgeChoice::from_settings(&done.judge, &config.agent) {
+        JudgeChoice::Nobody { why } => Finding::bad("judge", why, ["or set enabled = false in [done.judge]"]),
+        JudgeChoice::Command { command, .. } => match missing_program(command, root) {
             Some(program) => Finding::bad("judge", format!("{program}: no such program"), ["check `command` in [done.judge]"]),
             None => Finding::good("judge", format!("{} is {when}; what it costs is not counted", command.display())),
         },
-        Judge::Claude => {
+        JudgeChoice::Claude => {
             let most = match done.judge.cost_usd.limit() {
                 Some(_) => format!("at most {} an answer, counted in limits.cost_usd", done.judge.cost_usd),
                 None => "counted in limits.cost_usd".to_owned(),

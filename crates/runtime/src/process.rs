@@ -6,16 +6,16 @@
 
 mod attached;
 mod background;
-mod companion;
 mod detached;
 mod environment;
-mod flow;
+mod flood_limit;
+mod helpers_spared;
+pub(crate) mod job_control;
 mod launch;
+mod line_process;
 pub mod output;
 mod program;
 pub mod signal;
-mod spared;
-pub(crate) mod standstill;
 mod supervise;
 mod tree;
 pub mod watchdog;
@@ -37,13 +37,13 @@ use crate::process::signal::Signals;
 pub use crate::base::own_program::own_program;
 pub use attached::run_attached;
 pub use background::Background;
-pub use companion::{Companion, Heard};
 pub(crate) use detached::{own_session, start_detached};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
-pub(crate) use flow::Flow;
+pub(crate) use flood_limit::Flow;
+pub(crate) use helpers_spared::{forget_spared, start_spared};
+pub use line_process::{Heard, LineProcess};
 pub use program::{check_program, program_exists};
-pub(crate) use spared::{forget_spared, start_spared};
 pub use supervise::{Sweep, run, run_beside, run_beside_others};
 pub use tree::{adopt_orphans, let_orphans_go, let_orphans_go_of};
 

@@ -52,17 +52,17 @@ pub enum ProjectError {
 impl Project {
     /// Finds the project around a folder. Searches upward for `.verdone/`, up to the top of the work tree.
     pub fn find(start: &Path, git_top: &Path) -> Result<Self, ProjectError> {
-        Ok(Self::of(canonical(start)?, canonical(git_top)?))
+        Ok(Self::find_from(canonical(start)?, canonical(git_top)?))
     }
 
     /// The project around a folder, even outside a repository.
     pub(crate) fn around(start: &Path) -> Result<Self, ProjectError> {
         let start = canonical(start)?;
         let git_top = git_top_of(&start).unwrap_or_else(|_| start.clone());
-        Ok(Self::of(start, git_top))
+        Ok(Self::find_from(start, git_top))
     }
 
-    fn of(start: PathBuf, git_top: PathBuf) -> Self {
+    fn find_from(start: PathBuf, git_top: PathBuf) -> Self {
         let nearest = |name: &str| levels(&start, &git_top).find(|dir| dir.join(name).is_dir()).map(Path::to_path_buf);
         let root = nearest(HOME).or_else(|| nearest(FRESHER)).unwrap_or_else(|| start.clone());
         let ralph_root = nearest(".ralph");
@@ -124,7 +124,7 @@ pub(crate) struct GitDirs {
 
 impl GitDirs {
     /// `None` if it has no layout that we know.
-    pub(crate) fn of(git_top: &Path) -> Option<Self> {
+    pub(crate) fn new(git_top: &Path) -> Option<Self> {
         let git = git_top.join(".git");
         let own = if git.is_dir() {
             fs::canonicalize(git).ok()?
@@ -216,12 +216,12 @@ mod tests {
         assert_eq!(find_git_top(&root.join("linked")).unwrap(), root.join("linked"));
         assert!(matches!(find_git_top(&root.join("bare")), Err(ProjectError::Bare { .. })));
         assert!(matches!(find_git_top(&root.join("missing")), Err(ProjectError::Folder { .. })));
-        let dirs = GitDirs::of(&root.join("repo")).unwrap();
+        let dirs = GitDirs::new(&root.join("repo")).unwrap();
         assert_eq!((dirs.own, dirs.common), (root.join("repo/.git"), root.join("repo/.git")));
-        assert_eq!(GitDirs::of(&root.join("linked")), None, "what it names is not there");
+        assert_eq!(GitDirs::new(&root.join("linked")), None, "what it names is not there");
         fs::create_dir_all(root.join("repo/.git/worktrees/linked")).unwrap();
         fs::write(root.join("repo/.git/worktrees/linked/commondir"), "../..\n").unwrap();
-        let dirs = GitDirs::of(&root.join("linked")).unwrap();
+        let dirs = GitDirs::new(&root.join("linked")).unwrap();
         assert_eq!((dirs.own, dirs.common), (root.join("repo/.git/worktrees/linked"), root.join("repo/.git")));
         // The temporary folder may itself be inside a repository, but an empty `.git` never counts as one.
         assert_ne!(find_git_top(&root.join("empty")).ok(), Some(root.join("empty")));

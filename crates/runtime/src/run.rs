@@ -1,6 +1,7 @@
 //! A run from the outside: prepares it, refuses with a reason, or drives it to its end.
 
 mod branch;
+pub mod context;
 pub mod driver;
 pub mod land;
 pub mod lifecycle;
@@ -9,7 +10,6 @@ pub mod planning;
 pub mod prune;
 pub mod recover;
 pub mod review;
-pub mod site;
 pub mod step;
 pub mod undo;
 
@@ -48,10 +48,10 @@ use crate::project::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRe
 use crate::project::shown;
 use crate::project::template::read_template;
 use crate::project::{GitDirs, Project};
+use crate::run::context::RunContext;
 use crate::run::driver::Driver;
 use crate::run::lifecycle::Scripts;
 use crate::run::recover::RecoverError;
-use crate::run::site::Site;
 use crate::session::done;
 use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
 use crate::verify::Results;
@@ -121,14 +121,14 @@ pub struct CheckoutLock {
 
 impl CheckoutLock {
     /// Takes the lock and cleans up after a dead run.
-    pub fn take(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
+    pub fn acquire(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
         if let Some(finding) = preflight::nested() {
             return Err(RunError::Refused(finding));
         }
         refuse_pipes(&project.git_top)?;
-        let lock = match GitDirs::of(&project.git_top) {
-            Some(dirs) => RunLock::take(&dirs.own)?,
-            None => RunLock::take(Git::open(&project.root)?.git_dir())?,
+        let lock = match GitDirs::new(&project.git_top) {
+            Some(dirs) => RunLock::acquire(&dirs.own)?,
+            None => RunLock::acquire(Git::open(&project.root)?.git_dir())?,
         };
         recover::recover(project, signals, reporter)?;
         Ok(Self { lock })
@@ -251,7 +251,7 @@ impl Ready {
     pub fn branch(&self) -> Result<RunBranch, RunError> {
         let named = self.request.branch.as_deref().or(self.plan.plan().branch.as_deref());
         let wanted = Wanted { named, fresh: self.request.fresh, plan: &self.plan_name() };
-        RunBranch::choose(&self.git, &Store::of(&self.request.project.root), &wanted)
+        RunBranch::choose(&self.git, &Store::new(&self.request.project.root), &wanted)
     }
 
     fn rules(&self) -> Rules {
@@ -275,14 +275,14 @@ impl Ready {
         Ok(Workspaces::new(&WorkspaceRequest { project, config, run: run.as_str(), run_dir, objects }))
     }
 
-    /// Builds the site of a run. Writes nothing before the first step.
-    pub fn into_site(
+    /// Builds the context of a run. Writes nothing before the first step.
+    pub fn into_context(
         self,
         (run, run_dir): (RunId, PathBuf),
         branch: &RunBranch,
         spaces: Workspaces,
         signals: Signals,
-    ) -> Result<(Site, Rules), RunError> {
+    ) -> Result<(RunContext, Rules), RunError> {
         let rules = self.rules();
         let Self { request, git, plan, gates, frozen, template } = self;
         let RunRequest { project, config, only, spec_dir, exports, unchecked, .. } = request;
@@ -295,7 +295,7 @@ impl Ready {
             _ => Claude::default(),
         };
         let start = git.merge_base(&branch.head, &branch.tip)?.unwrap_or_else(|| branch.tip.clone());
-        let site = Site {
+        let context = RunContext {
             start,
             branch: branch.name_for(&run),
             tip: branch.tip.clone(),
@@ -332,13 +332,13 @@ impl Ready {
             claude,
             exports,
         };
-        Ok((site, rules))
+        Ok((context, rules))
     }
 
     /// Drives the run to its end. Returns its exit code.
     pub fn run(self, ours: CheckoutLock, signals: Signals, reporter: &mut dyn Reporter) -> Result<Ended, RunError> {
         let CheckoutLock { mut lock } = ours;
-        let store = Store::of(&self.request.project.root);
+        let store = Store::new(&self.request.project.root);
         for text in &self.request.warnings {
             reporter.report(Update::Notice { text });
         }
@@ -361,7 +361,7 @@ impl Ready {
         let watchdog = watch(watchdog, &run, reporter);
         process::adopt_orphans();
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
-        lock.tell(&holder).map_err(io_error("writing the lock"))?;
+        lock.record_holder(&holder).map_err(io_error("writing the lock"))?;
         // If the state is unreadable, nothing is resumed; a fresh session is always correct.
         let left = recover::left_session(&store, &run, &self.plan_name()).unwrap_or_default();
         let mut spaces = self.workspaces(&run, &run_dir)?;
@@ -372,16 +372,16 @@ impl Ready {
         let user = PlanFile::open(self.plan.location().clone())?;
         let plan = RunPlan::open(&self.git, user, &branch.tip, &branch.head, &folder.join("plan"))?;
         let start = self.start_event(&run, &branch, spaces.seal(), plan.plan())?;
-        let (mut site, rules) = self.into_site((run, run_dir), &branch, spaces, signals)?;
-        site.claude.resume(left);
-        site.plan = plan;
-        site.done_before = done_before;
-        let journal = Journal::create(&site.run_dir)?;
+        let (mut context, rules) = self.into_context((run, run_dir), &branch, spaces, signals)?;
+        context.claude.resume(left);
+        context.plan = plan;
+        context.done_before = done_before;
+        let journal = Journal::create(&context.run_dir)?;
         if branch.at.as_ref() != Some(&branch.tip) {
-            site.git.set_branch(&site.branch, &branch.tip, branch.at.as_ref())?;
+            context.git.set_branch(&context.branch, &branch.tip, branch.at.as_ref())?;
         }
-        let name = site.branch.clone();
-        let code = Driver::new(site, rules, journal, reporter).run(start)?;
+        let name = context.branch.clone();
+        let code = Driver::new(context, rules, journal, reporter).run(start)?;
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
         }
@@ -433,7 +433,7 @@ impl Ready {
 
     /// Stories from earlier runs that need review.
     fn reviews(&self) -> Result<BTreeMap<StoryId, Waiting>, RunError> {
-        let (store, plan) = (Store::of(&self.request.project.root), self.plan_name());
+        let (store, plan) = (Store::new(&self.request.project.root), self.plan_name());
         let found = review::pending(&store)?.into_iter().filter(|review| review.plan == plan);
         Ok(found.map(|review| (review.place.story.clone(), review.waiting)).collect())
     }

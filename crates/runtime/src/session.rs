@@ -2,27 +2,27 @@
 //! verifies, marks, commits and writes the journal (`worker`, `drive` and its steps). The core decides. Runs need no such gate, because
 //! their driver verifies the work.
 
-mod arm;
-mod ask;
+mod abandoned;
 pub mod claims;
 mod commit;
-mod custody;
 pub mod done;
 mod drive;
 mod files;
 mod journal;
-mod left;
 mod memory;
-mod others;
+mod other_tools;
 mod plan;
-mod ralph;
+mod plan_messages;
 mod regression;
+mod sealed_copy;
+mod start_loop;
+mod subagents;
 mod transcript;
 mod tree;
 mod turn;
 mod verify;
-mod words;
 mod worker;
+mod worker_client;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,12 +46,12 @@ use crate::workspace::WorkspaceError;
 
 use files::Task;
 
-pub use arm::{ArmError, ArmRequest, Armed, Whose, arm, end};
-pub use custody::armed_root;
+pub use abandoned::{AbandonedLoops, FORGOTTEN_DAYS};
 pub(crate) use files::SessionFiles;
 pub use files::{Loops, SeenLoop, SessionLoop};
-pub use left::{FORGOTTEN_DAYS, LeftLoops};
-pub(crate) use tree::{Tree, look as look_at_tree};
+pub use sealed_copy::armed_root;
+pub use start_loop::{ArmError, ArmRequest, Armed, LoopOwner, arm, end};
+pub(crate) use tree::{Tree, fingerprint as look_at_tree};
 pub use worker::{ARGUMENT, main};
 
 /// The message if an earlier version left a loop.
@@ -114,26 +114,26 @@ pub(crate) fn judges_alone(root: &Path, input: &HookInput<'_>) -> bool {
             | HookEvent::TaskCompleted { .. }
             | HookEvent::TeammateIdle { .. }
     );
-    asks && Loops::of(root).session(&input.common.session).is_held()
+    asks && Loops::new(root).session(&input.common.session).is_held()
 }
 
 /// Results of the loop's last verification if it saw exactly the current work tree, and whether nothing failed. `None` if it saw another
 /// tree. `ours` are the files that Verdone itself writes.
 pub(crate) fn seen_before(root: &Path, top: &Path, session: &str, ours: &[PathBuf]) -> Option<(Vec<CheckRun>, bool)> {
-    let finding = Loops::of(root).session(session).finding().ok()??;
-    let tree = tree::look(root, top, ours).ok()?;
+    let finding = Loops::new(root).session(session).finding().ok()??;
+    let tree = tree::fingerprint(root, top, ours).ok()?;
     let (runs, passed) = seen_on_tree(&finding)?;
     (finding.tree == tree.key).then(|| (runs.to_vec(), passed))
 }
 
 /// The loop of a session, ended or not, and its current story. An unreadable loop counts as none.
 pub(crate) fn loop_of(root: &Path, session: &str) -> Option<SeenLoop> {
-    Loops::of(root).session(session).seen().ok()?
+    Loops::new(root).session(session).seen().ok()?
 }
 
 /// Whether files differ from that base. `None` if git cannot tell.
 pub(crate) fn differs_from(base: &Base, root: &Path, top: &Path, ours: &[PathBuf]) -> Option<bool> {
-    Some(tree::look(root, top, ours).ok()?.differs(base))
+    Some(tree::fingerprint(root, top, ours).ok()?.differs(base))
 }
 
 impl SessionGate for Gate<'_> {
@@ -159,8 +159,8 @@ impl SessionGate for Gate<'_> {
 
 impl<'a> Gate<'a> {
     /// `unreadable` says why the settings file cannot be read; `config` then holds other settings.
-    pub(crate) fn of(root: &'a Path, top: &'a Path, config: &'a Config, unreadable: Option<&'a str>, session: &'a str) -> Self {
-        let loops = Loops::of(root);
+    pub(crate) fn new(root: &'a Path, top: &'a Path, config: &'a Config, unreadable: Option<&'a str>, session: &'a str) -> Self {
+        let loops = Loops::new(root);
         let files = loops.session(session);
         Self { root, top, config, unreadable, session, loops, files }
     }
@@ -221,21 +221,21 @@ impl<'a> Gate<'a> {
         let (mut facts, decision, seen) = match &input.event {
             HookEvent::Stop { active, background_tasks, .. } => {
                 let background = background_tasks.map(serde_json::value::RawValue::get);
-                turn::judge(self, input, turn::Asked { active: *active, background, held, notes: notes.clone() }, judging)?
+                turn::judge(self, input, turn::StopEvent { active: *active, background, held, notes: notes.clone() }, judging)?
             }
-            HookEvent::SubagentStop { active: held } => match others::subagent(self, active, input, *held, judging)? {
+            HookEvent::SubagentStop { active: held } => match subagents::subagent(self, active, input, *held, judging)? {
                 Some(judged) => judged,
                 None => return Ok(None),
             },
             HookEvent::TaskCompleted { task, subject } => {
-                let judged = others::task(self, active, judging)?;
+                let judged = subagents::task(self, active, judging)?;
                 if !matches!(judged, Some((_, StopDecision::Block { .. }, _))) {
                     self.note_task(task, subject, false, agent)?;
                 }
                 let Some(judged) = judged else { return Ok(None) };
                 judged
             }
-            HookEvent::TeammateIdle { teammate } => match others::teammate(self, active, teammate, judging)? {
+            HookEvent::TeammateIdle { teammate } => match subagents::teammate(self, active, teammate, judging)? {
                 Some(judged) => judged,
                 None => return Ok(None),
             },
@@ -266,7 +266,7 @@ impl<'a> Gate<'a> {
         if !matches!(input.event, HookEvent::Stop { .. }) {
             facts.notes = notes;
         }
-        let mut record = StopRecord::of(&facts, &decision);
+        let mut record = StopRecord::from_decision(&facts, &decision);
         record.tree = seen.tree;
         record.verdict = seen.verdict.map(str::to_owned);
         record.agent_type = input.common.agent_type.as_deref().map(str::to_owned);

@@ -1,12 +1,12 @@
 //! Stored runs: `.verdone/runs/<run-id>/`, one directory per run, whose journal is the only truth.
 
-mod given;
 pub mod inbox;
 mod journal;
-mod known;
+mod local_runs;
 mod lock;
-mod of_here;
+mod proven;
 mod reader;
+mod run_id_allocator;
 mod session_lock;
 pub mod sessions;
 mod stored_run;
@@ -22,12 +22,12 @@ use crate::base::atomic::write_atomically;
 use crate::base::fault::{self, Point};
 use crate::base::plain_file::read_regular;
 
-use given::{Given, is_id};
+use run_id_allocator::{RunIdAllocator, is_id};
 
 pub use journal::{Journal, JournalError, When};
-pub use known::proven;
+pub use local_runs::are_of_here;
 pub use lock::{Holder, LockError, RunLock};
-pub use of_here::are_of_here;
+pub use proven::proven;
 pub use reader::{JournalReader, read_journal, readable_lines};
 pub use session_lock::SessionLock;
 pub use stored_run::StoredRun;
@@ -40,7 +40,7 @@ pub struct Store {
 
 impl Store {
     /// The store of the project whose `.verdone/` is in `root`.
-    pub fn of(root: &Path) -> Self {
+    pub fn new(root: &Path) -> Self {
         Self { runs: root.join(".verdone").join("runs") }
     }
 
@@ -72,7 +72,7 @@ impl Store {
     /// Creates the directory of a new run. Its id is unique in the whole repository, because linked work trees share refs.
     pub fn create(&self, common_dir: &Path, now: Timestamp) -> io::Result<(RunId, PathBuf)> {
         self.hide()?;
-        let mut given = Given::take(common_dir)?;
+        let mut given = RunIdAllocator::allocate(common_dir)?;
         let (id, dir) = self.make_dir(now, given.last(now).max(self.ids()?.pop()).as_ref())?;
         given.remember(&id)?;
         Ok((id, dir))

@@ -6,11 +6,11 @@
 mod bench;
 pub mod check_runner;
 pub mod checks;
-mod kept;
 mod listing;
-mod named;
 pub mod on_demand;
 mod other_stories;
+mod referenced_files;
+mod result_cache;
 mod results;
 mod trees;
 
@@ -28,9 +28,9 @@ use crate::git::{Git, GitError};
 use crate::workspace::WorkspaceError;
 
 pub use bench::{Bench, BenchPlace};
-pub use kept::KeptResults;
 pub use listing::{ListedFile, ListedRole, Listing, ListingRequest, listing};
 pub use other_stories::{earlier_checks, may_weaken_checks, other_checks};
+pub use result_cache::ResultCache;
 pub use results::Results;
 pub use trees::{Trees, TreesRequest};
 
@@ -74,7 +74,7 @@ impl Verification {
     }
 
     /// Continues until it is done or the caller must provide something.
-    pub fn go_on(
+    pub fn advance(
         &mut self,
         bench: &mut Bench<'_>,
         results: &mut Results,
@@ -113,7 +113,7 @@ impl Verification {
         let trees: Vec<Oid> = [Tree::Attempt, Tree::Pristine].into_iter().filter_map(|tree| self.tree_id(tree)).collect();
         let before = self.observed.results.len();
         self.observed.results.retain(|id, result| {
-            let has_failed = matches!(CheckState::of(&result.run), CheckState::Red | CheckState::Unknown);
+            let has_failed = matches!(CheckState::from_run(&result.run), CheckState::Red | CheckState::Unknown);
             !(has_failed && trees.contains(&id.tree))
         });
         self.observed.results.len() < before

@@ -13,15 +13,15 @@ mod error;
 mod hidden;
 mod layer;
 pub mod measure;
-mod places;
+mod paths;
 mod probe;
 mod remove;
 mod reset;
+mod run_workspaces;
 mod seal;
-mod spaces;
 mod state;
 mod view;
-mod visible;
+mod view_contents;
 
 pub use cache::KeptCache;
 pub use credentials::{CopyBack, copy_back};
@@ -29,10 +29,12 @@ pub use doctor::examine;
 pub use error::WorkspaceError;
 pub use hidden::HIDDEN_VARIABLE;
 pub use probe::{Ability, Level, Part, Refusal, probe};
-pub use spaces::{CheckNeeds, CheckPlace, HookOutcome, Place, ReadAttempt, ScriptPlace, Start, WorkspaceRequest, Workspaces};
+pub use run_workspaces::{
+    CheckNeeds, CheckPlace, HookOutcome, Place, ReadAttempt, ScriptPlace, Start, WorkspaceRequest, Workspaces,
+};
 pub use state::{Deletion, Held, Owner, StateError, StateFolder, Stored, compose_project};
 pub use view::{View, ViewError};
-pub use visible::{
+pub use view_contents::{
     Abilities, AgentInUse, BuildFolders, Credentials, Hidden, Preparation, PrepareError, System, Tree, ViewKind, ViewRequest,
     Visible, build, written_at,
 };

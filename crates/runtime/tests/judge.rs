@@ -9,7 +9,7 @@ use verdone_core::base::span::Span;
 use verdone_core::check::CommandSpec;
 use verdone_core::config::{Config, Limits};
 use verdone_core::done::{CiFact, CiSettings, JudgeAgent, JudgeFact};
-use verdone_runtime::agent::judge::{Court, ask_ci, ask_judge, limits_of};
+use verdone_runtime::agent::judge::{ProverContext, ask_ci, ask_judge, limits_of};
 use verdone_runtime::process::EnvPlan;
 use verdone_runtime::process::signal::Signals;
 
@@ -24,8 +24,8 @@ fn limits(config: &Config) -> Limits {
     Limits { grace: Span::from_millis(200), ..limits_of(config) }
 }
 
-fn court<'a>(dir: &'a Path, redactor: &'a Redactor, limits: &'a Limits) -> Court<'a> {
-    Court { root: dir, dir, env: EnvPlan::default(), redactor, limits, seat: None, inside: None }
+fn court<'a>(dir: &'a Path, redactor: &'a Redactor, limits: &'a Limits) -> ProverContext<'a> {
+    ProverContext { root: dir, dir, env: EnvPlan::default(), redactor, limits, seat: None, inside: None }
 }
 
 fn judge(command: &str) -> JudgeFact {

@@ -174,10 +174,10 @@ fn files_that_are_no_plans_are_refused_without_waiting_for_them() {
     let root = root.path();
     let large = root.join("large.md");
     fs::File::create(&large).and_then(|file| file.set_len(65 * 1024 * 1024)).expect("a sparse file");
-    assert!(matches!(PlanFile::open(PlanLocation::of(large)), Err(PlanFileError::TooLarge { .. })));
-    let device = PlanLocation::of("/dev/zero".into());
+    assert!(matches!(PlanFile::open(PlanLocation::new(large)), Err(PlanFileError::TooLarge { .. })));
+    let device = PlanLocation::new("/dev/zero".into());
     assert!(matches!(PlanFile::open(device), Err(PlanFileError::NotAFile { .. })));
-    assert!(matches!(PlanFile::open(PlanLocation::of(root.to_owned())), Err(PlanFileError::NotAFile { .. })));
+    assert!(matches!(PlanFile::open(PlanLocation::new(root.to_owned())), Err(PlanFileError::NotAFile { .. })));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpe
 use verdone_core::verify::TestNames;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{EnvPlan, Moment};
-use verdone_runtime::verify::check_runner::{self, CheckContext, CheckMoment, Ways};
+use verdone_runtime::verify::check_runner::{self, CheckContext, CheckMoment, Scheduling};
 
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
@@ -30,7 +30,7 @@ fn context<'a>(dir: &'a Path, redactor: &'a Redactor) -> CheckContext<'a> {
         cap: 100_000,
         grace: Duration::from_millis(500),
         redactor,
-        ways: Ways::default(),
+        ways: Scheduling::default(),
     }
 }
 
@@ -189,7 +189,7 @@ fn gates_of_one_stage_run_at_the_same_time_and_keep_their_names_and_order() {
         gate("b", Stage::Quality, &meets("b", "a")),
         gate("c", Stage::Quality, "false"),
     ];
-    let context = CheckContext { ways: Ways { parallel: 3, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    let context = CheckContext { ways: Scheduling { parallel: 3, ..Scheduling::default() }, ..context(dir.path(), &redactor) };
     let (mut said, mut started) = (Vec::new(), 0);
     let runs = run_checks(&checks, &context, &Signals::none(), &mut |moment| match moment {
         CheckMoment::Started(_) => started += 1,
@@ -211,7 +211,7 @@ fn one_after_another_means_that_a_gate_never_meets_the_next() {
         Check { timeout: Span::from_millis(300), ..gate("a", Stage::Quality, &meets("a", "b")) },
         gate("b", Stage::Quality, &meets("b", "a")),
     ];
-    let context = CheckContext { ways: Ways { parallel: 1, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    let context = CheckContext { ways: Scheduling { parallel: 1, ..Scheduling::default() }, ..context(dir.path(), &redactor) };
     let runs = run_checks(&checks, &context, &Signals::none(), &mut |_| ());
     assert_eq!(runs[0].outcome, CheckOutcome::TimedOut { after_ms: 300 });
     assert!(runs[1].outcome.passed());
@@ -226,7 +226,7 @@ fn what_gates_leave_running_beside_each_other_is_ended_with_the_stage() {
         )
     };
     let checks = [gate("a", Stage::Quality, &leaves("a")), gate("b", Stage::Quality, &leaves("b"))];
-    let context = CheckContext { ways: Ways { parallel: 2, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    let context = CheckContext { ways: Scheduling { parallel: 2, ..Scheduling::default() }, ..context(dir.path(), &redactor) };
     let runs = run_checks(&checks, &context, &Signals::none(), &mut |_| ());
     assert!(runs.iter().all(|run| run.outcome.passed()), "{runs:?}");
     for name in ["a.pid", "b.pid"] {
@@ -239,7 +239,7 @@ fn what_gates_leave_running_beside_each_other_is_ended_with_the_stage() {
 fn a_stop_ends_all_gates_that_run_beside_each_other() {
     let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
     let checks: Vec<Check> = ["a", "b", "c"].map(|name| gate(name, Stage::Quality, "echo up; exec sleep 3600")).into();
-    let context = CheckContext { ways: Ways { parallel: 2, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    let context = CheckContext { ways: Scheduling { parallel: 2, ..Scheduling::default() }, ..context(dir.path(), &redactor) };
     let (signals, mut up) = (Signals::none(), 0);
     let runs = run_checks(&checks, &context, &signals, &mut |moment| {
         if let CheckMoment::During(_, Moment::Line { .. }) = moment {
@@ -268,7 +268,8 @@ fn an_advisory_gate_is_recorded_and_stops_nothing() {
 fn with_keep_going_a_failing_stage_stops_nothing() {
     let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
     let checks = [gate("test", Stage::Correctness, "false"), gate("lint", Stage::Quality, "true")];
-    let context = CheckContext { ways: Ways { keep_going: true, ..Ways::default() }, ..context(dir.path(), &redactor) };
+    let context =
+        CheckContext { ways: Scheduling { keep_going: true, ..Scheduling::default() }, ..context(dir.path(), &redactor) };
     assert_eq!(run_checks(&checks, &context, &Signals::none(), &mut |_| ()).len(), 2);
 }
 

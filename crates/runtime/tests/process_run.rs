@@ -9,7 +9,7 @@ use verdone_core::base::finish::StopSignal;
 use verdone_core::base::redact::Redactor;
 use verdone_runtime::process::output::Stream;
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::process::{self, Companion, Ended, EnvPlan, Exit, Heard, Moment, Spawn, SpawnError, Stdin};
+use verdone_runtime::process::{self, Ended, EnvPlan, Exit, Heard, LineProcess, Moment, Spawn, SpawnError, Stdin};
 
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
@@ -315,9 +315,10 @@ fn children_get_the_planned_environment() {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A process that reads its input, and ends at the end of input.
-fn companion(script: &str) -> Companion {
+fn companion(script: &str) -> LineProcess {
     let redactor = Redactor::default();
-    Companion::start(&Spawn { wall: None, grace: Duration::ZERO, cap: 0, ..spawn(script, &redactor) }, &Signals::none()).unwrap()
+    LineProcess::start(&Spawn { wall: None, grace: Duration::ZERO, cap: 0, ..spawn(script, &redactor) }, &Signals::none())
+        .unwrap()
 }
 
 fn line(text: &str) -> Heard {
@@ -329,11 +330,11 @@ fn a_companion_answers_line_by_line_and_ends_when_nobody_speaks_any_more() {
     let _one = alone();
     let mut cat = companion("while read -r x; do echo \"heard $x\"; done; printf unfinished");
     cat.say(b"one\n".to_vec());
-    assert_eq!(cat.hear(PATIENCE), line("heard one"));
+    assert_eq!(cat.receive(PATIENCE), line("heard one"));
     cat.say(b"two\nthree\n".to_vec());
-    assert_eq!(cat.hear(PATIENCE), line("heard two"));
-    assert_eq!(cat.hear(PATIENCE), line("heard three"));
-    assert_eq!(cat.hear(Duration::from_millis(1)), Heard::Nothing);
+    assert_eq!(cat.receive(PATIENCE), line("heard two"));
+    assert_eq!(cat.receive(PATIENCE), line("heard three"));
+    assert_eq!(cat.receive(Duration::from_millis(1)), Heard::Nothing);
     let (status, left) = cat.end(PATIENCE, &Signals::none());
     assert!(status.unwrap().success());
     assert_eq!(left, 0);
@@ -343,9 +344,9 @@ fn a_companion_answers_line_by_line_and_ends_when_nobody_speaks_any_more() {
 fn a_companion_that_ends_by_itself_is_heard_to_its_end() {
     let _one = alone();
     let mut gone = companion("echo bye; printf rest; exit 3");
-    assert_eq!(gone.hear(PATIENCE), line("bye"));
-    assert_eq!(gone.hear(PATIENCE), line("rest"));
-    assert_eq!(gone.hear(PATIENCE), Heard::Exited);
+    assert_eq!(gone.receive(PATIENCE), line("bye"));
+    assert_eq!(gone.receive(PATIENCE), line("rest"));
+    assert_eq!(gone.receive(PATIENCE), Heard::Exited);
     assert_eq!(gone.end(PATIENCE, &Signals::none()).0.unwrap().code(), Some(3));
 }
 
@@ -362,7 +363,7 @@ fn a_companion_that_does_not_listen_makes_nobody_wait() {
 fn a_line_without_an_end_keeps_nobody_from_looking_at_the_clock() {
     let _one = alone();
     let mut flood = companion("while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done");
-    assert_eq!(flood.hear(Duration::from_millis(100)), Heard::Nothing);
+    assert_eq!(flood.receive(Duration::from_millis(100)), Heard::Nothing);
     let (status, _) = flood.end(Duration::from_millis(100), &Signals::none());
     assert!(!status.unwrap().success());
 }

@@ -1,6 +1,6 @@
 //! Brace expansion of `{a,b}` and `{1..3}`, as in bash.
 
-use super::bit::Bit;
+use super::fragment::Bit;
 use super::word::Origin;
 
 /// If a word expands to more words than this, it is treated as unknown.

@@ -1,7 +1,7 @@
 //! Applies `export`, `declare`, `readonly` and `unset` to variables.
 
 use super::Assignment;
-use super::bit::bits_of;
+use super::fragment::bits_of;
 use super::scope::Scope;
 use super::word::Word;
 
@@ -10,7 +10,7 @@ pub(super) fn is_declaration(name: &str) -> bool {
 }
 
 /// Handles words whose text is known after expansion, such as `"$name=value"`. An unknown word may refer to any variable.
-pub(super) fn words(keyword: &str, options: &str, words: &[Word], scope: &mut Scope) -> Vec<Assignment> {
+pub(super) fn declared_words(keyword: &str, options: &str, words: &[Word], scope: &mut Scope) -> Vec<Assignment> {
     let mut assignments = Vec::new();
     for word in words.iter().filter(|word| !word.prefix().starts_with('-')) {
         if let Some((name, _)) = word.prefix().split_once('=') {

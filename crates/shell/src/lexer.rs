@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::bit::{ANY, Bit, NETWORK, bits_of, extend, first_field, join, origin, pieces, plain, push, push_marked, render};
 use super::closing::{ansi_end, bracket_end, closing_brace, closing_paren, closing_quote};
+use super::fragment::{ANY, Bit, NETWORK, bits_of, extend, first_field, join, origin, pieces, plain, push, push_marked, render};
 use super::scope::{Scope, Value};
 use super::word::{Origin, Word};
 use super::{ansi, brace};
@@ -42,7 +42,7 @@ pub(super) struct Lexer<'a> {
 
 impl Lexer<'_> {
     /// The words that a word of the source expands to.
-    pub(super) fn words(&self, range: Range<usize>) -> Vec<Word> {
+    pub(super) fn words_in(&self, range: Range<usize>) -> Vec<Word> {
         brace::expand(self.bits(range, Mode::Bare)).iter().flat_map(|bits| fields(bits)).collect()
     }
 

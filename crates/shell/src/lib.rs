@@ -6,11 +6,11 @@
 //! beside the commands; the caller decides how to treat them.
 
 mod ansi;
-mod bit;
 mod brace;
 mod carried;
 mod closing;
 mod declare;
+mod fragment;
 mod git;
 mod lexer;
 mod output;
@@ -28,8 +28,8 @@ mod wrapper;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-pub use bit::ANY as COMPUTED;
 pub use carried::is_command_setting;
+pub use fragment::ANY as COMPUTED;
 pub use git::{GitCall, git_call};
 pub use word::{Origin, Piece, Word};
 
@@ -126,7 +126,7 @@ pub enum Why {
 }
 
 impl Why {
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Program => "the program's name is computed when the command runs",
             Self::Text => "a shell is given text that is computed when the command runs",

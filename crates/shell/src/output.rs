@@ -1,12 +1,12 @@
 //! Computes the output of simple commands, as far as it can be known: enough for `echo ... | sh` and `$(printf ...)`.
 
 use super::ansi;
-use super::bit::{Bit, bits_of, join, origin};
+use super::fragment::{Bit, bits_of, join, origin};
 use super::scope::{Scope, Value, text, unknown};
 use super::word::{Origin, Word};
 
 /// The output of a program that is not handled elsewhere.
-pub(super) fn of(name: &str, arguments: &[Word], input: Option<&Value>, files: &[Value], scope: &mut Scope) -> Value {
+pub(super) fn output_of(name: &str, arguments: &[Word], input: Option<&Value>, files: &[Value], scope: &mut Scope) -> Value {
     match name {
         "echo" => echo(arguments),
         "printf" => match arguments {

@@ -26,7 +26,7 @@ impl Walker {
             let (operator, target, _) = parts_of(frame.source, node);
             let kind = redirect_kind(operator);
             let lexer = lexer(frame, substituted, scope, choice);
-            let words: Vec<Word> = target.into_iter().flat_map(|target| lexer.words(target)).collect();
+            let words: Vec<Word> = target.into_iter().flat_map(|target| lexer.words_in(target)).collect();
             let is_descriptor =
                 |word: &Word| word.literal().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit() || b == b'-'));
             let copies = operator.contains(">&") || operator.contains("<&");
@@ -44,7 +44,7 @@ impl Walker {
             return None;
         }
         let substituted = self.all_substitutions(frame, &[first], scope);
-        let words = lexer(frame, &substituted, scope, &HashMap::new()).words(target);
+        let words = lexer(frame, &substituted, scope, &HashMap::new()).words_in(target);
         words.first().and_then(Word::literal).and_then(|path| output::substituted(path, &self.files)).cloned()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::bit::Bit;
+use super::fragment::Bit;
 use super::word::{Origin, Word};
 use super::{Directory, Variables};
 

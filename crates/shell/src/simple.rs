@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tree_sitter::Node;
 
 use super::Assignment;
-use super::bit::{join, pieces};
 use super::declare;
+use super::fragment::{join, pieces};
 use super::lexer::{Lexer, Mode};
 use super::redirect::{children_of, is_descriptor_name, last_of, late_words};
 use super::scope::{Scope, Value, text};
@@ -88,7 +88,7 @@ impl Walker {
         let substituted = self.all_substitutions(frame, redirects, scope);
         let mut words = vec![Word::text(keyword.kind())];
         let choice = HashMap::new();
-        words.extend(late.into_iter().flat_map(|range| lexer(frame, &substituted, scope, &choice).words(range)));
+        words.extend(late.into_iter().flat_map(|range| lexer(frame, &substituted, scope, &choice).words_in(range)));
         let call = Call {
             words,
             assignments: Vec::new(),
@@ -125,7 +125,7 @@ impl Walker {
         let mut output = Value::new();
         for choice in readings(scope, &texts) {
             let lexer = lexer(frame, &substituted, scope, &choice);
-            let words: Vec<Word> = words.iter().flat_map(|range| lexer.words(range.clone())).collect();
+            let words: Vec<Word> = words.iter().flat_map(|range| lexer.words_in(range.clone())).collect();
             let assignments: Vec<Assignment> = assigned.iter().filter_map(|node| assignment(&lexer, *node)).collect();
             let redirects = Self::redirects(frame, &redirected, &substituted, scope, &choice);
             let call = Call {
@@ -168,8 +168,8 @@ impl Walker {
                 }
                 _ if node.kind() == "variable_assignments" => {}
                 _ => {
-                    let words = lexer.words(trimmed(frame.source, child));
-                    assignments.extend(declare::words(name, &options, &words, scope));
+                    let words = lexer.words_in(trimmed(frame.source, child));
+                    assignments.extend(declare::declared_words(name, &options, &words, scope));
                 }
             }
         }
@@ -253,7 +253,7 @@ fn assignment(lexer: &Lexer<'_>, node: Node<'_>) -> Option<Assignment> {
 fn assigned_value(lexer: &Lexer<'_>, node: Node<'_>) -> Value {
     match node.child_by_field_name("value") {
         Some(array) if array.kind() == "array" => {
-            let words: Vec<Word> = named(array).iter().flat_map(|item| lexer.words(trimmed(lexer.source, *item))).collect();
+            let words: Vec<Word> = named(array).iter().flat_map(|item| lexer.words_in(trimmed(lexer.source, *item))).collect();
             join(&words)
         }
         Some(value) => lexer.value(trimmed(lexer.source, value).start..trimmed(lexer.source, node).end),

@@ -6,8 +6,8 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::Why;
-use super::bit::Bit;
 use super::closing::commands_in;
+use super::fragment::Bit;
 use super::lexer::Substituted;
 use super::scope::{Scope, Value};
 use super::tree::{fields, is_broken, named, segments, trimmed};
@@ -104,7 +104,7 @@ impl Walker {
             for range in segments(source, trimmed(source, node)).into_iter().take(MAX_GUESSES) {
                 let frame = Frame { source, outer: outer.cloned(), certain: false, attached: None };
                 let fields = fields(source, range.clone()).into_iter();
-                let words = fields.flat_map(|field| lexer(&frame, &[], scope, &HashMap::new()).words(field));
+                let words = fields.flat_map(|field| lexer(&frame, &[], scope, &HashMap::new()).words_in(field));
                 // `{ {git,push}; }` is a group in bash, but not for the parser.
                 let opens = |word: &Word| word.literal().is_some_and(|text| OPENING.contains(&text));
                 let words = words.skip_while(opens).collect();

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::bit::{ANY, Bit, NETWORK, bits_of, join, origin, render};
+use super::fragment::{ANY, Bit, NETWORK, bits_of, join, origin, render};
 use super::scope::{Scope, Value, text, unknown};
 use super::walk::Walker;
 use super::word::{Origin, Piece, Word};
@@ -138,7 +138,7 @@ impl Walker {
             }
             _ if declare::is_declaration(name) => {
                 let options: String = arguments.iter().map(Word::prefix).filter(|text| text.starts_with('-')).collect();
-                declare::words(name, &options, arguments, scope);
+                declare::declared_words(name, &options, arguments, scope);
                 Value::new()
             }
             "xargs" => self.xargs(call, scope),
@@ -153,7 +153,7 @@ impl Walker {
             _ if is_download(name) => vec![Bit::Any { origin: Origin::Network, quoted: false }],
             _ => match find_wrapper(name) {
                 Some(wrapper) => self.unwrap(call, index, wrapper, scope),
-                None => output::of(name, arguments, call.input, &self.files, scope),
+                None => output::output_of(name, arguments, call.input, &self.files, scope),
             },
         }
     }

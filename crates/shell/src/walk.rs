@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use tree_sitter::{Node, Parser};
 
-use super::bit::{Bit, bits_of};
+use super::fragment::{Bit, bits_of};
 use super::lexer::{Lexer, Substituted};
 use super::scope::{Scope, Value, unknown};
 use super::tree::{ascii, named, trimmed};
@@ -236,7 +236,7 @@ impl Walker {
         let items: Vec<_> = node.children_by_field_name("value", &mut cursor).collect();
         let substituted = self.all_substitutions(frame, &items, scope);
         for item in &items {
-            let words = lexer(frame, &substituted, scope, &HashMap::new()).words(trimmed(frame.source, *item));
+            let words = lexer(frame, &substituted, scope, &HashMap::new()).words_in(trimmed(frame.source, *item));
             values.extend(words.iter().map(bits_of));
         }
         if let Some(variable) = node.child_by_field_name("variable") {

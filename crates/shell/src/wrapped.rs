@@ -1,7 +1,7 @@
 //! Determines the command that a wrapper runs from its arguments.
 
 use super::Assignment;
-use super::bit::{ANY, Bit, NETWORK, bits_of, join, render};
+use super::fragment::{ANY, Bit, NETWORK, bits_of, join, render};
 use super::scope::{Scope, Value, unknown};
 use super::unwrap::Call;
 use super::walk::Walker;

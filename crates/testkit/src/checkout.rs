@@ -70,7 +70,7 @@ enum Kind {
 
 impl Checkout {
     /// Records the state of `work/`, which need not be a repository.
-    pub fn look(sandbox: &Sandbox) -> Self {
+    pub fn snapshot(sandbox: &Sandbox) -> Self {
         Self::look_at(sandbox, &sandbox.work())
     }
 
@@ -242,7 +242,7 @@ pub struct Folder {
 
 impl Folder {
     /// Records everything except these paths and what is below them.
-    pub fn look(top: &Path, skipped: &[&str]) -> Self {
+    pub fn snapshot(top: &Path, skipped: &[&str]) -> Self {
         let skipped: Vec<PathBuf> = skipped.iter().map(PathBuf::from).collect();
         let mut files = BTreeMap::new();
         collect(top, Path::new(""), &|path| skipped.iter().any(|skip| path == skip), &mut files);
@@ -253,7 +253,7 @@ impl Folder {
     #[track_caller]
     pub fn assert_unchanged(&self) {
         let skipped: Vec<&str> = self.skipped.iter().filter_map(|path| path.to_str()).collect();
-        let now = Self::look(&self.top, &skipped);
+        let now = Self::snapshot(&self.top, &skipped);
         let told = |path: &PathBuf| format!("{}: {}", path.display(), told(self.files.get(path), now.files.get(path)));
         let faults: Vec<String> = differences(&self.files, &now.files).map(told).collect();
         assert!(faults.is_empty(), "{} is not as it was:\n  {}", self.top.display(), faults.join("\n  "));
@@ -261,7 +261,7 @@ impl Folder {
 }
 
 impl Entry {
-    fn of(path: &Path) -> Option<Self> {
+    fn read_entry(path: &Path) -> Option<Self> {
         let meta = fs::symlink_metadata(path).ok()?;
         let kind = if meta.is_symlink() {
             Kind::Link(fs::read_link(path).unwrap_or_default())
@@ -302,7 +302,7 @@ fn collect(top: &Path, below: &Path, is_skipped: &dyn Fn(&Path) -> bool, found: 
         if is_skipped(&path) {
             continue;
         }
-        let Some(seen) = Entry::of(&top.join(&path)) else { continue };
+        let Some(seen) = Entry::read_entry(&top.join(&path)) else { continue };
         let is_folder = seen.kind == Kind::Folder;
         found.insert(path.clone(), seen);
         if is_folder {
@@ -401,7 +401,7 @@ mod tests {
     /// Whether this script counts as touching the checkout.
     fn is_seen(script: &str) -> bool {
         let sandbox = world();
-        let before = Checkout::look(&sandbox);
+        let before = Checkout::snapshot(&sandbox);
         sandbox.run("sh", ["-ec", script]).assert_code(0);
         !before.faults(&sandbox).is_empty()
     }
@@ -462,11 +462,11 @@ mod tests {
     #[test]
     fn what_the_user_does_in_between_counts_as_it_is_then() {
         let sandbox = world();
-        let mut held = Checkout::look(&sandbox);
-        let before = Checkout::look(&sandbox);
+        let mut held = Checkout::snapshot(&sandbox);
+        let before = Checkout::snapshot(&sandbox);
         sandbox.write("mine", "mine");
         sandbox.git(["add", "mine"]);
-        held.follow(&before, &Checkout::look(&sandbox));
+        held.follow(&before, &Checkout::snapshot(&sandbox));
         held.assert_untouched(&sandbox);
         sandbox.write("mine", "theirs");
         assert!(!held.faults(&sandbox).is_empty());

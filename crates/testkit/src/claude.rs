@@ -41,7 +41,7 @@ impl Claude {
     #[track_caller]
     pub fn or_skip() -> Option<Self> {
         match find() {
-            Ok(binary) => Some(Self { binary, _permit: Permit::take() }),
+            Ok(binary) => Some(Self { binary, _permit: Permit::acquire() }),
             Err(reason) => {
                 let test = std::thread::current().name().unwrap_or("a test").to_owned();
                 assert!(std::env::var_os(NO_SKIP).is_none(), "{test} would be skipped: {reason}");
@@ -136,7 +136,7 @@ fn is_program(path: &OsString) -> Option<PathBuf> {
 struct Permit;
 
 impl Permit {
-    fn take() -> Self {
+    fn acquire() -> Self {
         let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut running = FREED.wait_while(running, |running| *running >= AT_ONCE).unwrap_or_else(PoisonError::into_inner);
         *running += 1;

@@ -108,13 +108,13 @@ impl ModelServer {
     }
 
     /// The requests of one kind.
-    pub fn of(&self, kind: Kind) -> Vec<Request> {
+    pub fn requests_of(&self, kind: Kind) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.kind() == kind).collect()
     }
 
     /// The requests of the main conversation.
     pub fn turns(&self) -> Vec<Request> {
-        self.of(Kind::Main)
+        self.requests_of(Kind::Main)
     }
 
     /// Requests to the model that matched no rule: the script is too short, or the client did not behave as expected.
@@ -200,7 +200,7 @@ impl Shared {
     }
 
     /// Records the request and finds its answer.
-    fn take(&self, asked: HttpRequest) -> (Request, Option<Answer>) {
+    fn answer_request(&self, asked: HttpRequest) -> (Request, Option<Answer>) {
         let mut state = self.lock();
         let mut request = Request {
             number: state.requests.len() + 1,
@@ -287,7 +287,7 @@ fn serve(shared: &Shared, stream: &TcpStream) -> io::Result<()> {
     let mut output = stream;
     while let Some(asked) = http::read_request(&mut input, &mut output)? {
         let last = asked.wants_close();
-        let (request, answer) = shared.take(asked);
+        let (request, answer) = shared.answer_request(asked);
         let goes_on = match answer {
             Some(Answer::Turn(turn)) => play(shared, &mut output, &request, &turn)?,
             Some(Answer::Error(error)) => refuse(shared, &mut output, &request, &error)?,

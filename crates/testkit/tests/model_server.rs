@@ -209,7 +209,7 @@ fn what_is_asked_besides_the_model_gets_an_answer_and_is_kept() {
     assert!(counted["input_tokens"].as_u64().is_some_and(|tokens| tokens > 10), "{counted}");
     assert_eq!(http(&server, "GET", "/v1/models?limit=1", "").status, 404);
     assert_eq!(http(&server, "POST", "/v1/messages/count_tokens", "no JSON").status, 200);
-    let paths: Vec<String> = server.of(Kind::Other).into_iter().map(|request| request.path).collect();
+    let paths: Vec<String> = server.requests_of(Kind::Other).into_iter().map(|request| request.path).collect();
     assert_eq!(paths, ["/", "/v1/messages/count_tokens", "/v1/models", "/v1/messages/count_tokens"]);
     assert_eq!(server.wanted_elsewhere(), [""; 0]);
 }

@@ -155,7 +155,8 @@ fn pick(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Option<Reading>
         certain.extend(echoed(lines).0);
     }
     if !certain.is_empty() {
-        let readings: Vec<Reading> = certain.iter().flat_map(|framework| reader::of(*framework, lines, &text)).collect();
+        let readings: Vec<Reading> =
+            certain.iter().flat_map(|framework| reader::for_framework(*framework, lines, &text)).collect();
         // A single framework that may have passed has one report, the last one. Any others were printed by its tests.
         let may_pass = exit_code == Some(0) || !ran.exit_is_its_own;
         let one = certain.len() == 1 && may_pass && readings.iter().any(|reading| reading.concluded.is_some());

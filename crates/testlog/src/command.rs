@@ -33,7 +33,7 @@ pub(super) enum Kind {
 
 impl Ran {
     /// `None` if no command runs tests.
-    pub(super) fn of(commands: &[Vec<&str>]) -> Option<Self> {
+    pub(super) fn from_commands(commands: &[Vec<&str>]) -> Option<Self> {
         let commands = without_wrapped(commands);
         let kinds: Vec<Option<Kind>> = commands.iter().map(|words| classify(words)).collect();
         let exit_is_its_own = kinds.last().is_some_and(Option::is_some)

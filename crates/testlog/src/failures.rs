@@ -90,7 +90,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 }
 
 /// Fills in the missing fields of a failure.
-pub(super) fn tell(failure: &mut TestFailure, place: Option<(&str, u32)>, message: Option<&str>) {
+pub(super) fn describe(failure: &mut TestFailure, place: Option<(&str, u32)>, message: Option<&str>) {
     if let (None, Some((file, line))) = (failure.line, place) {
         failure.file = Some(cut(file, LONGEST_NAME));
         failure.line = Some(line);

@@ -9,6 +9,7 @@ mod choose;
 mod command;
 mod failures;
 mod lines;
+mod missing_summary;
 mod names;
 mod plain;
 mod reader;
@@ -16,7 +17,6 @@ mod report;
 pub mod sanitise;
 mod summary;
 mod tally;
-mod unsaid;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,11 +24,11 @@ use serde::{Deserialize, Serialize};
 use verdone_shell::{Runs, Simple, Variables};
 
 pub use absent::{absent, is_code_of_no_tests, may_be_code_of_tests};
+pub use missing_summary::{Unsaid, is_seen_whole, unsaid};
 pub use names::TestNames;
 pub use report::{Report, ReportFault, report};
 pub use summary::summary;
 pub use tally::{SomeRan, Tally, tally};
-pub use unsaid::{Unsaid, is_seen_whole, unsaid};
 
 /// The outcome of a test run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -152,7 +152,7 @@ impl Framework {
 ///
 /// `commands` are the simple commands that ran, in order, each a list of words (`pytest -q | tail -3` is two).
 pub fn read<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], exit_code: Option<i32>, output: &str) -> Option<TestOutcome> {
-    choose::outcome(&command::Ran::of(&borrowed(commands))?, exit_code, output)
+    choose::outcome(&command::Ran::from_commands(&borrowed(commands))?, exit_code, output)
 }
 
 fn borrowed<'c, C: AsRef<[W]>, W: AsRef<str> + 'c>(commands: &'c [C]) -> Vec<Vec<&'c str>> {

@@ -33,14 +33,14 @@ pub(super) fn without_prefixes<'a>(lines: &'a Lines<'_>) -> Option<Lines<'a>> {
         lines.iter().map(|line| if stamps { timestamp(line).map_or(&**line, |n| &line[n..]) } else { line }).collect();
     let kind = [Prefix::Bracket, Prefix::Pipe, Prefix::Task, Prefix::Label]
         .into_iter()
-        .find(|kind| share(&bare, |line| kind.of(line).is_some()));
+        .find(|kind| share(&bare, |line| kind.matches(line).is_some()));
     let Some(kind) = kind else { return stamps.then(|| bare.into_iter().map(Cow::Borrowed).collect()) };
     // Group stably, so that packages that ran at the same time no longer interleave.
     let mut order: HashMap<&str, usize> = HashMap::new();
     let mut grouped: Vec<(usize, &str)> = Vec::with_capacity(bare.len());
     let mut last = 0;
     for line in bare {
-        if let Some((key, rest)) = kind.of(line) {
+        if let Some((key, rest)) = kind.matches(line) {
             let next = order.len() + 1;
             last = *order.entry(key).or_insert(next);
             grouped.push((last, rest));
@@ -123,7 +123,7 @@ enum Prefix {
 }
 
 impl Prefix {
-    fn of(self, line: &str) -> Option<(&str, &str)> {
+    fn matches(self, line: &str) -> Option<(&str, &str)> {
         match self {
             Self::Bracket => {
                 let (key, rest) = line.strip_prefix('[')?.split_once(']')?;

@@ -19,7 +19,7 @@ const NEAR: usize = 2;
 pub(super) fn counts(lines: &Lines<'_>) -> Option<TestCounts> {
     let mut groups: Vec<(usize, Part)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        let Some(part) = Part::of(line) else { continue };
+        let Some(part) = Part::parse(line) else { continue };
         match groups.last_mut().filter(|(last, _)| at - *last <= NEAR) {
             Some((last, before)) => (*last, *before) = (at, before.plus(part)),
             None => groups.push((at, part)),
@@ -39,7 +39,7 @@ struct Part {
 
 impl Part {
     /// `None` for a line that contains other words or no number.
-    fn of(line: &str) -> Option<Self> {
+    fn parse(line: &str) -> Option<Self> {
         static FORMS: LazyLock<Vec<Regex>> = LazyLock::new(forms);
         let separator = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|' | '(' | ')' | '#' | '=' | '-' | '.' | '!');
         let line = line.trim_matches(separator);

@@ -111,7 +111,7 @@ const JSON: Reader = Reader { read: json::read, marks: &["{"] };
 const JUNIT: Reader = Reader { read: junit::read, marks: &["<testsuite"] };
 
 /// The readings of one framework: its own report first, then the other formats it can write.
-pub(super) fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Reading> {
+pub(super) fn for_framework(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Reading> {
     let readers: &[Reader] = match framework {
         Framework::Jest => &[JEST, JSON, JUNIT],
         Framework::Vitest => &[VITEST, TAP, JSON, JUNIT],

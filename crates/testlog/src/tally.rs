@@ -40,7 +40,7 @@ pub fn tally<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Tall
     let words = borrowed(commands);
     let lines = lines::split(output);
     let of_frameworks = |frameworks: &[Framework]| {
-        sum(both(&lines, |lines, text| frameworks.iter().flat_map(|one| of(*one, lines, text)).collect()))
+        sum(both(&lines, |lines, text| frameworks.iter().flat_map(|one| tally_for(*one, lines, text)).collect()))
     };
     match source(&words) {
         // A reporter may use a format that only other readers understand.
@@ -96,7 +96,7 @@ fn source(commands: &[Vec<&str>]) -> Source {
     if command::wraps(commands) {
         return Source::Anything;
     }
-    let mut frameworks = Ran::of(commands).map(|ran| ran.frameworks()).unwrap_or_default();
+    let mut frameworks = Ran::from_commands(commands).map(|ran| ran.frameworks()).unwrap_or_default();
     // A framework's reader covers all of its runs at once.
     let mut known = HashSet::new();
     frameworks.retain(|framework| known.insert(*framework));
@@ -114,8 +114,8 @@ fn both(lines: &Lines<'_>, read: impl Fn(&Lines<'_>, &str) -> Vec<Reading>) -> V
 }
 
 /// The readings of a framework in any format. A partial summary is better than none.
-fn of(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Reading> {
-    let mut readings = reader::of(framework, lines, text);
+fn tally_for(framework: Framework, lines: &Lines<'_>, text: &str) -> Vec<Reading> {
+    let mut readings = reader::for_framework(framework, lines, text);
     readings.retain(|reading| reading.concluded.is_some());
     if readings.iter().any(|reading| !reading.is_partial) {
         readings.retain(|reading| !reading.is_partial);

@@ -52,7 +52,7 @@ pub(super) fn note(args: &NoteArgs, context: &Context) -> Outcome {
 
 pub(super) fn post(request: &Request, answer: &str, context: &Context) -> Outcome {
     let stored = under_way(context)?;
-    let posted = Inbox::of(&stored.dir).post(request);
+    let posted = Inbox::new(&stored.dir).post(request);
     posted.map_err(|error| CliError::error(format!("the run cannot be reached: {error}")))?;
     print(&printable(&format!("{answer}\n")))?;
     Ok(0)
@@ -62,7 +62,7 @@ pub(super) fn post(request: &Request, answer: &str, context: &Context) -> Outcom
 fn known(id: &str, context: &Context) -> Result<StoryId, CliError> {
     let stored = under_way(context)?;
     let plan = context.project()?.root.join(brief_view(&stored)?.plan);
-    let plan = PlanFile::open(PlanLocation::of(plan))?;
+    let plan = PlanFile::open(PlanLocation::new(plan))?;
     if let Some(story) = plan.plan().story_meant(&StoryId::from(id)) {
         return Ok(story.id.clone());
     }

@@ -17,7 +17,7 @@ use crate::terminal::{print, print_json, printable, say};
 pub(super) fn run(args: &AuditArgs, context: &Context) -> Outcome {
     let project = context.project()?;
     let git = Git::open(&project.root)?;
-    let mut found = audit(&gather(&git, &Store::of(&project.root), args.range.as_deref())?);
+    let mut found = audit(&gather(&git, &Store::new(&project.root), args.range.as_deref())?);
     let stopped = if args.rerun { run_again(&mut found, &git, &project, args.yes, context)? } else { None };
     if args.json {
         print_json(&serde_json::json!(found))?;
@@ -34,7 +34,7 @@ fn run_again(found: &mut Audit, git: &Git, project: &Project, yes: bool, context
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let settings = context.settings(project, &Flags::default())?;
     let plan = context.plan_request(project, &settings, None);
-    let allowed = Allowed::of(project, git, &plan, settings.resolved.config, yes);
+    let allowed = Allowed::for_project(project, git, &plan, settings.resolved.config, yes);
     rerun(found, project, &allowed, &signals, &mut |story, check| {
         let line = format!("verifying {} ({}) again: {check}", story.name(), story.commit.short());
         say(&format!("{}\n", printable(&line)));

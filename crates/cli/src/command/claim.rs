@@ -50,7 +50,7 @@ fn claimable(args: &ClaimArgs, done: &DoneSettings) -> Result<(), CliError> {
         }
         Some(true) => {}
     }
-    let classifies = Condition::of(name) == Some(Condition::TaskClassified);
+    let classifies = Condition::from_name(name) == Some(Condition::TaskClassified);
     match (classifies, args.complexity) {
         (true, None) => Err(CliError::usage("task_classified needs a complexity").hint("add --complexity N, 1 to 10")),
         (false, Some(_)) => Err(CliError::usage("--complexity belongs to task_classified")),

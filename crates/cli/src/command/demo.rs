@@ -59,7 +59,7 @@ fn scripted(args: &DemoArgs, context: &Context) -> Outcome {
         return Ok(code);
     }
     check(&view_of(&place.dir)?)?;
-    tell(&place.dir, args.keep.is_some())?;
+    show_demo(&place.dir, args.keep.is_some())?;
     Ok(0)
 }
 
@@ -89,7 +89,7 @@ fn play(dir: &Path, context: &Context, change: impl FnOnce(&mut Config)) -> Resu
     change(&mut config);
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(false, false, &signals, context);
-    let ours = CheckoutLock::take(&project, &signals, &mut reporter)?;
+    let ours = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
     let request = RunRequest {
         project,
         plan,
@@ -136,7 +136,7 @@ fn write(path: &Path, text: &str, executable: bool) -> io::Result<()> {
 }
 
 fn view_of(dir: &Path) -> Result<RunView, CliError> {
-    let stored = Store::of(dir).latest()?;
+    let stored = Store::new(dir).latest()?;
     Ok(stored.map(|stored| stored.view()).transpose()?.unwrap_or_default().0)
 }
 
@@ -151,7 +151,7 @@ fn check(view: &RunView) -> Result<(), CliError> {
     Err(CliError::error("the demo did not go as it should").hint("please report this, with the output above"))
 }
 
-fn tell(dir: &Path, kept: bool) -> Result<(), CliError> {
+fn show_demo(dir: &Path, kept: bool) -> Result<(), CliError> {
     let text = if kept {
         let dir = dir.display();
         format!(

@@ -17,7 +17,7 @@ use verdone_runtime::run::lifecycle::Scripts;
 use verdone_runtime::run::prune::{disk_use, sessions_disk_use};
 use verdone_runtime::run::recover::unfinished;
 use verdone_runtime::run::{Ready, RunRequest};
-use verdone_runtime::session::{FORGOTTEN_DAYS, LeftLoops, armed_root};
+use verdone_runtime::session::{AbandonedLoops, FORGOTTEN_DAYS, armed_root};
 use verdone_runtime::store::sessions::own_sessions;
 use verdone_runtime::store::{RunLock, Store};
 use verdone_runtime::workspace;
@@ -104,7 +104,7 @@ fn examine(context: &Context) -> Vec<Finding> {
 /// The disk space used by runs, with a hint if it is a lot.
 fn runs(project: &Project) -> Option<Finding> {
     let bytes = disk_use(&project.root).ok().filter(|bytes| *bytes > 0)?;
-    let count = Store::of(&project.root).ids().map_or(0, |ids| ids.len());
+    let count = Store::new(&project.root).ids().map_or(0, |ids| ids.len());
     if count == 0 {
         return None;
     }
@@ -144,7 +144,7 @@ fn loops(project: &Project) -> Vec<Finding> {
         let message = format!("a loop holds a session of {}, although its .verdone/ is gone", root.display());
         findings.push(Finding { hints: vec!["verdone loop stop".to_owned()], ..Finding::warning("loops", message) });
     }
-    let left = LeftLoops::of(&project.root).count();
+    let left = AbandonedLoops::find(&project.root).count();
     if left > 0 {
         let message = format!(
             "{} of sessions that were silent for {FORGOTTEN_DAYS} days, or of projects that are gone",

@@ -9,7 +9,7 @@ use verdone_report::{cost, done_page};
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::project::ralph_state;
-use verdone_runtime::session::done::{Ask, DoneError, Judging, ask, look, name_commands, project};
+use verdone_runtime::session::done::{Ask, DoneError, Judging, ask, collect_facts, name_commands, project};
 use verdone_runtime::store::sessions::{StoredSession, own_sessions, sessions};
 
 use super::{Context, Outcome};
@@ -30,7 +30,7 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     let story = args.story.as_deref().map(StoryId::from);
     let about = Ask { root, session: &session, config: &config, checked: None, about: None, story: story.as_ref(), state_home };
     let judging = if args.ask { ask(&about, &Signals::install()?)? } else { Judging::NotNeeded };
-    let seen = look(&about)?;
+    let seen = collect_facts(&about)?;
     if let Some(judge) = &seen.judge {
         say(&printable(&told(judging, judge)));
     }
@@ -69,7 +69,7 @@ fn told(judging: Judging, judge: &JudgeRecord) -> String {
         Judging::Asked => "",
         Judging::Stands => "; it was not asked again, because its first clear answer about these files and this story stands",
     };
-    format!("note: the judge, {}, {}{spent}{again}\n", judge.agent, judge.words())
+    format!("note: the judge, {}, {}{spent}{again}\n", judge.agent, judge.describe())
 }
 
 /// The named session, or else the surrounding one, or else the newest.

@@ -38,7 +38,7 @@ pub(super) fn run(args: &GatesArgs, context: &Context) -> Outcome {
 
 fn row(gate: &Check, known: Option<&CheckRun>) -> [String; 5] {
     let advisory = if gate.terms.advisory { " (advisory)" } else { "" };
-    let result = known.map_or_else(|| "-".to_owned(), |run| run.outcome.words());
+    let result = known.map_or_else(|| "-".to_owned(), |run| run.outcome.describe());
     [format!("{}{advisory}", gate.name), stage(gate).to_owned(), gate.terms.when.to_string(), result, gate.command.display()]
         .map(|cell| printable_line(&cell))
 }

@@ -19,7 +19,7 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Outcome {
     if above.root != root && above.config_path.is_file() {
         say(&format!("note: {} has a config already; this one will count here and below\n", above.root.display()));
     }
-    let mut found = init::look(root)?;
+    let mut found = init::detect_project(root)?;
     if context.terminal.can_ask && !args.json {
         found.gates = ask(found.gates, &mut io::stdin().lock(), &mut io::stderr().lock())?;
     }

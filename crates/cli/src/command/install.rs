@@ -8,7 +8,7 @@ use serde_json::json;
 use verdone_core::hook::settings::{After, install, installed, is_recognisable, uninstall};
 use verdone_report::diff;
 use verdone_runtime::hook::ARGUMENT as HOOK;
-use verdone_runtime::project::client_settings::{Found, SettingsFile, prove};
+use verdone_runtime::project::client_settings::{FileState, SettingsFile, prove};
 
 use super::{Context, Outcome};
 use crate::args::{EditArgs, InstallArgs, UninstallArgs};
@@ -24,16 +24,16 @@ pub(super) fn put_in(args: &InstallArgs, context: &Context) -> Outcome {
         nothing: "has the hooks already, and they are up to date",
         done: "Installed, and the hooks answer: one was started and denied a push. Sessions that run now take them over at once.",
     };
-    let change = |found: &Found| Ok(After::Text(install(found.as_before(), &program)?));
+    let change = |found: &FileState| Ok(After::Text(install(found.as_before(), &program)?));
     edit(&args.edit, context, &words, change, |after| trouble(after, &program))
 }
 
 pub(super) fn take_out(args: &UninstallArgs, context: &Context) -> Outcome {
     let words = Words { nothing: "has no hooks of Verdone", done: "Uninstalled." };
-    let change = |found: &Found| match found {
-        Found::NoFolder => Ok(After::NoFolder),
-        Found::NoFile => Ok(After::NoFile),
-        Found::Text(text) => uninstall(text),
+    let change = |found: &FileState| match found {
+        FileState::NoFolder => Ok(After::NoFolder),
+        FileState::NoFile => Ok(After::NoFile),
+        FileState::Text(text) => uninstall(text),
     };
     edit(&args.edit, context, &words, change, |_| None)
 }
@@ -53,18 +53,18 @@ fn edit(
     args: &EditArgs,
     context: &Context,
     words: &Words,
-    change: impl FnOnce(&Found) -> Result<After, verdone_core::plan::Problem>,
+    change: impl FnOnce(&FileState) -> Result<After, verdone_core::plan::Problem>,
     trouble: impl FnOnce(&After) -> Option<String>,
 ) -> Outcome {
     let root = root(context);
-    let file = SettingsFile::of(args.scope(), &root, &context.environment)?;
+    let file = SettingsFile::new(args.scope(), &root, &context.environment)?;
     let name = name(&file.path, &root);
     let before = file.read()?;
     let after = change(&before).map_err(|problem| CliError::in_file(&file.path, &name, problem))?;
     let changes = match (&before, &after) {
-        (Found::Text(old), After::Text(new)) => old != new,
-        (Found::NoFile | Found::NoFolder, After::NoFile | After::NoFolder) => false,
-        (Found::NoFile | Found::NoFolder, After::Text(_)) | (Found::Text(_), After::NoFile | After::NoFolder) => true,
+        (FileState::Text(old), After::Text(new)) => old != new,
+        (FileState::NoFile | FileState::NoFolder, After::NoFile | After::NoFolder) => false,
+        (FileState::NoFile | FileState::NoFolder, After::Text(_)) | (FileState::Text(_), After::NoFile | After::NoFolder) => true,
     };
     let shown = diff(&name, old(&before), new(&after));
     let writes = changes && !args.dry_run;
@@ -113,10 +113,10 @@ fn trouble(after: &After, program: &str) -> Option<String> {
     prove(&[program.to_owned(), HOOK.to_owned()], LIMIT).err().map(|error| error.to_string())
 }
 
-fn old(before: &Found) -> Option<&str> {
+fn old(before: &FileState) -> Option<&str> {
     match before {
-        Found::NoFolder | Found::NoFile => None,
-        Found::Text(text) => Some(text),
+        FileState::NoFolder | FileState::NoFile => None,
+        FileState::Text(text) => Some(text),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::terminal::say;
 /// The latest run; if there is none, an error that says how to start one.
 pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError> {
     let project = context.project()?;
-    let stored = Store::of(&project.root).latest()?;
+    let stored = Store::new(&project.root).latest()?;
     let Some(stored) = stored else {
         return Err(CliError::new(Kind::Usage, "no run was started here yet").hint("verdone run PLAN"));
     };
@@ -23,7 +23,7 @@ pub(super) fn latest(context: &Context) -> Result<(Project, StoredRun), CliError
 /// Whether this run is active. A run is active while a process holds its lock. A session loop needs no process: it is active until it ends.
 pub(super) fn is_going(project: &Project, stored: &StoredRun) -> bool {
     if stored.is_loop() {
-        return Loops::of(&project.root).hold(&stored.id);
+        return Loops::new(&project.root).hold(&stored.id);
     }
     let holder = Git::open(&project.root).ok().and_then(|git| RunLock::holder(git.git_dir()));
     holder.is_some_and(|holder| holder.run.as_ref() == Some(&stored.id))

@@ -9,7 +9,7 @@ use verdone_report::plural;
 use verdone_runtime::project::Project;
 use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::project::plan_file;
-use verdone_runtime::session::{ArmError, ArmRequest, Armed, Loops, SeenLoop, SessionLoop, StopError, Whose, arm, end};
+use verdone_runtime::session::{ArmError, ArmRequest, Armed, LoopOwner, Loops, SeenLoop, SessionLoop, StopError, arm, end};
 
 use super::users_own::refuse_agents;
 use super::{Context, Outcome};
@@ -40,8 +40,8 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         (Some(_), _) | (None, None) => Some(plan_file::find(&context.plan_request(&project, &settings, named.as_deref()))?),
     };
     let whose = match args.session.clone().or_else(|| own_session(context, &project)) {
-        Some(session) => Whose::Session(session),
-        None => Whose::Next,
+        Some(session) => LoopOwner::Session(session),
+        None => LoopOwner::Next,
     };
     let request = ArmRequest {
         project: &project,
@@ -60,8 +60,8 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         Err(error) => return Err(refused(error)),
     };
     if args.json {
-        let session = if let Whose::Session(id) = &whose { Some(id.as_str()) } else { None };
-        let (loops, session_name) = (Loops::of(&project.root), session.map(str::to_owned));
+        let session = if let LoopOwner::Session(id) = &whose { Some(id.as_str()) } else { None };
+        let (loops, session_name) = (Loops::new(&project.root), session.map(str::to_owned));
         let seen = match &session_name {
             Some(id) => loops.of_session(id),
             None => loops.next(),
@@ -73,10 +73,10 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn said(armed: &Armed, whose: &Whose) -> String {
+fn said(armed: &Armed, whose: &LoopOwner) -> String {
     let mut text = match whose {
-        Whose::Session(id) => format!("A loop holds the session {}.\n", printable_line(id)),
-        Whose::Next => "A loop waits for the next session that starts in this project, and will hold it.\n".to_owned(),
+        LoopOwner::Session(id) => format!("A loop holds the session {}.\n", printable_line(id)),
+        LoopOwner::Next => "A loop waits for the next session that starts in this project, and will hold it.\n".to_owned(),
     };
     let open = armed.held.stories.len();
     match &armed.plan {
@@ -110,7 +110,7 @@ fn said(armed: &Armed, whose: &Whose) -> String {
 fn own_session(context: &Context, project: &Project) -> Option<String> {
     let variable = |name: &str| context.environment.get(name).filter(|value| !value.is_empty());
     let inside = variable(INSIDE).is_some();
-    variable(SESSION).cloned().or_else(|| Loops::of(&project.root).asking().filter(|_| inside))
+    variable(SESSION).cloned().or_else(|| Loops::new(&project.root).asking().filter(|_| inside))
 }
 
 fn refused(error: ArmError) -> CliError {
@@ -131,7 +131,7 @@ fn refused(error: ArmError) -> CliError {
 
 fn status(args: &LoopStatusArgs, context: &Context) -> Outcome {
     let project = context.project_of_loops()?;
-    let loops = Loops::of(&project.root);
+    let loops = Loops::new(&project.root);
     let (all, next, left) = (loops.all().map_err(broken)?, loops.next().map_err(broken)?, loops.incomplete());
     if args.json {
         let one = |SessionLoop { session, seen }: &SessionLoop| match seen {
@@ -150,7 +150,7 @@ fn status(args: &LoopStatusArgs, context: &Context) -> Outcome {
     }
     for SessionLoop { session, seen } in &all {
         let (status, lines) = match seen {
-            Ok(seen) => (seen.held.status.words().to_owned(), lines(seen)),
+            Ok(seen) => (seen.held.status.describe().to_owned(), lines(seen)),
             Err(error) => (printable_line(&error.to_string()), String::new()),
         };
         text.push_str(&format!("session {}: {status}\n{lines}", printable_line(session)));
@@ -236,15 +236,15 @@ fn stop(args: &LoopStopArgs, context: &Context) -> Outcome {
     not_empty("--session", args.session.as_deref(), "see `verdone loop status` for the sessions that are held")?;
     refuse_agents("end a loop", "verdone loop stop", context)?;
     let project = context.project_of_loops()?;
-    let loops = Loops::of(&project.root);
-    let whose = args.session.clone().map_or_else(|| only(&loops), |session| Ok(Whose::Session(session)))?;
+    let loops = Loops::new(&project.root);
+    let whose = args.session.clone().map_or_else(|| only(&loops), |session| Ok(LoopOwner::Session(session)))?;
     if end(&project.root, &whose).map_err(broken)? {
         print("The loop is stopped.\n")?;
         return Ok(0);
     }
     let who = match &whose {
-        Whose::Session(id) => format!("no loop holds the session {}", printable_line(id)),
-        Whose::Next => "there is no loop".to_owned(),
+        LoopOwner::Session(id) => format!("no loop holds the session {}", printable_line(id)),
+        LoopOwner::Next => "there is no loop".to_owned(),
     };
     Err(CliError::usage(who).hint("see `verdone loop status`"))
 }
@@ -257,13 +257,13 @@ fn not_empty(name: &str, value: Option<&str>, hint: &str) -> Result<(), CliError
 }
 
 /// The only loop; an error if there are several.
-fn only(loops: &Loops) -> Result<Whose, CliError> {
+fn only(loops: &Loops) -> Result<LoopOwner, CliError> {
     let all = loops.all().map_err(broken)?.into_iter();
     let active: Vec<String> = all.filter(SessionLoop::holds).map(|found| found.session).collect();
     let next = loops.next().map_or(true, |next| next.is_some());
     match (&active[..], next) {
-        ([], _) => Ok(Whose::Next),
-        ([one], false) => Ok(Whose::Session(one.clone())),
+        ([], _) => Ok(LoopOwner::Next),
+        ([one], false) => Ok(LoopOwner::Session(one.clone())),
         (several, _) => {
             let count = several.len() + usize::from(next);
             let error = CliError::usage(format!("there are {count} loops: {}", printable_line(&several.join(", "))));

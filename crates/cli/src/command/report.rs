@@ -33,7 +33,7 @@ fn stories(context: &Context, project: &Project, view: &RunView) -> Result<(Vec<
     let Ok(plan) = plan_file::find(&request).map_err(|_| ()).and_then(|at| PlanFile::open(at).map_err(|_| ())) else {
         return Ok((Vec::new(), Vec::new()));
     };
-    let proven = proven(&Store::of(&project.root), &view.plan)?;
+    let proven = proven(&Store::new(&project.root), &view.plan)?;
     let list = |wanted: &dyn Fn(&verdone_core::plan::Story) -> bool| {
         let stories = plan.plan().stories.iter().filter(|story| wanted(story));
         stories.map(|story| ListedStory { id: story.id.clone(), title: story.title.clone() }).collect()

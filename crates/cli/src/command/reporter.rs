@@ -5,11 +5,11 @@ use verdone_report::{Json, Loudness, Plain, Terminal};
 use verdone_runtime::process::signal::Signals;
 
 use super::Context;
-use super::asked::Asked;
+use super::run_request::RunRequestParts;
 use crate::terminal::{Shown, stdout_width};
 
 /// JSON lines, a live line, or plain lines.
-pub(super) fn reporter(json: bool, quiet: bool, signals: &Signals, context: &Context) -> Asked {
+pub(super) fn reporter(json: bool, quiet: bool, signals: &Signals, context: &Context) -> RunRequestParts {
     let style = context.terminal.report_style();
     let shown: Box<dyn Reporter> = match (json, quiet, context.terminal.live) {
         (true, _, _) => Box::new(Json::new(Shown::new())),
@@ -17,5 +17,5 @@ pub(super) fn reporter(json: bool, quiet: bool, signals: &Signals, context: &Con
         (false, false, true) => Box::new(Terminal::new(Shown::new(), style, stdout_width)),
         (false, false, false) => Box::new(Plain::new(Shown::new(), style, Loudness::Normal)),
     };
-    Asked::new(shown, signals.clone())
+    RunRequestParts::new(shown, signals.clone())
 }

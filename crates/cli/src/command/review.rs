@@ -19,7 +19,7 @@ use crate::terminal::{Style, print, print_json, printable, printable_line};
 
 pub(super) fn list(args: &ReviewArgs, context: &Context) -> Outcome {
     let project = context.project()?;
-    let mut reviews = review::pending(&Store::of(&project.root))?;
+    let mut reviews = review::pending(&Store::new(&project.root))?;
     if let Some(story) = &args.story {
         let known: Vec<String> = reviews.iter().map(|review| review.place.story.to_string()).collect();
         let meant = StoryId::from(story.as_str()).meant_among(reviews.iter().map(|review| &review.place.story)).cloned();

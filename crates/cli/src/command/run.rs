@@ -36,7 +36,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(args.json, args.quiet, &signals, context);
     let project = context.project()?;
-    let lock = CheckoutLock::take(&project, &signals, &mut reporter)?;
+    let lock = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
     let ready = read(args, context)?;
     let land = ready.request.config.run.land;
     let ended = ready.run(lock, signals.clone(), &mut reporter)?;
@@ -119,10 +119,11 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let plan_name = ready.plan_name();
     let run = RunId::from("RUN-ID");
     let spaces = ready.workspaces(&run, Path::new(""))?;
-    let (mut site, rules) = ready.into_site((run, PathBuf::new()), &branch, spaces, Signals::none())?;
+    let (mut site, rules) = ready.into_context((run, PathBuf::new()), &branch, spaces, Signals::none())?;
     let copies = tempfile::tempdir()?;
     let user = PlanFile::open(site.plan.location().clone())?;
-    (site.plan, _) = RunPlan::look(&site.git, user, &branch.tip, &branch.head, copies.path()).map_err(RunError::from)?;
+    (site.plan, _) =
+        RunPlan::open_read_only(&site.git, user, &branch.tip, &branch.head, copies.path()).map_err(RunError::from)?;
     let plan = site.plan.plan();
     let story = match plan::select(plan, &Progress::default(), only.as_ref()) {
         Selection::Story { index } => Some(&plan.stories[index]),

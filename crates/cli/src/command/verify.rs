@@ -10,7 +10,7 @@ use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::Verified;
 use verdone_report::{github_commands, github_summary, junit, verification, verification_json};
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::verify::on_demand::{self, Ask, RangeAsk};
+use verdone_runtime::verify::on_demand::{self, CheckoutRequest, RangeRequest};
 
 use super::{Context, Outcome};
 use crate::args::{VerifyArgs, VerifyFormat};
@@ -42,10 +42,10 @@ fn ask(args: &VerifyArgs, context: &Context, signals: &Signals, reporter: &mut d
     let stage = args.stage.clone().map(Stage::from);
     Ok(match &args.base {
         Some(base) => {
-            let ask = RangeAsk { root, base: base.clone(), head: args.head.clone(), story, stage };
+            let ask = RangeRequest { root, base: base.clone(), head: args.head.clone(), story, stage };
             on_demand::verify_range(&ask, signals, reporter)?
         }
-        None => on_demand::verify(&Ask { root, story, stage, use_cache: !args.no_cache }, signals, reporter)?,
+        None => on_demand::verify(&CheckoutRequest { root, story, stage, use_cache: !args.no_cache }, signals, reporter)?,
     })
 }
 

@@ -334,7 +334,8 @@ fn calls_of_a_subagent_are_judged_and_the_turn_waits_for_its_end() {
     world.model.release();
     running.wait(PATIENCE).assert_code(0);
     settled(&world);
-    let errors: Vec<bool> = world.model.of(Kind::Subagent)[1].tool_results().iter().map(|result| result.is_error).collect();
+    let errors: Vec<bool> =
+        world.model.requests_of(Kind::Subagent)[1].tool_results().iter().map(|result| result.is_error).collect();
     assert_eq!(errors, [false, true]);
     assert_eq!(tree(&remote), before);
     assert_eq!(world.model.turns().len(), 3, "{}", world.model.overview());

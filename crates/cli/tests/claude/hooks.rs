@@ -126,7 +126,7 @@ fn a_subagent_is_held_to_the_same_rules_and_told_apart_by_the_model_server() {
     world.assert_scripted();
     told.assert_hooks_were_understood();
     assert_eq!(world.sandbox.read("part.txt"), "p\n");
-    let inner = world.model.of(Kind::Subagent);
+    let inner = world.model.requests_of(Kind::Subagent);
     assert_eq!((inner.len(), world.model.turns().len()), (2, 2), "{}", world.model.overview());
     assert!(inner[0].prompt().contains("Do the part"));
     let errors: Vec<bool> = inner[1].tool_results().iter().map(|result| result.is_error).collect();

@@ -21,7 +21,7 @@ fn one_process_takes_several_turns_and_keeps_what_was_said() {
     assert_eq!(turns.len(), 4, "{}", world.model.overview());
     assert_eq!(turns[2].prompts(), ["First", "Second"]);
     assert!(turns.iter().all(|turn| turn.session() == turns[0].session() && turn.session().is_some()));
-    assert_eq!(world.model.of(Kind::Compaction).len(), 1);
+    assert_eq!(world.model.requests_of(Kind::Compaction).len(), 1);
     assert!(!turns[3].prompts().contains(&"First".to_owned()), "the conversation was replaced by its summary");
     session.close().assert_code(0);
     world.assert_scripted();
@@ -38,7 +38,7 @@ fn an_answer_that_stalls_can_be_interrupted_and_the_process_goes_on() {
     world.model.wait_for_stall(PATIENCE);
     session.send(&json!({ "type": "control_request", "request_id": "c1", "request": { "subtype": "interrupt" } }));
     session.wait_for("the end of the turn", |events| events.iter().any(|event| event["type"] == "result"));
-    assert_eq!(session.of("result")[0]["terminal_reason"], "aborted_streaming");
+    assert_eq!(session.messages_of("result")[0]["terminal_reason"], "aborted_streaming");
     assert_eq!(session.ask("Next")["result"], "Next is done.");
     session.close().assert_code(0);
 }

@@ -26,7 +26,7 @@ pub(crate) struct Judged {
 pub(crate) fn judge(case: &Case, runners: &Runners, thorough: bool) -> Judged {
     let started = Instant::now();
     let project = Project::new(case, runners);
-    let before = Checkout::look(&project.sandbox);
+    let before = Checkout::snapshot(&project.sandbox);
     let output = project.sandbox.verdone(VERDONE, ["run"]);
     let mut wrong = before.faults(&project.sandbox);
     let seen = match outcome::read(&project.events()) {

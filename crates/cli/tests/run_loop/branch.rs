@@ -209,7 +209,7 @@ fn a_repository_without_a_commit_is_refused_with_the_way_out() {
 fn a_detached_head_is_no_obstacle() {
     let world = World::new(ONE, HONEST);
     world.git(&["checkout", "--quiet", "--detach"]);
-    let (base, before) = (world.head(), Checkout::look(&world.sandbox));
+    let (base, before) = (world.head(), Checkout::snapshot(&world.sandbox));
     let output = world.run(0);
     assert!(output.stdout.contains("Not landed: cannot land: HEAD is detached"), "{}", output.stdout);
     assert_eq!(world.git(&["rev-parse", &format!("{}^", branch_of(&world))]), base);

@@ -38,7 +38,7 @@ pub(crate) fn commit(world: &World, path: &str, content: &str) {
 /// Asserts that landing is refused with this exit code and this text, and that nothing changed.
 #[track_caller]
 fn assert_refused(world: &World, code: i32, words: &[&str]) {
-    let (before, branch) = (Checkout::look(&world.sandbox), world.git(&["for-each-ref", "refs/heads"]));
+    let (before, branch) = (Checkout::snapshot(&world.sandbox), world.git(&["for-each-ref", "refs/heads"]));
     let output = world.verdone(&["land"]);
     output.assert_code(code);
     for words in words {
@@ -102,7 +102,7 @@ fn a_terminal_is_asked_once() {
 #[test]
 fn a_dry_run_lists_what_would_land_and_changes_nothing() {
     let (world, branch) = waiting(TWO);
-    let before = Checkout::look(&world.sandbox);
+    let before = Checkout::snapshot(&world.sandbox);
     let output = world.verdone(&["land", "--dry-run"]);
     output.assert_code(0);
     assert_eq!(output.stdout, format!("2 commits on branch {branch} to land on main\n"));
@@ -154,7 +154,7 @@ fn an_interrupted_verification_is_no_failed_check() {
     let (world, _) = waiting(&ONE.replace("test -f a", hangs));
     commit(&world, "mine", "");
     world.sandbox.write("../tmp/hang", "");
-    let (before, refs) = (Checkout::look(&world.sandbox), world.git(&["for-each-ref", "refs/heads"]));
+    let (before, refs) = (Checkout::snapshot(&world.sandbox), world.git(&["for-each-ref", "refs/heads"]));
     let landing = world.sandbox.spawn(VERDONE, ["land"]);
     wait_for_file(&world, "../tmp/hanging");
     landing.signal(Signal::INT);
@@ -174,7 +174,7 @@ fn files_that_are_not_in_the_way_survive() {
     world.sandbox.write("staged", "staged\n");
     world.git(&["add", "staged"]);
     world.sandbox.write("notes", "untracked\n");
-    let before = Checkout::look(&world.sandbox);
+    let before = Checkout::snapshot(&world.sandbox);
     land(&world);
     before.assert_untouched(&world.sandbox);
     assert_eq!(world.git(&["status", "--porcelain"]), " M README.md\nA  staged\n?? notes");

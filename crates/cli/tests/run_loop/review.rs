@@ -29,7 +29,7 @@ fn ok(world: &World, arguments: &[&str]) -> Output {
 
 #[track_caller]
 fn refused(world: &World, arguments: &[&str], code: i32, words: &str) {
-    let before = Checkout::look(&world.sandbox);
+    let before = Checkout::snapshot(&world.sandbox);
     let output = world.verdone(arguments);
     output.assert_code(code);
     assert!(output.stderr.contains(words), "{}", output.transcript());
@@ -77,7 +77,7 @@ fn accepted_work_is_verified_on_the_tip_and_committed_with_the_persons_name() {
         let said = String::from_utf8_lossy(&agent.stderr);
         assert!(said.contains(&format!("an agent may not {command} a story")), "{variable}: {said}");
     }
-    let before = Checkout::look(&world.sandbox);
+    let before = Checkout::snapshot(&world.sandbox);
     let output = ok(&world, &["accept", "us-001"]);
     assert!(output.stdout.contains("Accepted US-001"), "{}", output.transcript());
     before.assert_untouched(&world.sandbox);

@@ -60,8 +60,8 @@ impl Attack {
         let canary = outside.join("canary");
         let head = format!("set +e\nOUTSIDE={}\nCANARY={}\n", outside.display(), canary.display());
         sandbox.write("../tmp/attack.sh", format!("{head}{script}\n: > ../tmp/attacked\nexit 0\n"));
-        let home = Folder::look(&sandbox.home(), &STATE);
-        let beside = Folder::look(&outside, &[]);
+        let home = Folder::snapshot(&sandbox.home(), &STATE);
+        let beside = Folder::snapshot(&outside, &[]);
         Self { world, home, beside, canary }
     }
 

@@ -16,7 +16,8 @@ fn undo(world: &World, said: &str) {
 /// Asserts a refusal with this exit code and this text, and that nothing changed.
 #[track_caller]
 fn assert_refused(world: &World, code: i32, words: &str) {
-    let (before, branches) = (Checkout::look(&world.sandbox), world.sandbox.run("git", ["for-each-ref", "refs/heads"]).stdout);
+    let (before, branches) =
+        (Checkout::snapshot(&world.sandbox), world.sandbox.run("git", ["for-each-ref", "refs/heads"]).stdout);
     let output = world.verdone(&["undo"]);
     output.assert_code(code);
     assert!(output.stderr.contains(words), "{}", output.transcript());
@@ -32,7 +33,7 @@ fn subjects_of(world: &World, branch: &str) -> Vec<String> {
 fn a_story_that_has_not_landed_is_taken_off_the_runs_branch() {
     let world = world(TWO, HONEST, "ask");
     world.run(0);
-    let (branch, before) = (branch_of(&world), Checkout::look(&world.sandbox));
+    let (branch, before) = (branch_of(&world), Checkout::snapshot(&world.sandbox));
     undo(&world, "US-002 (removed from the run's branch). US-002 is open again.");
     assert_eq!(subjects_of(&world, &branch), ["feat(US-001): Write a", "initial"]);
     undo(&world, "US-001 (removed from the run's branch). US-001 is open again.");

@@ -123,9 +123,9 @@ impl World {
 
     /// What the user does during a run: the run must neither interfere with it nor revert it.
     pub(crate) fn by_user<T>(&self, act: impl FnOnce() -> T) -> T {
-        let before = Checkout::look(&self.sandbox);
+        let before = Checkout::snapshot(&self.sandbox);
         let done = act();
-        let after = Checkout::look(&self.sandbox);
+        let after = Checkout::snapshot(&self.sandbox);
         let mut held = self.before.borrow_mut();
         held.as_mut().expect("a run is under way").follow(&before, &after);
         done
@@ -149,7 +149,7 @@ impl World {
     }
 
     pub(crate) fn start_with(&self, arguments: &[&str]) -> Run<'_> {
-        *self.before.borrow_mut() = Some(Checkout::look(&self.sandbox));
+        *self.before.borrow_mut() = Some(Checkout::snapshot(&self.sandbox));
         Run { running: self.sandbox.spawn(VERDONE, [&["run"], arguments].concat()), world: self }
     }
 

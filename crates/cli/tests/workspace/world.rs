@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use verdone_core::base::redact::Redactor;
 use verdone_runtime::launcher::{self, Inside, Mount, Network, ViewPlan};
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::process::{self, Companion, Ended, EnvPlan, Exit, Spawn, SpawnError, Stdin};
+use verdone_runtime::process::{self, Ended, EnvPlan, Exit, LineProcess, Spawn, SpawnError, Stdin};
 use verdone_runtime::workspace::{View, ViewError};
 use verdone_testkit::repeat_unprivileged;
 
@@ -133,13 +133,13 @@ impl World {
         process::run(&spawn, &Signals::none(), &mut |_| {}).unwrap();
     }
 
-    pub(crate) fn companion(&self, view: &View, script: &str) -> Companion {
+    pub(crate) fn companion(&self, view: &View, script: &str) -> LineProcess {
         self.companion_of(view, &["sh", "-c", script])
     }
 
-    pub(crate) fn companion_of(&self, view: &View, argv: &[&str]) -> Companion {
+    pub(crate) fn companion_of(&self, view: &View, argv: &[&str]) -> LineProcess {
         let redactor = Redactor::default();
-        Companion::start(&self.spawn(view.inside(), argv, &redactor), &Signals::none()).unwrap()
+        LineProcess::start(&self.spawn(view.inside(), argv, &redactor), &Signals::none()).unwrap()
     }
 
     fn spawn<'a>(&self, inside: Inside, argv: &[&str], redactor: &'a Redactor) -> Spawn<'a> {

@@ -28,7 +28,7 @@ pub enum SealLevel {
 }
 
 impl SealLevel {
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Unsealed => "unsealed",
             Self::Landlock => "sealed by Landlock",

@@ -41,7 +41,7 @@ pub enum PolicyVerdict {
 }
 
 impl PolicyVerdict {
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Ask => "ask",

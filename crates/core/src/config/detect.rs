@@ -72,7 +72,7 @@ pub struct Detection {
 
 /// Detects gates, plans and ecosystems from a listing.
 pub fn detect(listing: &Listing) -> Detection {
-    let mut found = Found::default();
+    let mut found = Proposals::default();
     ecosystem::cargo(listing, &mut found);
     script::package(listing, &mut found);
     ecosystem::python(listing, &mut found);
@@ -116,12 +116,12 @@ impl Listing {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct Proposals {
     gates: Vec<Proposal>,
     notes: Vec<String>,
 }
 
-impl Found {
+impl Proposals {
     /// Proposes a gate. If the name is taken, the tool's name is put in front.
     fn propose(&mut self, name: &str, tool: &str, stage: Stage, command: &str, because: impl Into<String>) {
         let taken = |name: &str| self.gates.iter().any(|other| other.gate.name == name);

@@ -136,7 +136,7 @@ pub(super) fn spelled(path: &[Step]) -> String {
 
 fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) -> Option<Finding> {
     let wrong = |path: &[Step]| {
-        let message = format!("`{}` has to be {}, not {}", spelled(path), shape.words(), kind(value));
+        let message = format!("`{}` has to be {}, not {}", spelled(path), shape.describe(), kind(value));
         Some(Finding { path: path.to_vec(), on_key: false, message, hint: None })
     };
     match (shape, value) {
@@ -175,7 +175,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
         }
         (Shape::WordOr { word, .. }, Value::String(text)) if text == word => None,
         (Shape::WordOr { word, .. }, Value::String(text)) => {
-            let message = format!("`{}` cannot be {text:?}, expected {}", spelled(path), shape.words());
+            let message = format!("`{}` cannot be {text:?}, expected {}", spelled(path), shape.describe());
             let hint = nearest(text, [word.as_str()]).map(|name| format!("did you mean {name:?}?"));
             Some(Finding { path: path.clone(), on_key: false, message, hint })
         }
@@ -193,7 +193,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
         }
         (Shape::Choice(choices), Value::String(text)) if choices.iter().any(|choice| choice.name == *text) => None,
         (Shape::Choice(choices), Value::String(text)) => {
-            let message = format!("`{}` cannot be {text:?}, expected {}", spelled(path), shape.words());
+            let message = format!("`{}` cannot be {text:?}, expected {}", spelled(path), shape.describe());
             let hint =
                 nearest(text, choices.iter().map(|choice| choice.name.as_str())).map(|name| format!("did you mean {name:?}?"));
             Some(Finding { path: path.clone(), on_key: false, message, hint })
@@ -205,7 +205,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
                 Some(Finding { path: path.clone(), on_key: false, message, hint: None })
             }
             Err(_) => {
-                let message = format!("`{}` has to be {}, not {number}", spelled(path), shape.words());
+                let message = format!("`{}` has to be {}, not {number}", spelled(path), shape.describe());
                 Some(Finding { path: path.clone(), on_key: false, message, hint: None })
             }
         },
@@ -241,7 +241,7 @@ fn in_table(table: &Table, fields: &[Field], path: &mut Vec<Step>, root: &Shape)
         }
     }
     let missing = fields.iter().find(|field| field.required && !table.contains_key(&field.key))?;
-    let message = format!("`{}` needs the key `{}`: {}", spelled(path), missing.key, missing.shape.words());
+    let message = format!("`{}` needs the key `{}`: {}", spelled(path), missing.key, missing.shape.describe());
     Some(Finding { path: path.clone(), on_key: false, message, hint: None })
 }
 

@@ -75,7 +75,7 @@ fn of_condition<'o>(own: &'o OwnCondition, names: &mut BTreeSet<&'o str>) -> Opt
         let message = format!("{:?} is no name for a condition: letters, digits, `_` and `-`, at most 64", own.name);
         return Some(("name", message, None));
     }
-    if Condition::of(&own.name).is_some() {
+    if Condition::from_name(&own.name).is_some() {
         let hint = "choose another name, and put it into `require` instead of this one".to_owned();
         return Some(("name", format!("{:?} is one of Verdone's own conditions", own.name), Some(hint)));
     }

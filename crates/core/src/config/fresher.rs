@@ -40,7 +40,7 @@ pub fn fresher<'e>(
     }
     for (variable, _, _) in KNOWN {
         if let Some(value) = environment(variable).filter(|value| !value.is_empty()) {
-            read.take(&Origin::Env((*variable).to_owned()), variable, variable, &Value::from(value))?;
+            read.insert(&Origin::Env((*variable).to_owned()), variable, variable, &Value::from(value))?;
         }
     }
     read.finish();
@@ -176,7 +176,7 @@ impl Fresher {
         let origin = Origin::File(place.to_owned());
         for export in found {
             if !export.value.is_empty() {
-                self.take(&origin, &export.name, &export.name, &Value::from(export.value.as_str()))?;
+                self.insert(&origin, &export.name, &export.name, &Value::from(export.value.as_str()))?;
             }
             self.exports.push((export.name, export.value));
         }
@@ -193,7 +193,7 @@ impl Fresher {
             for (key, value) in entries {
                 let key = format!("{section}.{key}");
                 match KNOWN.iter().find(|(_, known, _)| *known == key) {
-                    Some((variable, _, _)) => self.take(&origin, variable, &key, value)?,
+                    Some((variable, _, _)) => self.insert(&origin, variable, &key, value)?,
                     None => self.warnings.push(format!("{place}: `{key}` is not known and not used")),
                 }
             }
@@ -202,7 +202,7 @@ impl Fresher {
     }
 
     /// Applies a setting by the name of its variable; `shown` is what the user wrote.
-    fn take(&mut self, origin: &Origin, variable: &str, shown: &str, value: &Value) -> Result<(), ConfigProblem> {
+    fn insert(&mut self, origin: &Origin, variable: &str, shown: &str, value: &Value) -> Result<(), ConfigProblem> {
         let Some((_, _, action)) = KNOWN.iter().find(|(known, _, _)| *known == variable) else { return Ok(()) };
         let place = origin.to_string();
         let text = || value.as_str().ok_or_else(|| problem(&place, shown, "a string", &value.to_string()));

@@ -85,12 +85,12 @@ impl Shape {
     }
 
     /// Describes the expected value, for error messages and docs.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::Table(_) => "a table".to_owned(),
             Self::List(item) if matches!(item.as_ref(), Self::Table(_)) => "a list of tables".to_owned(),
             Self::List(_) => "a list".to_owned(),
-            Self::Map(item) => format!("a table of names, each with {}", item.words()),
+            Self::Map(item) => format!("a table of names, each with {}", item.describe()),
             Self::WordOr { word, or } => match or.as_ref() {
                 Self::Table(fields) => {
                     let keys: Vec<_> = fields.iter().map(|field| format!("`{}`", field.key)).collect();
@@ -106,7 +106,7 @@ impl Shape {
                 | Self::Number
                 | Self::Text
                 | Self::Flag
-                | Self::Any => format!("\"{word}\", or {}", or.words()),
+                | Self::Any => format!("\"{word}\", or {}", or.describe()),
             },
             Self::Command => "a command: a string for `sh -c`, or a list of strings".to_owned(),
             Self::Duration => "a duration such as \"30m\", \"1h 30m\", \"45s\" or \"off\"".to_owned(),

@@ -123,7 +123,7 @@ fn is_value(shape: &Shape) -> bool {
 fn meaning(field: &Field) -> String {
     match &field.shape {
         Shape::Choice(choices) if choices.iter().all(|choice| choice.meaning.is_empty()) => {
-            format!("{} {}.", field.meaning, capitalise(&field.shape.words()))
+            format!("{} {}.", field.meaning, capitalise(&field.shape.describe()))
         }
         Shape::Choice(_)
         | Shape::Table(_)

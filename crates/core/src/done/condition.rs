@@ -53,7 +53,7 @@ impl Condition {
         }
     }
 
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|condition| condition.name() == name)
     }
 

@@ -23,7 +23,7 @@ pub enum DebrisKind {
 }
 
 impl DebrisKind {
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Note => "note to self",
             Self::Placeholder => "placeholder",
@@ -54,7 +54,7 @@ pub struct Debris {
 
 /// Checks the added lines of a file (numbered from 1). Files in unsupported languages have no debris.
 pub fn debris(path: &str, new: &str, added: &[u32]) -> Vec<Debris> {
-    let Some(language) = Language::of(path, new) else { return Vec::new() };
+    let Some(language) = Language::from_path(path, new) else { return Vec::new() };
     let source = Source::read(language, new);
     let (code, comments, said) = (source.code(), source.comments(), source.without_comments());
     let wanted: BTreeSet<u32> = added.iter().copied().collect();

@@ -1,8 +1,8 @@
 //! Turns facts into a report. If there are several facts about a condition, the worst one counts.
 
 use super::{
-    ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, DoneReport, DoneSettings, Facts, GateFact, GitFact, JudgeFact,
-    JudgeSettings, Judged, Lessons, Memory, Outcome, OwnCondition, PlanFact, Profile, Prover, StateFile, TASKS_CLOSED,
+    ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, ConditionOutcome, DoneReport, DoneSettings, Facts, GateFact, GitFact,
+    JudgeFact, JudgeSettings, JudgedCondition, Lessons, Memory, OwnCondition, PlanFact, Profile, Prover, StateFile, TASKS_CLOSED,
     UNKNOWN_COMPLEXITY,
 };
 
@@ -58,21 +58,21 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
     let complexity = complexity(settings, facts);
     let known = Condition::ALL.into_iter().map(|condition| {
         let (outcome, prover) = built_in(condition, settings, facts, complexity);
-        Judged { name: condition.name().to_owned(), required: settings.requires(condition.name()), outcome, prover }
+        JudgedCondition { name: condition.name().to_owned(), required: settings.requires(condition.name()), outcome, prover }
     });
-    let own = settings.condition.iter().map(|own| Judged {
+    let own = settings.condition.iter().map(|own| JudgedCondition {
         name: own.name.clone(),
         required: settings.requires(&own.name),
         outcome: own_condition(own, settings, facts, complexity),
         prover: own.prover(),
     });
-    let mut conditions: Vec<Judged> = known.chain(own).collect();
+    let mut conditions: Vec<JudgedCondition> = known.chain(own).collect();
     // A configured gate always counts: no list of conditions can hide a red one.
-    let covers = |judged: &Judged, stage: &str| judged.required && judged.prover == Prover::Gate(stage.to_owned());
+    let covers = |judged: &JudgedCondition, stage: &str| judged.required && judged.prover == Prover::Gate(stage.to_owned());
     for (stage, fact) in &facts.gates {
         if !conditions.iter().any(|judged| covers(judged, stage)) {
             let prover = Prover::Gate(stage.clone());
-            conditions.push(Judged {
+            conditions.push(JudgedCondition {
                 name: prover.to_string(),
                 required: true,
                 outcome: gate(stage, fact.clone(), false),
@@ -83,10 +83,20 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
     // Checks that pass only because tests or settings were changed prove nothing yet.
     if !facts.doubts.is_empty() {
         let outcome = unknown(format!("a person has to look at it: {}", facts.doubts.join("; ")));
-        conditions.push(Judged { name: "no_review".to_owned(), required: true, outcome, prover: Prover::Git });
+        conditions.push(JudgedCondition { name: "no_review".to_owned(), required: true, outcome, prover: Prover::Git });
     }
-    conditions.push(Judged { name: TASKS_CLOSED.to_owned(), required: true, outcome: tasks(facts), prover: Prover::Record });
-    conditions.push(Judged { name: "state_files".to_owned(), required: true, outcome: state(facts), prover: Prover::State });
+    conditions.push(JudgedCondition {
+        name: TASKS_CLOSED.to_owned(),
+        required: true,
+        outcome: tasks(facts),
+        prover: Prover::Record,
+    });
+    conditions.push(JudgedCondition {
+        name: "state_files".to_owned(),
+        required: true,
+        outcome: state(facts),
+        prover: Prover::State,
+    });
     DoneReport { conditions }
 }
 
@@ -126,7 +136,7 @@ pub fn best_case(settings: &DoneSettings, prospect: Prospect<'_>) -> DoneReport 
     judge(settings, &facts)
 }
 
-fn built_in(condition: Condition, settings: &DoneSettings, facts: &Facts, complexity: Complexity) -> (Outcome, Prover) {
+fn built_in(condition: Condition, settings: &DoneSettings, facts: &Facts, complexity: Complexity) -> (ConditionOutcome, Prover) {
     let asked = settings.asks_for(condition.name());
     let usual = condition.prover();
     match condition {
@@ -142,7 +152,7 @@ fn built_in(condition: Condition, settings: &DoneSettings, facts: &Facts, comple
     }
 }
 
-fn own_condition(own: &OwnCondition, settings: &DoneSettings, facts: &Facts, complexity: Complexity) -> Outcome {
+fn own_condition(own: &OwnCondition, settings: &DoneSettings, facts: &Facts, complexity: Complexity) -> ConditionOutcome {
     if u32::from(complexity.value) < own.min_complexity {
         return not_needed(format!("the complexity is {}, below {}", complexity.value, own.min_complexity));
     }
@@ -157,12 +167,12 @@ fn own_condition(own: &OwnCondition, settings: &DoneSettings, facts: &Facts, com
         Prover::Record | Prover::Lessons | Prover::State => unknown("a config cannot name this prover"),
     };
     match (outcome, &own.todo) {
-        (Outcome::Missing { why, .. }, Some(todo)) => missing(why, todo.trim_end_matches('.')),
+        (ConditionOutcome::Missing { why, .. }, Some(todo)) => missing(why, todo.trim_end_matches('.')),
         (other, _) => other,
     }
 }
 
-fn memory(memory: &Memory) -> Outcome {
+fn memory(memory: &Memory) -> ConditionOutcome {
     match memory {
         Memory::Queried { by } => held(by),
         Memory::NothingThere => not_needed("there are no lessons and no runs yet"),
@@ -174,7 +184,7 @@ fn memory(memory: &Memory) -> Outcome {
     }
 }
 
-fn classified(complexity: Complexity) -> (Outcome, Prover) {
+fn classified(complexity: Complexity) -> (ConditionOutcome, Prover) {
     let value = complexity.value;
     match complexity.source {
         Source::Plan => (held(format!("the plan says {value}")), Prover::Plan),
@@ -190,7 +200,7 @@ fn classified(complexity: Complexity) -> (Outcome, Prover) {
     }
 }
 
-fn questions(plan: &PlanFact) -> Outcome {
+fn questions(plan: &PlanFact) -> ConditionOutcome {
     match plan {
         PlanFact::Absent => not_needed("there is no plan that could ask"),
         PlanFact::Unreadable { why } => unknown(why),
@@ -202,7 +212,7 @@ fn questions(plan: &PlanFact) -> Outcome {
     }
 }
 
-fn approved(plan: &PlanFact) -> Outcome {
+fn approved(plan: &PlanFact) -> ConditionOutcome {
     const TODO: &str = "The user runs `verdone plan approve`; an agent cannot";
     match plan {
         PlanFact::Absent => missing("there is no plan", "Make one (`verdone plan new`), and the user approves it"),
@@ -216,7 +226,7 @@ fn approved(plan: &PlanFact) -> Outcome {
     }
 }
 
-fn implemented(git: &GitFact, profile: Profile) -> Outcome {
+fn implemented(git: &GitFact, profile: Profile) -> ConditionOutcome {
     let (changed, outside, uncommitted) = match git {
         GitFact::Unknown { why } => return unknown(why),
         GitFact::Seen { changed, outside, uncommitted } => (*changed, outside, uncommitted),
@@ -239,7 +249,7 @@ fn implemented(git: &GitFact, profile: Profile) -> Outcome {
 }
 
 /// Includes the story's own checks.
-fn correctness(facts: &Facts, asked: bool) -> Outcome {
+fn correctness(facts: &Facts, asked: bool) -> ConditionOutcome {
     let (own, gates) = (facts.own_checks.clone(), stage(facts, "correctness"));
     let fact = match (own, gates) {
         (GateFact::Green { checks: own }, GateFact::Green { checks }) => {
@@ -263,7 +273,7 @@ fn stage(facts: &Facts, name: &str) -> GateFact {
     facts.gates.get(name).cloned().unwrap_or_default()
 }
 
-fn gate(stage: &str, fact: GateFact, asked: bool) -> Outcome {
+fn gate(stage: &str, fact: GateFact, asked: bool) -> ConditionOutcome {
     match fact {
         GateFact::Green { checks } => {
             held(format!("{} green: {}", counted(checks.len(), "check is", "checks are"), listed(&checks)))
@@ -281,7 +291,7 @@ fn gate(stage: &str, fact: GateFact, asked: bool) -> Outcome {
 }
 
 /// Judged by a gate, a judge, or both if there are both.
-fn adversarial(settings: &DoneSettings, facts: &Facts, complexity: u8) -> (Outcome, Prover) {
+fn adversarial(settings: &DoneSettings, facts: &Facts, complexity: u8) -> (ConditionOutcome, Prover) {
     let by_gate = stage(facts, "adversarial");
     let gate_prover = Prover::Gate("adversarial".to_owned());
     // A negative result counts, however simple the task is.
@@ -310,7 +320,7 @@ fn adversarial(settings: &DoneSettings, facts: &Facts, complexity: u8) -> (Outco
     }
 }
 
-fn judged(settings: &DoneSettings, judge: &JudgeFact, complexity: u8) -> Outcome {
+fn judged(settings: &DoneSettings, judge: &JudgeFact, complexity: u8) -> ConditionOutcome {
     let JudgeSettings { enabled, min_complexity, .. } = &settings.judge;
     match judge {
         JudgeFact::Off if !enabled => unknown("the judge cannot be asked: set `enabled = true` in [done.judge]"),
@@ -330,7 +340,7 @@ fn judged(settings: &DoneSettings, judge: &JudgeFact, complexity: u8) -> Outcome
     }
 }
 
-fn retrospective(facts: &Facts) -> (Outcome, Prover) {
+fn retrospective(facts: &Facts) -> (ConditionOutcome, Prover) {
     let name = Condition::RetrospectiveDone.name();
     match (&facts.lessons, claims(facts, name).last()) {
         (Lessons::New, _) => (held("a lesson was added to .verdone/guardrails.md"), Prover::Lessons),
@@ -348,14 +358,14 @@ fn retrospective(facts: &Facts) -> (Outcome, Prover) {
     }
 }
 
-fn claimed(name: &str, facts: &Facts) -> Outcome {
+fn claimed(name: &str, facts: &Facts) -> ConditionOutcome {
     match claims(facts, name).last() {
         Some(claim) => held(said(claim)),
         None => missing("nobody claimed it", format!("When it is true, run `verdone claim {name} --note WHY`")),
     }
 }
 
-fn ci(settings: &DoneSettings, ci: &CiFact) -> Outcome {
+fn ci(settings: &DoneSettings, ci: &CiFact) -> ConditionOutcome {
     match ci {
         CiFact::Off if settings.ci.command.is_none() => unknown("CI cannot be asked: set `command` in [done.ci]"),
         CiFact::Off => unknown("CI was not asked: run `verdone done --ask`"),
@@ -368,7 +378,7 @@ fn ci(settings: &DoneSettings, ci: &CiFact) -> Outcome {
     }
 }
 
-fn tasks(facts: &Facts) -> Outcome {
+fn tasks(facts: &Facts) -> ConditionOutcome {
     match facts.tasks.len() {
         0 => not_needed("no task is open"),
         count => missing(
@@ -379,7 +389,7 @@ fn tasks(facts: &Facts) -> Outcome {
 }
 
 /// Such a file can never open the gate, so only the reasons to close it count.
-fn state(facts: &Facts) -> Outcome {
+fn state(facts: &Facts) -> ConditionOutcome {
     let words = |file: &StateFile| match file {
         StateFile::Closed { file, why } | StateFile::Unreadable { file, why } => format!("{file}: {why}"),
     };
@@ -403,20 +413,20 @@ fn said(claim: &Claim) -> String {
     format!("the agent says so (a claim, no proof): {}", claim.note.trim())
 }
 
-fn held(by: impl Into<String>) -> Outcome {
-    Outcome::Held { by: by.into() }
+fn held(by: impl Into<String>) -> ConditionOutcome {
+    ConditionOutcome::Held { by: by.into() }
 }
 
-fn not_needed(why: impl Into<String>) -> Outcome {
-    Outcome::NotNeeded { why: why.into() }
+fn not_needed(why: impl Into<String>) -> ConditionOutcome {
+    ConditionOutcome::NotNeeded { why: why.into() }
 }
 
-fn unknown(why: impl Into<String>) -> Outcome {
-    Outcome::Unknown { why: why.into() }
+fn unknown(why: impl Into<String>) -> ConditionOutcome {
+    ConditionOutcome::Unknown { why: why.into() }
 }
 
-fn missing(why: impl Into<String>, todo: impl Into<String>) -> Outcome {
-    Outcome::Missing { why: why.into(), todo: todo.into() }
+fn missing(why: impl Into<String>, todo: impl Into<String>) -> ConditionOutcome {
+    ConditionOutcome::Missing { why: why.into(), todo: todo.into() }
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {

@@ -9,7 +9,7 @@ pub fn open_questions(text: &str) -> Vec<String> {
     // Whether the current lines belong to a list of questions, and whether the last question may still be answered.
     let (mut listing, mut answerable, mut fenced) = (false, false, false);
     for raw in text.lines() {
-        let line = Line::of(raw);
+        let line = Line::parse(raw);
         if raw.trim_start().starts_with("```") || raw.trim_start().starts_with("~~~") {
             fenced = !fenced;
             continue;
@@ -55,7 +55,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(raw: &'a str) -> Self {
+    fn parse(raw: &'a str) -> Self {
         let text = raw.trim();
         let bare = text.trim_start_matches('#');
         let heading = bare.len() < text.len() && bare.starts_with([' ', '\t']);

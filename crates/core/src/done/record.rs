@@ -29,7 +29,7 @@ pub struct JudgeRecord {
 
 impl JudgeRecord {
     /// A record for a judge that has not answered yet.
-    pub fn of(agent: &str) -> Self {
+    pub fn new(agent: &str) -> Self {
         let said = JudgeFact::Unknown { why: "the judge was not asked".to_owned() };
         let usage = Usage::default();
         Self { agent: agent.to_owned(), said, checked: Vec::new(), session: None, usage, duration_ms: 0, denied: 0 }
@@ -70,7 +70,7 @@ impl JudgeRecord {
     }
 
     /// The result as a clause.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match &self.said {
             JudgeFact::Off => "was not asked".to_owned(),
             JudgeFact::Holds => "found nothing against it".to_owned(),

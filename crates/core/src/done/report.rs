@@ -6,23 +6,23 @@ use super::Prover;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DoneReport {
-    pub conditions: Vec<Judged>,
+    pub conditions: Vec<JudgedCondition>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct JudgedCondition {
     pub name: String,
     /// Whether the work needs it to be done.
     pub required: bool,
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: ConditionOutcome,
     pub prover: Prover,
 }
 
 /// The outcome of a condition. Ordered from best to worst; the order matters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ConditionOutcome {
     Held {
         by: String,
     },
@@ -48,8 +48,8 @@ pub enum Standing {
     Open,
 }
 
-impl Outcome {
-    pub fn words(&self) -> &'static str {
+impl ConditionOutcome {
+    pub fn describe(&self) -> &'static str {
         match self {
             Self::Held { .. } => "held",
             Self::NotNeeded { .. } => "not needed",
@@ -83,28 +83,28 @@ impl DoneReport {
 
     /// What is left to do, one line each, for an agent: why, and what to do.
     pub fn open(&self) -> Vec<String> {
-        let line = |judged: &Judged| match &judged.outcome {
-            Outcome::Missing { why, todo } => Some(format!("{}: {why}. {todo}.", judged.name)),
-            Outcome::Unknown { why } => Some(format!("{}: nobody can tell: {why}.", judged.name)),
-            Outcome::Held { .. } | Outcome::NotNeeded { .. } => None,
+        let line = |judged: &JudgedCondition| match &judged.outcome {
+            ConditionOutcome::Missing { why, todo } => Some(format!("{}: {why}. {todo}.", judged.name)),
+            ConditionOutcome::Unknown { why } => Some(format!("{}: nobody can tell: {why}.", judged.name)),
+            ConditionOutcome::Held { .. } | ConditionOutcome::NotNeeded { .. } => None,
         };
         self.required().filter_map(line).collect()
     }
 
     /// Required conditions that could not be determined, one line each.
     pub fn unknown(&self) -> Vec<String> {
-        let line = |judged: &Judged| match &judged.outcome {
-            Outcome::Unknown { why } => Some(format!("{}: {why}", judged.name)),
-            Outcome::Held { .. } | Outcome::NotNeeded { .. } | Outcome::Missing { .. } => None,
+        let line = |judged: &JudgedCondition| match &judged.outcome {
+            ConditionOutcome::Unknown { why } => Some(format!("{}: {why}", judged.name)),
+            ConditionOutcome::Held { .. } | ConditionOutcome::NotNeeded { .. } | ConditionOutcome::Missing { .. } => None,
         };
         self.required().filter_map(line).collect()
     }
 
-    pub fn get(&self, name: &str) -> Option<&Judged> {
+    pub fn get(&self, name: &str) -> Option<&JudgedCondition> {
         self.conditions.iter().find(|judged| judged.name == name)
     }
 
-    fn required(&self) -> impl Iterator<Item = &Judged> {
+    fn required(&self) -> impl Iterator<Item = &JudgedCondition> {
         self.conditions.iter().filter(|judged| judged.required)
     }
 }

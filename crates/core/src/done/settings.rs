@@ -199,13 +199,13 @@ impl DoneSettings {
     /// Whether the agent can claim it; `None` if there is no such condition.
     pub fn can_be_claimed(&self, name: &str) -> Option<bool> {
         let own = || self.condition.iter().find(|own| own.name == name).map(|own| own.prover() == Prover::Claim);
-        Condition::of(name).map(Condition::can_be_claimed).or_else(own)
+        Condition::from_name(name).map(Condition::can_be_claimed).or_else(own)
     }
 
     /// Who proves it; `None` if there is no such condition.
     pub fn prover_of(&self, name: &str) -> Option<Prover> {
         let own = || self.condition.iter().find(|own| own.name == name).map(OwnCondition::prover);
-        Condition::of(name).map(Condition::prover).or_else(own)
+        Condition::from_name(name).map(Condition::prover).or_else(own)
     }
 
     /// Whether the judge has to be asked for a task of this complexity.

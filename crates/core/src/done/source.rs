@@ -43,7 +43,7 @@ pub struct Source<'a> {
 
 impl Language {
     /// Detects the language by file name, else by the `#!` line.
-    pub fn of(path: &str, text: &str) -> Option<Self> {
+    pub fn from_path(path: &str, text: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let by_name = match name.rsplit_once('.').map_or("", |(_, kind)| kind) {
             "rs" => Some(Self::Rust),

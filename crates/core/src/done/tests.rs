@@ -229,7 +229,7 @@ fn every_condition_with_every_outcome_of_its_prover() {
         for (settings, expected) in [(orchestrator(), *strict), (DoneSettings::default(), *lax)] {
             let report = judge(&settings, &facts);
             let judged = report.get(name).unwrap();
-            assert_eq!(judged.outcome.words(), expected, "row {n}: {name} in {:?}: {:?}", settings.profile, judged.outcome);
+            assert_eq!(judged.outcome.describe(), expected, "row {n}: {name} in {:?}: {:?}", settings.profile, judged.outcome);
             // Every required condition that is missing or unknown keeps the work from being done, and is reported.
             let closed = judged.required && matches!(expected, "missing" | "unknown");
             assert_eq!(report.open().iter().any(|line| line.starts_with(&format!("{name}: "))), closed, "row {n}");
@@ -249,12 +249,12 @@ fn judge_outcomes() -> [JudgeFact; 4] {
 }
 
 /// H held, N not needed, U unknown, M missing.
-fn letter(outcome: &Outcome) -> char {
+fn letter(outcome: &ConditionOutcome) -> char {
     match outcome {
-        Outcome::Held { .. } => 'H',
-        Outcome::NotNeeded { .. } => 'N',
-        Outcome::Unknown { .. } => 'U',
-        Outcome::Missing { .. } => 'M',
+        ConditionOutcome::Held { .. } => 'H',
+        ConditionOutcome::NotNeeded { .. } => 'N',
+        ConditionOutcome::Unknown { .. } => 'U',
+        ConditionOutcome::Missing { .. } => 'M',
     }
 }
 
@@ -365,11 +365,11 @@ fn a_users_own_condition_with_every_prover_and_outcome() {
         let report = judge(&settings, &facts);
         let judged = report.get("mine").unwrap();
         assert!(judged.required && judged.prover.to_string() == prover, "{judged:?}");
-        assert_eq!(judged.outcome.words(), expected, "{prover}: {:?}", judged.outcome);
+        assert_eq!(judged.outcome.describe(), expected, "{prover}: {:?}", judged.outcome);
     }
     let simple = OwnCondition { min_complexity: 9, ..own("claim") };
     let settings = DoneSettings { condition: vec![simple], ..DoneSettings::default() };
-    assert_eq!(judge(&settings, &all_held()).get("mine").unwrap().outcome.words(), "not needed");
+    assert_eq!(judge(&settings, &all_held()).get("mine").unwrap().outcome.describe(), "not needed");
     let told = OwnCondition { todo: Some("Open the page.".to_owned()), ..own("claim") };
     let settings = DoneSettings { condition: vec![told], ..DoneSettings::default() };
     assert_eq!(judge(&settings, &all_held()).open(), ["mine: nobody claimed it. Open the page."]);
@@ -388,8 +388,8 @@ fn a_claim_proves_nothing_that_gates_git_plan_or_ci_have_to_prove() {
     for judged in &claimed.conditions {
         let before = nothing.get(&judged.name).unwrap();
         if settings.can_be_claimed(&judged.name) == Some(true) {
-            assert_eq!((judged.outcome.words(), &judged.prover), ("held", &Prover::Claim), "{}", judged.name);
-            let Outcome::Held { by } = &judged.outcome else { unreachable!("held") };
+            assert_eq!((judged.outcome.describe(), &judged.prover), ("held", &Prover::Claim), "{}", judged.name);
+            let ConditionOutcome::Held { by } = &judged.outcome else { unreachable!("held") };
             assert!(by.contains("a claim, no proof"), "{by}");
         } else {
             assert_eq!(judged, before);
@@ -422,7 +422,7 @@ fn a_complexity_comes_from_plan_or_config_and_an_agent_only_raises_it() {
         assert_eq!((found.value, found.source), (value, source), "{configured:?} {planned:?} {claimed:?}");
         let report = judge(&config(configured), &facts(planned, claimed));
         let expected = if source == Source::Nobody { "missing" } else { "held" };
-        assert_eq!(report.get("task_classified").unwrap().outcome.words(), expected, "{source:?}");
+        assert_eq!(report.get("task_classified").unwrap().outcome.describe(), expected, "{source:?}");
     }
 }
 

@@ -192,7 +192,7 @@ fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
         .iter()
         .map(|run| RunWords {
             command: run.command.display(),
-            outcome: run.outcome.words(),
+            outcome: run.outcome.describe(),
             tail: keep_end(run.tail.trim_end(), share),
         })
         .collect();
@@ -212,7 +212,7 @@ pub fn plan_in_answer(answer: &str) -> &str {
 mod tests {
     use super::*;
     use crate::base::id::StoryId;
-    use crate::plan::{Criterion, Few, Status};
+    use crate::plan::{Criterion, Status, ThinVec};
 
     fn story() -> Story {
         Story {
@@ -221,11 +221,11 @@ mod tests {
             body: "Print {% raw %} things.".to_owned(),
             status: Status::Open,
             criteria: vec![Criterion { text: "it prints".to_owned(), ticked: None }].into(),
-            depends_on: Few::EMPTY,
+            depends_on: ThinVec::EMPTY,
             priority: None,
-            checks: Few::EMPTY,
-            maybe_checks: Few::EMPTY,
-            scope: Few::EMPTY,
+            checks: ThinVec::EMPTY,
+            maybe_checks: ThinVec::EMPTY,
+            scope: ThinVec::EMPTY,
             proof: None,
             complexity: None,
             line: 1,

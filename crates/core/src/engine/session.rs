@@ -4,25 +4,25 @@
 //! Nothing that an agent writes can open it. It also lets a session go for other, named reasons, so that it never holds one
 //! forever.
 
+mod check_output;
 mod context;
 mod finding;
 mod frozen;
 mod held_loop;
-mod output;
+mod messages;
+mod plan_drift;
 mod record;
-mod survey;
-mod words;
 
 pub use crate::config::{OnContext, StopMode, StopSettings};
 pub use crate::hook::StopRecord;
+pub use check_output::{meaningful, places};
 pub use context::{Tail, tail_of, window_of};
 pub use finding::{Finding, seen_on_tree, stands};
 pub use frozen::FrozenSettings;
 pub use held_loop::{Base, Frozen, GateCount, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, Same, rules};
-pub use output::{meaningful, places};
+pub use messages::{LONGEST, debris_words, fault_words, incomplete_words, loop_words};
+pub use plan_drift::{PlanDrift, remaining, survey};
 pub use record::{CauseTally, StopTally};
-pub use survey::{Survey, remaining, survey};
-pub use words::{LONGEST, debris_words, fault_words, incomplete_words, loop_words};
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub struct StopFacts {
 
 impl StopFacts {
     /// Only the holder is known.
-    pub fn of(holder: Holder) -> Self {
+    pub fn new(holder: Holder) -> Self {
         Self {
             holder,
             active: false,
@@ -316,13 +316,13 @@ fn late(facts: &StopFacts, settings: &StopSettings) -> StopDecision {
         if *waits >= MOST_WAITS {
             return yields(Yield::StillVerifying { waits: *waits });
         }
-        return StopDecision::Block { cause: BlockCause::Verifying, reason: words::verifying(checks, *seconds) };
+        return StopDecision::Block { cause: BlockCause::Verifying, reason: messages::verifying(checks, *seconds) };
     };
     let cause = cause_of(open);
     if settings.same_limit > 0 && held.same >= settings.same_limit {
-        return yields(Yield::Same { times: held.same, reason: words::in_short(open) });
+        return yields(Yield::Same { times: held.same, reason: messages::in_short(open) });
     }
-    StopDecision::Block { cause, reason: words::block(&held, open, &facts.notes) }
+    StopDecision::Block { cause, reason: messages::block(&held, open, &facts.notes) }
 }
 
 fn context_is_full(context: Option<ContextUse>, settings: &StopSettings) -> Option<(u64, u64)> {
@@ -351,7 +351,7 @@ fn remaining_ids(open: &Open) -> Vec<String> {
 
 /// Identifies the open work by what is missing. Compared from one Stop to the next.
 pub fn reasons_of(open: &Open) -> String {
-    let failed = open.failed.iter().map(|run| format!("{}\n{}", run.name, run.outcome.words()));
+    let failed = open.failed.iter().map(|run| format!("{}\n{}", run.name, run.outcome.describe()));
     let missing = open.missing.iter().map(|(_, words)| words.clone());
     let story = open.story.iter().map(|story| story.id.clone());
     let text: Vec<String> = failed.chain(missing).chain(story).chain(open.tasks.iter().cloned()).collect();
@@ -383,8 +383,8 @@ impl Yield {
     }
 
     /// The reason, for the log.
-    pub fn words(&self) -> String {
-        words::yields(self)
+    pub fn describe(&self) -> String {
+        messages::yields(self)
     }
 
     /// What the user should see at once; `None` if it would only be noise.
@@ -406,7 +406,7 @@ impl Yield {
             | Self::Complete { .. }
             | Self::Blocked { .. }
             | Self::StillVerifying { .. }
-            | Self::Fault { .. } => Some(format!("Verdone: {}", words::yields(self))),
+            | Self::Fault { .. } => Some(format!("Verdone: {}", messages::yields(self))),
         }
     }
 
@@ -439,12 +439,12 @@ impl StopDecision {
     /// The answer with additional notes. A block already contains them.
     pub fn answer_with(&self, event: &str, notes: &[String]) -> Answer {
         match (self.answer(event), self) {
-            (Answer::Tell { text }, _) => Answer::Tell { text: words::with_notes(text, notes) },
+            (Answer::Tell { text }, _) => Answer::Tell { text: messages::with_notes(text, notes) },
             // In a session that is not held, report only the notes.
             (Answer::Silent, Self::Yield { why: why @ (Yield::Foreign | Yield::Ended(_)) })
                 if event == "Stop" && !notes.is_empty() =>
             {
-                Answer::Tell { text: words::with_notes(format!("Verdone: {}", why.words()), notes) }
+                Answer::Tell { text: messages::with_notes(format!("Verdone: {}", why.describe()), notes) }
             }
             (other, _) => other,
         }

@@ -7,9 +7,9 @@
 
 mod bookkeeping;
 mod chain;
+mod commit_auditor;
 mod finding;
 mod journals;
-mod judge;
 mod missing;
 mod rerun;
 mod squashed;
@@ -24,7 +24,7 @@ use crate::base::id::{Oid, RunId, StoryId};
 use crate::evidence::{Evidence, NotedCheck, note_digest};
 use crate::journal::event::SCHEMA_VERSION;
 use crate::verify::{Outcome, Proof};
-use judge::Judge;
+use commit_auditor::CommitAuditor;
 
 pub use bookkeeping::{Bookkeeping, FileChange, bookkeeping};
 pub use finding::{Finding, Problem, Remark};
@@ -46,13 +46,13 @@ pub struct CommitFacts {
 
 /// The note attached to a commit under the notes ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
+pub enum GitNote {
     Bytes(Vec<u8>),
     /// Too large to be evidence.
     TooLarge(u64),
 }
 
-impl Note {
+impl GitNote {
     fn digest(&self) -> String {
         match self {
             Self::Bytes(bytes) => note_digest(bytes),
@@ -79,18 +79,18 @@ pub struct History {
     pub start: Option<Oid>,
     /// The branches that point to this history.
     pub branches: BTreeSet<String>,
-    pub notes: BTreeMap<Oid, Note>,
+    pub notes: BTreeMap<Oid, GitNote>,
     pub journals: Journals,
     /// The changes made by commits that claim to be Verdone's bookkeeping.
     pub bookkeeping: BTreeMap<Oid, Bookkeeping>,
-    pub apart: Apart,
+    pub apart: UnreachableCommits,
     /// The repository is a shallow clone, so the history is incomplete.
     pub shallow: bool,
 }
 
 /// Commits outside the history that git still has.
 #[derive(Debug, Clone, Default)]
-pub struct Apart {
+pub struct UnreachableCommits {
     /// Commits reachable from other branches and tags.
     pub elsewhere: BTreeSet<Oid>,
     /// The parents of commits named in journals, and of their ancestors down to the history.
@@ -184,7 +184,7 @@ impl Audit {
 
 /// Audits every commit in the range that belongs to a story, has a note, or claims to be Verdone's.
 pub fn audit(history: &History) -> Audit {
-    let judge = Judge::of(history);
+    let judge = CommitAuditor::new(history);
     let asked = |commit: &&CommitFacts| history.range.as_ref().is_none_or(|range| range.contains(&commit.id));
     let squashed = judge.squashed();
     // A squashed commit keeps the trailers of its last story. Report that story as squashed only.

@@ -62,7 +62,7 @@ fn the_evidence_of_a_loop_names_its_session_and_nothing_else_is_forged_by_it() {
     let state =
         State { session: Some("s1\nVerdone-Proof: verified".to_owned()), run: Some(RunId::from("r1")), ..State::default() };
     let report = VerifyReport::empty(Surface::Loop, Some(place.story.clone()), TreeIds::of_attempt(Oid::from("t")));
-    let evidence = Evidence::of(&state, &Attempt::new(place, "Title"), (Proof::Untested, Outcome::Done), &report);
+    let evidence = Evidence::for_attempt(&state, &Attempt::new(place, "Title"), (Proof::Untested, Outcome::Done), &report);
     let message = evidence.commit_message("{id}");
     assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Proof:")).count(), 1, "{message}");
     assert!(message.contains("\nVerdone-Session: s1 Verdone-Proof: verified\n"), "{message}");

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::after_tool::due;
-use super::recall;
 use super::record::cut;
+use super::session_fold;
 use super::{Answer, Record, Response, Situation, Streak, TestRuns, ToolCall};
 use crate::policy::{self, Mode, ToolKind, kind_of, reads, writes};
 use verdone_testlog::{TestOutcome, TestState};
@@ -46,8 +46,8 @@ pub(super) fn after(
         duration_ms: ended.duration_ms,
         files: files.iter().take(20).map(|path| cut(path)).collect(),
     }];
-    records.extend(parsed.filter(|_| !ended.interrupted).and_then(|parsed| recall::recalled(parsed, &known)));
-    records.extend(parsed.filter(|_| !failed).and_then(recall::task_changed));
+    records.extend(parsed.filter(|_| !ended.interrupted).and_then(|parsed| session_fold::recalled(parsed, &known)));
+    records.extend(parsed.filter(|_| !failed).and_then(session_fold::task_changed));
     let outcome = parsed.filter(|_| !ended.interrupted).and_then(|parsed| tests_of(parsed, ended));
     let mut response = Response { known, unread, ..Response::default() };
     if let Some(outcome) = outcome {

@@ -141,7 +141,7 @@ pub(super) fn due(all: &[AfterTool], call: &policy::ToolCall, context: &PolicyCo
 
 impl AfterCommand {
     /// The words to execute, if the command is a list.
-    pub fn words(&self) -> Option<Vec<String>> {
+    pub fn describe(&self) -> Option<Vec<String>> {
         let CommandSpec::Argv(words) = &self.run else { return None };
         let word = |word: &String| match &self.file {
             Some(file) if word == FILE_WORD => file.clone(),
@@ -154,7 +154,7 @@ impl AfterCommand {
         Record::AfterTool {
             command: cut(&self.run.display()),
             file: self.file.as_deref().map(cut),
-            outcome: cut(&end.exit.words()),
+            outcome: cut(&end.exit.argv()),
             failed: end.exit.failed(),
             duration_ms: end.duration_ms,
         }
@@ -172,7 +172,7 @@ impl AfterCommand {
         }
         let about = self.file.as_ref().map(|file| format!(" ({})", cut(file))).unwrap_or_default();
         let mut text =
-            format!("The project's command `{}` ran after {}{about}: {}.", cut(&self.run.display()), self.tool, end.exit.words());
+            format!("The project's command `{}` ran after {}{about}: {}.", cut(&self.run.display()), self.tool, end.exit.argv());
         if !output.is_empty() {
             text.push_str(&format!(" It said:\n{}", keep_end(&output, LONGEST_OUTPUT)));
         }
@@ -188,7 +188,7 @@ impl CommandExit {
         }
     }
 
-    fn words(&self) -> String {
+    fn argv(&self) -> String {
         match self {
             Self::Code(0) => "it succeeded".to_owned(),
             Self::Code(code) => format!("it failed with exit code {code}"),
@@ -258,7 +258,7 @@ mod tests {
             assert_eq!(found, expected, "{after:?}");
         }
         let due = due(&[after(list(), &[], &[])], &write, &context);
-        assert_eq!(due[0].words().unwrap(), ["fmt", "/p/src/a.rs"]);
+        assert_eq!(due[0].describe().unwrap(), ["fmt", "/p/src/a.rs"]);
     }
 
     #[test]

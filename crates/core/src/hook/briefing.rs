@@ -42,7 +42,7 @@ pub struct Briefing {
 
 impl Briefing {
     /// `folder` is the project's path relative to the work tree.
-    pub fn of(story: &Story, checks: impl Iterator<Item = String>, folder: &str) -> Self {
+    pub fn for_story(story: &Story, checks: impl Iterator<Item = String>, folder: &str) -> Self {
         Self {
             story: story.id.clone(),
             title: cut(&story.title, LONGEST_LINE),
@@ -64,7 +64,7 @@ impl Briefing {
     }
 
     /// The text for the agent.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         let mut text = format!("The story of this turn is {}: {}\n", self.story, self.title);
         if !self.text.trim().is_empty() {
             text.push_str(&format!("{}\n", self.text.trim_end()));
@@ -74,7 +74,7 @@ impl Briefing {
             self.checks.iter().for_each(|check| text.push_str(&format!("- `{check}`\n")));
         }
         if let Some(scope) = self.scope(false) {
-            text.push_str(&format!("Its scope: {}. Keep changes inside it.\n", scope.words()));
+            text.push_str(&format!("Its scope: {}. Keep changes inside it.\n", scope.describe()));
         }
         text.trim_end().to_owned()
     }
@@ -93,17 +93,17 @@ mod tests {
     fn briefing(text: &str) -> Briefing {
         let document = Document::parse("plan.md", text.as_bytes()).unwrap();
         let story = &document.plan().stories[0];
-        Briefing::of(story, story.checks.iter().map(crate::check::CommandSpec::display), "web")
+        Briefing::for_story(story, story.checks.iter().map(crate::check::CommandSpec::display), "web")
     }
 
     #[test]
     fn a_briefing_says_what_the_story_is_and_stays_small() {
         let short = briefing("- [ ] US-001: One\n  - Scope: src/, `docs`\n  - Verification: `make one`\n");
-        let words = short.words();
+        let words = short.text();
         assert!(words.starts_with("The story of this turn is US-001: One\n"), "{words}");
         assert!(words.contains("- `make one`") && words.ends_with("Its scope: `web/docs`. Keep changes inside it."), "{words}");
         let long = briefing(&format!("- [ ] US-001: One\n  {}\n", "words é ".repeat(100_000)));
-        assert!(long.words().len() < 5_000 && long.scope(true).is_none());
+        assert!(long.text().len() < 5_000 && long.scope(true).is_none());
         let kept = serde_json::to_string(&short).unwrap();
         assert_eq!(serde_json::from_str::<Briefing>(&kept).unwrap(), short);
     }

@@ -14,7 +14,7 @@ pub enum Role {
 }
 
 impl Role {
-    pub fn of(event: &str) -> Self {
+    pub fn from_event(event: &str) -> Self {
         match event {
             "PreToolUse" | "PermissionRequest" | "ConfigChange" => Self::Guard,
             _ => Self::Observer,
@@ -33,7 +33,7 @@ pub struct Cause<'a> {
 /// answer to the wrong event, and a tool must never run unchecked.
 pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &Cause<'_>) -> Response {
     let event = event.unwrap_or("PreToolUse");
-    let denies = match (Role::of(event), mode, on_failure) {
+    let denies = match (Role::from_event(event), mode, on_failure) {
         (Role::Guard, Mode::Run, OnFailure::Record | OnFailure::Deny) | (Role::Guard, Mode::Interactive, OnFailure::Deny) => true,
         (Role::Guard, Mode::Interactive, OnFailure::Record) | (Role::Observer, Mode::Run | Mode::Interactive, _) => false,
     };

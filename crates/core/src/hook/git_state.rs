@@ -70,7 +70,7 @@ impl GitState {
         };
         let begun = self.operation.filter(|operation| start.and_then(|start| start.operation) != Some(*operation));
         let operation =
-            begun.map(|operation| (format!("a {} is in progress", operation.words()), operation.way_back().to_owned()));
+            begun.map(|operation| (format!("a {} is in progress", operation.describe()), operation.way_back().to_owned()));
         operation.into_iter().chain(head).map(|(what, way_back)| Trouble { what, way_back }).collect()
     }
 }
@@ -83,7 +83,7 @@ impl Operation {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::Merge => "merge",
             Self::Rebase => "rebase",

@@ -6,7 +6,7 @@
 
 use super::after::{Ended, after};
 use super::record::cut;
-use super::watch::{Seen, Watch, watched};
+use super::watch::{FileLook, Watch, watched};
 use super::{AfterCommand, AfterTool, Answer, HookEvent, HookInput, Permission, Record, StartSource, ToolCall};
 use crate::base::verdict::PolicyVerdict;
 use crate::policy::{
@@ -73,7 +73,7 @@ pub struct Response {
     pub reading: Vec<String>,
     pub unread: Vec<String>,
     /// The session's new view of git and of the story's scope, if it changed.
-    pub seen: Option<Seen>,
+    pub seen: Option<FileLook>,
 }
 
 /// The file that a file tool would change; the caller looks it up in the session's memory.

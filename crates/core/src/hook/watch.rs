@@ -21,7 +21,7 @@ const MOST_NAMED: usize = 10;
 /// The state when the turn began, and what the session was told since. Stored between hook calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Seen {
+pub struct FileLook {
     /// The state of git when the turn began.
     pub start: Option<GitState>,
     /// The state of git at the last check.
@@ -43,7 +43,7 @@ pub struct Watch {
     pub scope: Option<Scope>,
     /// The run's branch.
     pub branch: Option<String>,
-    pub seen: Seen,
+    pub seen: FileLook,
     /// The current state of git; absent if it was not read.
     pub git: Option<GitState>,
     /// The current differences from HEAD; absent if they were not read.
@@ -124,14 +124,14 @@ pub(super) fn watched(mut response: Response, input: &HookInput<'_>, situation: 
 }
 
 /// A record, a message for the agent, and whether the command counts as failed.
-struct Found {
+struct Finding {
     record: Record,
     said: String,
     blocks: bool,
 }
 
 /// Changes from before the turn are not caused by its commands: the user may have switched branches in between.
-fn begin(watch: &Watch, seen: &mut Seen) {
+fn begin(watch: &Watch, seen: &mut FileLook) {
     seen.start.clone_from(&watch.git);
     seen.last.clone_from(&watch.git);
     seen.before = watch.changed.as_ref().map(|changed| left_out(watch, changed)).filter(|left| left.len() <= MOST_CHANGED);
@@ -144,7 +144,7 @@ fn left_out(watch: &Watch, changed: &Looked) -> Looked {
     changed.iter().filter(|(path, _)| is_out(path)).map(|(path, stamp)| (path.clone(), stamp.clone())).collect()
 }
 
-fn outside(watch: &Watch, situation: &Situation<'_>, seen: &mut Seen) -> Option<Found> {
+fn outside(watch: &Watch, situation: &Situation<'_>, seen: &mut FileLook) -> Option<Finding> {
     let scope = watch.scope.as_ref()?;
     let blocks = match watch.on_scope {
         OnScope::Off => return None,
@@ -183,7 +183,7 @@ fn written(situation: &Situation<'_>, scope: &Scope) -> Vec<String> {
     paths.filter(|path| outside(path)).collect()
 }
 
-fn told_outside(new: &[&String], scope: &Scope, blocks: bool) -> Found {
+fn told_outside(new: &[&String], scope: &Scope, blocks: bool) -> Finding {
     let names: Vec<String> = new.iter().take(MOST_NAMED).map(|path| format!("`{}`", cut(&sanitise_line(path)))).collect();
     let more = new.len() - names.len();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
@@ -192,18 +192,18 @@ fn told_outside(new: &[&String], scope: &Scope, blocks: bool) -> Found {
     } else {
         "If the story does not need these changes, take them back; if it does, say so in the answer."
     };
-    Found {
+    Finding {
         record: Record::Outside {
             files: new.iter().take(MOST_NAMED).map(|path| cut(path)).collect(),
             count: new.len(),
             blocked: blocks,
         },
-        said: format!("Changed outside the story's scope, which is {}: {}{more}. {advice}", scope.words(), names.join(", ")),
+        said: format!("Changed outside the story's scope, which is {}: {}{more}. {advice}", scope.describe(), names.join(", ")),
         blocks,
     }
 }
 
-fn git(watch: &Watch, mode: Mode, seen: &mut Seen) -> Option<Found> {
+fn git(watch: &Watch, mode: Mode, seen: &mut FileLook) -> Option<Finding> {
     let blocks = match watch.on_git_state {
         OnGitState::Off => return None,
         OnGitState::Report => false,
@@ -220,7 +220,7 @@ fn git(watch: &Watch, mode: Mode, seen: &mut Seen) -> Option<Found> {
     (changed && !troubles.is_empty()).then(|| told_git(&troubles, mode, blocks))
 }
 
-fn told_git(troubles: &[Trouble], mode: Mode, blocks: bool) -> Found {
+fn told_git(troubles: &[Trouble], mode: Mode, blocks: bool) -> Finding {
     let what: Vec<&str> = troubles.iter().map(|trouble| trouble.what.as_str()).collect();
     let way: Vec<&str> = troubles.iter().map(|trouble| trouble.way_back.as_str()).collect();
     let (what, way) = (what.join("; "), way.join(", then "));
@@ -230,7 +230,7 @@ fn told_git(troubles: &[Trouble], mode: Mode, blocks: bool) -> Found {
         }
         Mode::Interactive => "Where a rule denies that, or if it was wanted, tell the user.",
     };
-    Found {
+    Finding {
         record: Record::GitState { what: cut(&what), blocked: blocks },
         said: format!("After this command, {what}. The way back: {way}. {after}"),
         blocks,
@@ -258,7 +258,7 @@ mod tests {
     use crate::hook::respond;
     use crate::policy::{PolicyContext, ToolCall};
 
-    fn look(watch: &Watch, event: &str, call: &ToolCall) -> Response {
+    fn inspect(watch: &Watch, event: &str, call: &ToolCall) -> Response {
         let input = serde_json::json!({
             "session_id": "s", "cwd": "/w", "hook_event_name": event, "source": "startup", "tool_name": call.tool,
             "tool_input": call.input, "tool_response": {},
@@ -289,30 +289,30 @@ mod tests {
     #[test]
     fn a_look_compares_with_the_turns_beginning_and_remembers_what_was_told() {
         let make = ToolCall::bash("make");
-        let begun = look(&watch(&[("old", "1"), ("src/a", "1")]), "SessionStart", &make).seen.unwrap();
+        let begun = inspect(&watch(&[("old", "1"), ("src/a", "1")]), "SessionStart", &make).seen.unwrap();
         assert_eq!(begun.before.as_ref().unwrap().keys().collect::<Vec<_>>(), ["old"]);
         let mut now = watch(&[("old", "1"), ("src/a", "2"), ("new\u{1b}[2J", "1")]);
         now.seen = begun;
-        let told = look(&now, "PostToolUse", &make);
+        let told = inspect(&now, "PostToolUse", &make);
         let Answer::Context { text, .. } = &told.answer else { panic!("{told:?}") };
         assert!(text.contains("`new`") && !text.contains("old") && !text.contains('\u{1b}'), "{text}");
         now.seen = told.seen.unwrap();
-        let again = look(&now, "PostToolUse", &make);
+        let again = inspect(&now, "PostToolUse", &make);
         assert_eq!((&again.answer, &again.seen), (&Answer::Silent, &None));
         now.on_scope = OnScope::Enforced;
         now.changed = watch(&[("old", "2")]).changed;
-        assert!(matches!(look(&now, "PostToolUse", &make).answer, Answer::Block { .. }));
+        assert!(matches!(inspect(&now, "PostToolUse", &make).answer, Answer::Block { .. }));
     }
 
     #[test]
     fn what_began_unseen_or_cannot_be_counted_is_not_told() {
         let make = ToolCall::bash("make");
-        let first = look(&watch(&[("old", "1")]), "PostToolUse", &make);
+        let first = inspect(&watch(&[("old", "1")]), "PostToolUse", &make);
         assert_eq!(first.answer, Answer::Silent);
         assert!(first.seen.unwrap().before.is_some());
         let names: Vec<String> = (0..=MOST_CHANGED).map(|n| n.to_string()).collect();
         let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
-        let many = look(&watch(&many), "PostToolUse", &make);
+        let many = inspect(&watch(&many), "PostToolUse", &make);
         assert_eq!((many.answer, many.seen), (Answer::Silent, None));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Names and fields are an interface: add, never rename. `SCHEMA_VERSION` changes when a reader could misread an old file.
 
-pub mod light;
+pub mod partial;
 mod verified;
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ pub struct Resumable {
 
 impl Resumable {
     /// From its journal entry; `None` if that has no valid session id.
-    pub fn of(session: &SessionUse) -> Option<Self> {
+    pub fn from_use(session: &SessionUse) -> Option<Self> {
         let context = session.tokens.map(|tokens| ContextUse { tokens, window: session.window });
         Some(Self { id: Uuid::parse(&session.id)?, context })
     }
@@ -26,7 +26,7 @@ impl Resumable {
 /// without a turn does not.
 pub fn left_session(events: &[Recorded]) -> Option<Option<Resumable>> {
     events.iter().rev().find_map(|recorded| match &recorded.event {
-        Event::TurnEnded { session, .. } => Some(session.as_ref().and_then(Resumable::of)),
+        Event::TurnEnded { session, .. } => Some(session.as_ref().and_then(Resumable::from_use)),
         Event::AttemptKept { place, .. } | Event::AttemptDropped { place, .. } if place.turn > 0 => Some(None),
         Event::TurnStarted { .. } | Event::Undone { .. } | Event::RunStarted { .. } => Some(None),
         Event::AttemptKept { .. }

@@ -8,7 +8,7 @@ use super::markdown::{BlockKind, Scan};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use super::plan_md::{document_title, outside};
 use super::position::Fault;
-use super::{Few, Format, Status, Story};
+use super::{Format, Status, Story, ThinVec};
 use crate::base::id::StoryId;
 
 pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
@@ -67,7 +67,7 @@ pub(super) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings:
             body: dedent(&scan.text[rest.min(block.span.end)..block.span.end]),
             status: Status::Open,
             criteria: details.criteria.into(),
-            depends_on: Few::EMPTY,
+            depends_on: ThinVec::EMPTY,
             priority: details.priority,
             checks: details.checks.into(),
             maybe_checks: details.maybe_checks.into(),

@@ -4,7 +4,7 @@ use super::details::Details;
 use super::json::{Member, Node, Value, read_again};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
 use super::position::{Fault, quote};
-use super::{Criterion, Few, Status, Story};
+use super::{Criterion, Status, Story, ThinVec};
 use crate::base::complexity::read_complexity;
 use crate::base::id::StoryId;
 use crate::base::scope;
@@ -99,7 +99,7 @@ impl StoryReader<'_> {
                 body,
                 status: Status::Open,
                 criteria: details.criteria.into(),
-                depends_on: Few::EMPTY,
+                depends_on: ThinVec::EMPTY,
                 priority,
                 checks: details.checks.into(),
                 maybe_checks: details.maybe_checks.into(),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::position::Fault;
-use super::{Few, Format, Status, Story};
+use super::{Format, Status, Story, ThinVec};
 
 /// One place in the text that records whether a story is done. Kept small, because a plan may have very many.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub(super) struct Draft {
     pub(super) at: usize,
     pub(super) markers: Vec<Marker>,
     /// Dependencies as written, with their positions. Resolved into `story.depends_on` later.
-    pub(super) dependencies: Few<(usize, String)>,
+    pub(super) dependencies: ThinVec<(usize, String)>,
 }
 
 /// The result of a format's parser.

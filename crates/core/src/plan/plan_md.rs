@@ -10,7 +10,7 @@ use super::label::{has_id, plain, split_id};
 use super::markdown::{Block, BlockKind, Scan};
 use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use super::position::{Fault, quote};
-use super::{Few, Format, Status, Story, checklist};
+use super::{Format, Status, Story, ThinVec, checklist};
 use crate::base::id::StoryId;
 
 pub(super) fn recognises(scan: &Scan<'_>) -> bool {
@@ -122,7 +122,7 @@ pub(super) fn section_draft(
             body: body.to_owned(),
             status: Status::Open,
             criteria: details.criteria.into(),
-            depends_on: Few::EMPTY,
+            depends_on: ThinVec::EMPTY,
             priority: details.priority,
             checks: details.checks.into(),
             maybe_checks: details.maybe_checks.into(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::path::{Place, absolute, normalise};
 use super::tool::{ToolKind, kind_of};
 use super::write::targets;
-use super::{Found, PolicyContext, ToolCall, one_liner};
+use super::{MatchedRule, PolicyContext, ToolCall, one_liner};
 use verdone_shell::{Directory, Script, Simple, Variables, Word};
 
 /// How a path is accessed.
@@ -25,7 +25,7 @@ pub(super) struct FileAct {
     pub(super) place: Option<Place>,
     /// Whether the command that does it is known for certain.
     pub(super) certain: bool,
-    pub(super) command: Option<Found>,
+    pub(super) command: Option<MatchedRule>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -93,7 +93,7 @@ pub fn paths_to_resolve(call: &ToolCall, context: &PolicyContext) -> Vec<String>
 /// Like [`paths_to_resolve`], and whether the call visibly changes any file.
 pub fn paths_and_changes(call: &ToolCall, context: &PolicyContext) -> (Vec<String>, bool) {
     let script = script(call, context);
-    let targets = words(call, &script, context);
+    let targets = command_words(call, &script, context);
     let changes = targets.iter().any(|(access, _, _)| *access != Access::Read);
     let mut paths: Vec<String> = targets.into_iter().filter_map(|(_, path, _)| path).collect();
     // The directories in which commands run matter too.
@@ -121,7 +121,7 @@ fn paths_with(call: &ToolCall, context: &PolicyContext, access: Access) -> Vec<S
 
 pub(super) fn gather(call: &ToolCall, context: &PolicyContext) -> Acts {
     let script = script(call, context);
-    let files = words(call, &script, context).into_iter().map(|(access, path, origin)| FileAct {
+    let files = command_words(call, &script, context).into_iter().map(|(access, path, origin)| FileAct {
         access,
         place: path.map(|path| Place { path: normalise(&path, context) }),
         certain: origin.as_ref().is_none_or(|(_, certain)| *certain),
@@ -131,9 +131,9 @@ pub(super) fn gather(call: &ToolCall, context: &PolicyContext) -> Acts {
     Acts { script, files }
 }
 
-type Target = (Access, Option<String>, Option<(Found, bool)>);
+type Target = (Access, Option<String>, Option<(MatchedRule, bool)>);
 
-fn words(call: &ToolCall, script: &Script, context: &PolicyContext) -> Vec<Target> {
+fn command_words(call: &ToolCall, script: &Script, context: &PolicyContext) -> Vec<Target> {
     let of_tool = |access: Access| {
         let path = ["file_path", "notebook_path", "path"].iter().find_map(|field| call.text(field));
         let start = Directory::Known(String::new());
@@ -149,7 +149,7 @@ fn words(call: &ToolCall, script: &Script, context: &PolicyContext) -> Vec<Targe
 }
 
 fn of_command(simple: &Simple, context: &PolicyContext) -> Vec<Target> {
-    let found = Found { range: simple.range.clone(), text: simple.text.clone() };
+    let found = MatchedRule { range: simple.range.clone(), text: simple.text.clone() };
     let origin = Some((found, simple.certain));
     let spelled = one_liner::targets(simple).into_iter().map(|(access, path)| (access, Word::text(expand_home(&path, context))));
     targets(simple)

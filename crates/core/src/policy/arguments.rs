@@ -137,7 +137,7 @@ impl<'a> Arguments<'a> {
         out
     }
 
-    pub(super) fn words(&self) -> &'a [Word] {
+    pub(super) fn all(&self) -> &'a [Word] {
         self.words
     }
 

@@ -3,7 +3,7 @@
 use super::act::{Acts, gather};
 use super::matcher::{Certainty, Hit, Matcher};
 use super::tool::default_verdict;
-use super::{Decision, Family, Found, Mode, OnUnknown, PolicyContext, Rule, STORY_SCOPE, Source, ToolCall};
+use super::{Decision, Family, MatchedRule, Mode, OnUnknown, PolicyContext, Rule, STORY_SCOPE, Source, ToolCall};
 use crate::base::pattern::name_fits;
 use crate::base::verdict::PolicyVerdict;
 use verdone_shell::Unknown;
@@ -12,10 +12,10 @@ use verdone_shell::Unknown;
 pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Decision {
     let acts = gather(call, context);
     let mut best = by_table(call, context);
-    best.unknown = acts.script.unknown.first().map(|unknown| unknown.why.words().to_owned());
+    best.unknown = acts.script.unknown.first().map(|unknown| unknown.why.describe().to_owned());
     let users = acts.on_the_users_repository(context);
     for rule in rules.iter().filter(|rule| is_for(rule, &call.tool) && is_in_force(rule, context)) {
-        let Some(hit) = rule.matcher.look(call, relevant(rule, &acts, &users), context) else { continue };
+        let Some(hit) = rule.matcher.evaluate(call, relevant(rule, &acts, &users), context) else { continue };
         let Some(verdict) = verdict_of(rule, &hit, context.on_unknown) else { continue };
         if verdict > best.verdict || (verdict == best.verdict && best.rule.is_none() && best.reason.is_empty()) {
             best = decision(rule, hit, verdict, best.unknown.take());
@@ -30,7 +30,7 @@ pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Dec
 fn name_scope(best: &mut Decision, context: &PolicyContext) {
     let by_scope = best.rule.as_ref().is_some_and(|(name, source)| name == STORY_SCOPE && *source == Source::BuiltIn);
     if let Some(scope) = context.scope.as_ref().filter(|_| by_scope) {
-        best.reason.push_str(&format!(", which is {}", scope.words()));
+        best.reason.push_str(&format!(", which is {}", scope.describe()));
     }
 }
 
@@ -117,8 +117,8 @@ fn by_unknown(best: &mut Decision, acts: &Acts, on_unknown: OnUnknown) {
     let Some(Unknown { range, why }) = acts.script.unknown.first() else { return };
     if verdict > best.verdict {
         best.verdict = verdict;
-        best.command = Some(Found { range: range.clone(), text: String::new() });
-        why.words().clone_into(&mut best.reason);
+        best.command = Some(MatchedRule { range: range.clone(), text: String::new() });
+        why.describe().clone_into(&mut best.reason);
         "write the command out, one simple step at a time".clone_into(&mut best.alternative);
     }
 }

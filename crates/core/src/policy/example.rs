@@ -38,7 +38,7 @@ fn fits_example(rule: &Rule, example: &str, context: &PolicyContext) -> bool {
     }
     let call = call(example);
     let is_for = rule.tools.is_empty() || rule.tools.iter().any(|glob| name_fits(glob, &call.tool));
-    is_for && rule.matcher.look(&call, &gather(&call, context), context).is_some()
+    is_for && rule.matcher.evaluate(&call, &gather(&call, context), context).is_some()
 }
 
 /// `Write: PATH`, `Edit: PATH` with the old and the new text on separate lines, `Tool: {json}`, or a Bash command.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::act::Acts;
 use super::matcher::{Certainty, Hit, Matcher, found};
 use super::tool::{ToolKind, kind_of};
-use super::{Examples, Family, Found, Rule, Source, ToolCall};
+use super::{Examples, Family, MatchedRule, Rule, Source, ToolCall};
 use crate::base::pattern::name_fits;
 use crate::base::verdict::PolicyVerdict;
 use verdone_shell::{RedirectKind, Runs, Simple, Word, git_call};
@@ -31,7 +31,7 @@ impl Looking {
     }
 
     /// Parses a name; an unknown one gives the strictest variant.
-    pub fn of(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         Self::ALL.into_iter().find(|looking| looking.name() == name).unwrap_or(Self::Judging)
     }
 
@@ -143,7 +143,7 @@ pub(super) fn beyond(looking: Looking, call: &ToolCall, acts: &Acts) -> Option<H
         ToolKind::Shell if call.tool != "Bash" => whole(),
         ToolKind::Shell => {
             if let Some(unknown) = acts.script.unknown.first() {
-                let command = Some(Found { range: unknown.range.clone(), text: unknown.why.words().to_owned() });
+                let command = Some(MatchedRule { range: unknown.range.clone(), text: unknown.why.describe().to_owned() });
                 return Some(Hit { certainty: Certainty::Yes, command, path: None });
             }
             let simple = acts.script.commands.iter().find(|simple| !only_looks(simple))?;
@@ -248,8 +248,8 @@ mod tests {
         for command in ["cargo test", "echo x > a", "curl https://example.com"] {
             assert!(denied_while(Looking::Judging, &ToolCall::bash(command)), "{command}");
         }
-        assert_eq!(Looking::ALL.map(|looking| Looking::of(looking.name())), Looking::ALL);
-        assert_eq!(Looking::of("whatever"), Looking::Judging);
+        assert_eq!(Looking::ALL.map(|looking| Looking::from_name(looking.name())), Looking::ALL);
+        assert_eq!(Looking::from_name("whatever"), Looking::Judging);
     }
 
     #[test]

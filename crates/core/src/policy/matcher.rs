@@ -4,7 +4,7 @@ use super::act::{Access, Acts, FileAct};
 use super::arguments::Arguments;
 use super::path::{Place, below};
 use super::plan_text::{self, Protected};
-use super::{Found, Looking, PolicyContext, ToolCall, looking};
+use super::{Looking, MatchedRule, PolicyContext, ToolCall, looking};
 use crate::base::pattern::{PathPatterns, PatternError, escape};
 use verdone_shell::{Simple, Word, git_call};
 
@@ -68,13 +68,13 @@ pub struct CommandPattern {
 #[derive(Debug, Clone)]
 pub(super) struct Hit {
     pub(super) certainty: Certainty,
-    pub(super) command: Option<Found>,
+    pub(super) command: Option<MatchedRule>,
     pub(super) path: Option<String>,
 }
 
 impl Matcher {
     /// The most certain match.
-    pub(super) fn look(&self, call: &ToolCall, acts: &Acts, context: &PolicyContext) -> Option<Hit> {
+    pub(super) fn evaluate(&self, call: &ToolCall, acts: &Acts, context: &PolicyContext) -> Option<Hit> {
         let commands = |test: &dyn Fn(&Simple) -> Certainty| {
             let hits = acts.script.commands.iter().filter_map(|simple| {
                 let certainty = test(simple).min(if simple.certain { Certainty::Yes } else { Certainty::Maybe });
@@ -92,10 +92,10 @@ impl Matcher {
             Self::Simple(test) => commands(&|simple| test(simple)),
             Self::Path { access, globs } => paths(globs, access, acts, context),
             Self::Place { access, is } => files(access, &|place| is(place, context)),
-            Self::Plan(protected) => plan_text::look(call, acts, context, *protected),
+            Self::Plan(protected) => plan_text::plan_edit(call, acts, context, *protected),
             Self::Unread => acts.script.unknown.iter().find(|unknown| unknown.why.is_unread()).map(|unknown| Hit {
                 certainty: Certainty::Yes,
-                command: Some(Found { range: unknown.range.clone(), text: unknown.why.words().to_owned() }),
+                command: Some(MatchedRule { range: unknown.range.clone(), text: unknown.why.describe().to_owned() }),
                 path: None,
             }),
             Self::BeyondLooking(looking) => looking::beyond(*looking, call, acts),
@@ -139,8 +139,8 @@ impl CommandPattern {
     }
 }
 
-pub(super) fn found(simple: &Simple) -> Found {
-    Found { range: simple.range.clone(), text: simple.text.clone() }
+pub(super) fn found(simple: &Simple) -> MatchedRule {
+    MatchedRule { range: simple.range.clone(), text: simple.text.clone() }
 }
 
 pub(super) fn surest(hits: impl Iterator<Item = Hit>) -> Option<Hit> {

@@ -34,7 +34,7 @@ pub enum Protected {
 
 impl PlanFile {
     /// A plan with its marks and the lines of its criteria and checks.
-    pub fn of(path: String, document: &Document) -> Self {
+    pub fn from_path(path: String, document: &Document) -> Self {
         let text = document.text();
         let mut protected: Vec<ProtectedRange> =
             document.marks().map(|range| ProtectedRange { range, what: Protected::Status }).collect();
@@ -68,7 +68,7 @@ fn find(text: &str, needle: &str) -> Option<Range<usize>> {
 }
 
 /// Whether a call changes a protected part of a plan.
-pub(super) fn look(call: &ToolCall, acts: &Acts, context: &PolicyContext, what: Protected) -> Option<Hit> {
+pub(super) fn plan_edit(call: &ToolCall, acts: &Acts, context: &PolicyContext, what: Protected) -> Option<Hit> {
     acts.files.iter().filter(|file| file.access != Access::Read).find_map(|file| {
         let place = file.place.as_ref()?;
         let plan = context.plans.iter().find(|plan| is_plan(place, plan, file.access, context))?;
@@ -162,7 +162,7 @@ mod tests {
 
     fn guarded(name: &str, text: &str) -> Vec<(Protected, String)> {
         let document = Document::parse(name, text.as_bytes()).unwrap();
-        let plan = PlanFile::of(format!("/p/{name}"), &document);
+        let plan = PlanFile::from_path(format!("/p/{name}"), &document);
         plan.protected.iter().map(|part| (part.what, plan.text[part.range.clone()].to_owned())).collect()
     }
 

@@ -274,7 +274,7 @@ fn below(directory: &str, word: &Word) -> Word {
 /// The folder to unpack into, and the archive to create.
 fn tar(arguments: &Arguments<'_>) -> Vec<Word> {
     let mut out = arguments.value(&["-C", "--directory"]);
-    let words = arguments.words();
+    let words = arguments.all();
     let bundled = words.first().filter(|word| word.literal().is_some_and(|text| text.bytes().all(|b| b.is_ascii_alphabetic())));
     let makes = ['c', 'r', 'u']
         .iter()
@@ -318,7 +318,7 @@ fn copy(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
 
 /// With `--delete`, files that the source does not have are deleted from the target.
 fn rsync(arguments: &Arguments<'_>) -> Vec<(Access, Word)> {
-    let deletes = arguments.words().iter().any(|word| word.prefix() == "--del" || word.prefix().starts_with("--delete"));
+    let deletes = arguments.all().iter().any(|word| word.prefix() == "--del" || word.prefix().starts_with("--delete"));
     let dry = arguments.short('n', "eBTf") || arguments.any(&["--dry-run", "--list-only"]);
     let access = if deletes { Access::DeleteAll } else { Access::Write };
     if dry { Vec::new() } else { copy(arguments).into_iter().map(|(_, word)| (access, word)).collect() }
@@ -346,7 +346,7 @@ fn scripted(arguments: &Arguments<'_>, access: Access) -> Vec<(Access, Word)> {
         ["-e", "-f", "-E", "-l", "-v", "-F", "-i", "--expression", "--file", "-A", "-B", "-C", "-m", "-g", "-t", "--include"];
     // In sed and perl, where it matters, `-i` does not take the next word.
     let valued = if access == Access::Write { &valued[..2] } else { &valued[..] };
-    let given = arguments.words().iter().any(|word| {
+    let given = arguments.all().iter().any(|word| {
         let prefix = word.prefix();
         prefix == "-f" || prefix.starts_with("--expression") || prefix.starts_with("--file") || ends_with_script(prefix)
     });

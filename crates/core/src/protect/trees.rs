@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::classify::{Protection, Release, Role, Why, is_pre_commit, is_rust};
 use super::inline_tests::{InlineTests, Unreadable, has_inline_tests};
 use super::manifest::{Manifest, Merged, runs_on_install};
-use super::patterns::{Protection, Release, Role, Why, is_pre_commit, is_rust};
 
 /// A file in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -201,8 +201,8 @@ impl Planner<'_> {
             self.take_protected(&change.path);
         } else {
             let mode = change.base.as_ref().or(change.attempt.as_ref()).map_or(0o100_644, |entry| entry.mode);
-            self.plan.pristine.insert(change.path.clone(), take(pristine, mode));
-            self.plan.proof.insert(change.path.clone(), take(proof, mode));
+            self.plan.pristine.insert(change.path.clone(), to_version(pristine, mode));
+            self.plan.proof.insert(change.path.clone(), to_version(proof, mode));
         }
         let why = if keys.is_empty() { Why::Manifest } else { Why::Keys { keys } };
         self.report(change, why, released, autorun);
@@ -354,7 +354,7 @@ fn is_mode_change(change: &Change) -> bool {
     pair.is_some_and(|(base, attempt)| base.id == attempt.id && base.mode != attempt.mode)
 }
 
-fn take(merged: Merged, mode: u32) -> Take {
+fn to_version(merged: Merged, mode: u32) -> Take {
     match merged {
         Merged::Base => Take::Base,
         Merged::Attempt => Take::Attempt,

@@ -29,7 +29,7 @@ pub enum CheckState {
 
 impl CheckState {
     /// A counted failure fails a check, whatever its exit code is.
-    pub fn of(run: &CheckRun) -> Self {
+    pub fn from_run(run: &CheckRun) -> Self {
         match run.outcome {
             CheckOutcome::Passed if counted_failures(run) > 0 => Self::Red,
             CheckOutcome::Passed => Self::Green,
@@ -42,16 +42,16 @@ impl CheckState {
     }
 
     /// How a check ended, in words that agree with its state.
-    pub fn words(run: &CheckRun) -> String {
+    pub fn describe(run: &CheckRun) -> String {
         match counted_failures(run) {
             failed if failed > 0 && run.outcome.passed() => format!("ended with exit code 0, but counts {failed} failed"),
-            _ => run.outcome.words(),
+            _ => run.outcome.describe(),
         }
     }
 
     /// The same for the red check, where a pass without any tests is unknown too.
     pub fn before_the_work(run: &CheckRun) -> Self {
-        match Self::of(run) {
+        match Self::from_run(run) {
             Self::Green if run.tests.is_some_and(|tests| tests.ran == 0) => Self::Unknown,
             state => state,
         }

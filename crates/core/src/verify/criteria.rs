@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::{CheckState, list};
+use super::facts::JobFacts;
 use super::job::{PlannedCheck, Tree};
-use super::seen::Seen;
 use crate::base::proof::Proof;
 use crate::check::CheckOrigin;
 
@@ -23,7 +23,7 @@ pub struct ProvenCriterion {
 
 /// A criterion is proven by a check if its text is the check's command or quotes it in backticks. If a story has only one criterion,
 /// whatever proves the story proves it.
-pub(super) fn criteria(seen: &Seen<'_>, proof: Option<Proof>) -> Vec<ProvenCriterion> {
+pub(super) fn criteria(seen: &JobFacts<'_>, proof: Option<Proof>) -> Vec<ProvenCriterion> {
     let Some(story) = &seen.job.story else { return Vec::new() };
     let green: Vec<&PlannedCheck> =
         seen.checks.iter().filter(|check| seen.state(Tree::Attempt, check) == CheckState::Green).collect();

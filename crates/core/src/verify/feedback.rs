@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::CheckState;
+use super::facts::JobFacts;
 use super::job::{PlannedCheck, Tree};
 use super::reason::Reason;
-use super::seen::Seen;
 
 /// Feedback for the next turn. For a hidden check, it only gives the name and that it did not pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub struct FeedbackCheck {
     pub tail: String,
 }
 
-pub(super) fn feedback(seen: &Seen<'_>, reasons: &[Reason]) -> Feedback {
+pub(super) fn feedback(seen: &JobFacts<'_>, reasons: &[Reason]) -> Feedback {
     let is_hidden = |name: &str| seen.checks.iter().any(|check| check.hidden && check.check.name == name);
     let (mut problems, mut advice): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for reason in reasons.iter().filter(|reason| !matches!(reason, Reason::Note(_))) {
@@ -46,7 +46,7 @@ pub(super) fn feedback(seen: &Seen<'_>, reasons: &[Reason]) -> Feedback {
     Feedback { problems, advice, checks: checks(seen) }
 }
 
-fn checks(seen: &Seen<'_>) -> Vec<FeedbackCheck> {
+fn checks(seen: &JobFacts<'_>) -> Vec<FeedbackCheck> {
     let on = |tree: Tree, check: &PlannedCheck| {
         let tail = seen.result(tree, check).filter(|_| !check.hidden).map(|result| result.run.tail.clone());
         FeedbackCheck { name: check.check.name.clone(), tree, tail: tail.unwrap_or_default() }

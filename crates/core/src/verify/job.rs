@@ -134,7 +134,7 @@ impl From<&CheckResult> for Baseline {
     fn from(result: &CheckResult) -> Self {
         // A check that could not start, or found no tests, ran none.
         let none = matches!(result.run.outcome, CheckOutcome::Unknown { .. }).then(TestCount::default);
-        Self { state: CheckState::of(&result.run), tests: result.run.tests.or(none), names: result.names.clone() }
+        Self { state: CheckState::from_run(&result.run), tests: result.run.tests.or(none), names: result.names.clone() }
     }
 }
 
@@ -254,7 +254,7 @@ impl PlannedCheck {
 /// A digest of what a result depends on besides the tree. Excludes name, stage, retries and time limit.
 fn command_digest(check: &Check, hidden: bool) -> String {
     #[derive(Serialize)]
-    struct Asked<'a> {
+    struct CommandKey<'a> {
         command: &'a CommandSpec,
         hidden: bool,
         folder: Option<&'a Path>,
@@ -264,7 +264,7 @@ fn command_digest(check: &Check, hidden: bool) -> String {
         junit: Option<&'a str>,
     }
     let terms = &check.terms;
-    let asked = Asked {
+    let asked = CommandKey {
         command: &check.command,
         hidden,
         folder: terms.hidden.as_deref(),

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use super::counts::CheckState;
 use super::criteria::criteria;
+use super::facts::{JobFacts, OwnBefore};
 use super::feedback::feedback;
 use super::job::{PlannedCheck, Tree, VerifyJob};
 use super::observed::{BuiltTree, Observed, SeenCondition};
 use super::outcome::Outcome;
 use super::reason::{Doubt, Failure, Note, Reason};
 use super::report::{TreeIds, VerifyReport};
-use super::seen::{OwnBefore, Seen};
 use crate::base::proof::Proof;
 use crate::check::CheckRun;
 use crate::done::JudgeFact;
 
 /// Judges the observations. Anything missing counts as not run, never as passed.
 pub fn judge(job: &VerifyJob, observed: &Observed) -> VerifyReport {
-    let seen = Seen::new(job, observed);
+    let seen = JobFacts::new(job, observed);
     let failures = failures(&seen);
     let (proof, doubts, notes) = if failures.is_empty() {
         let (proof, notes) = proven(&seen);
@@ -80,7 +80,7 @@ fn outcome(job: &VerifyJob, reasons: &[Reason]) -> Outcome {
 }
 
 /// Why the attempt itself does not pass.
-pub(super) fn failures(seen: &Seen<'_>) -> Vec<Failure> {
+pub(super) fn failures(seen: &JobFacts<'_>) -> Vec<Failure> {
     let job = seen.job;
     if seen.was_interrupted() {
         return vec![Failure::Interrupted];
@@ -108,10 +108,10 @@ pub(super) fn failures(seen: &Seen<'_>) -> Vec<Failure> {
     failures
 }
 
-fn red_on_attempt(seen: &Seen<'_>) -> Vec<Failure> {
+fn red_on_attempt(seen: &JobFacts<'_>) -> Vec<Failure> {
     let (mut failures, mut not_run) = (Vec::new(), Vec::new());
     for check in seen.required() {
-        let (name, said) = (check.check.name.clone(), seen.words(Tree::Attempt, check));
+        let (name, said) = (check.check.name.clone(), seen.describe(Tree::Attempt, check));
         match seen.state(Tree::Attempt, check) {
             CheckState::Green => {}
             CheckState::Red => failures.push(Failure::CheckFailed { check: name, said }),
@@ -124,7 +124,7 @@ fn red_on_attempt(seen: &Seen<'_>) -> Vec<Failure> {
 }
 
 /// Why the result depends on changed tests or configuration.
-pub(super) fn dependence(seen: &Seen<'_>) -> Vec<Doubt> {
+pub(super) fn dependence(seen: &JobFacts<'_>) -> Vec<Doubt> {
     if seen.job.surface.is_reviewed() {
         return Vec::new();
     }
@@ -140,7 +140,7 @@ pub(super) fn dependence(seen: &Seen<'_>) -> Vec<Doubt> {
         return doubts;
     }
     let failed = |check: &PlannedCheck| {
-        let (said, files) = (seen.words(Tree::Pristine, check), seen.job.unreleased());
+        let (said, files) = (seen.describe(Tree::Pristine, check), seen.job.unreleased());
         Doubt::PristineFailed { check: check.check.name.clone(), said, files }
     };
     let checks = seen.pristine_checks();
@@ -155,7 +155,7 @@ pub(super) fn dependence(seen: &Seen<'_>) -> Vec<Doubt> {
 }
 
 /// Why a person has to review work that passes.
-fn doubts(seen: &Seen<'_>, proof: Proof) -> Vec<Doubt> {
+fn doubts(seen: &JobFacts<'_>, proof: Proof) -> Vec<Doubt> {
     let job = seen.job;
     if job.surface.is_reviewed() {
         return Vec::new();
@@ -185,7 +185,7 @@ fn doubts(seen: &Seen<'_>, proof: Proof) -> Vec<Doubt> {
     doubts
 }
 
-fn open_conditions(seen: &Seen<'_>) -> Vec<Doubt> {
+fn open_conditions(seen: &JobFacts<'_>) -> Vec<Doubt> {
     let unknown = |name: &String| {
         let found = seen.observed.conditions.iter().flatten().find(|condition| condition.name() == name);
         let why = match found {
@@ -198,7 +198,7 @@ fn open_conditions(seen: &Seen<'_>) -> Vec<Doubt> {
     seen.job.conditions.iter().filter_map(unknown).collect()
 }
 
-fn refutation(seen: &Seen<'_>) -> Option<Doubt> {
+fn refutation(seen: &JobFacts<'_>) -> Option<Doubt> {
     let is_asked = seen.job.judge;
     match &seen.observed.judge {
         Some(JudgeFact::Refuted { findings }) => Some(Doubt::JudgeRefuted { findings: findings.clone() }),
@@ -209,7 +209,7 @@ fn refutation(seen: &Seen<'_>) -> Option<Doubt> {
 }
 
 /// How well work is proven whose checks all pass, and why.
-pub(super) fn proven(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
+pub(super) fn proven(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
     let (mut proof, mut notes) = shown(seen);
     if proof > Proof::AgentTested && !seen.observed.red_with_old_tests.is_empty() {
         proof = Proof::AgentTested;
@@ -224,7 +224,7 @@ pub(super) fn proven(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
     }
 }
 
-fn shown(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
+fn shown(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
     let job = seen.job;
     if seen.required().next().is_none() {
         return (Proof::Unchecked, vec![Note::NoCheck]);
@@ -255,7 +255,7 @@ fn shown(seen: &Seen<'_>) -> (Proof, Vec<Note>) {
 }
 
 /// Why the work is agent-tested at best.
-fn limits(seen: &Seen<'_>) -> Vec<Note> {
+fn limits(seen: &JobFacts<'_>) -> Vec<Note> {
     let files = seen.job.released();
     let released = (!files.is_empty()).then_some(Note::ScopeNamesProtected { files });
     let lowered = seen.count_changes().into_iter().filter(|change| change.tree == Tree::Attempt);
@@ -263,19 +263,19 @@ fn limits(seen: &Seen<'_>) -> Vec<Note> {
     released.into_iter().chain(lowered).collect()
 }
 
-fn own_checks(seen: &Seen<'_>) -> Vec<Note> {
+fn own_checks(seen: &JobFacts<'_>) -> Vec<Note> {
     let notes: Vec<Note> =
         seen.own().map(|own| Note::OwnCheck { check: own.check.name.clone(), before: seen.before(own) }).collect();
     if notes.is_empty() && seen.job.story.is_some() { vec![Note::NoOwnCheck] } else { notes }
 }
 
-fn flaky(seen: &Seen<'_>) -> Vec<Note> {
+fn flaky(seen: &JobFacts<'_>) -> Vec<Note> {
     let is_flaky = |check: &&PlannedCheck| seen.result(Tree::Attempt, check).is_some_and(|result| result.run.flaky);
     seen.checks.iter().filter(is_flaky).map(|check| Note::Flaky { check: check.check.name.clone() }).collect()
 }
 
 /// A result that several checks share is listed under each of their names.
-fn runs(seen: &Seen<'_>) -> BTreeMap<Tree, Vec<CheckRun>> {
+fn runs(seen: &JobFacts<'_>) -> BTreeMap<Tree, Vec<CheckRun>> {
     let on = |tree: Tree| -> Vec<CheckRun> {
         let run = |check: &PlannedCheck| {
             let result = seen.result(tree, check)?;

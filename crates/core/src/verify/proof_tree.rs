@@ -1,14 +1,14 @@
 //! What the proof tree shows: whether a test from the attempt fails without the work and passes with it.
 
 use super::counts::CheckState;
+use super::facts::{JobFacts, OwnBefore};
 use super::job::{PlannedCheck, Tree};
 use super::observed::BuiltTree;
 use super::reason::Note;
-use super::seen::{OwnBefore, Seen};
 use crate::check::CommandSpec;
 use verdone_testlog::{runs_tests, simple_commands};
 
-impl Seen<'_> {
+impl JobFacts<'_> {
     /// Whether the proof tree can make a difference.
     pub(super) fn needs_proof_tree(&self) -> bool {
         let is_open = |own: &PlannedCheck| match self.before(own) {
@@ -79,7 +79,7 @@ impl Seen<'_> {
         let checks = self.proof_checks();
         let is_in = |states: &[CheckState]| checks.iter().find(|check| states.contains(&self.state(Tree::Proof, check)));
         if let Some(check) = is_in(&[CheckState::Red, CheckState::Unknown, CheckState::Interrupted]) {
-            let said = self.words(Tree::Proof, check);
+            let said = self.describe(Tree::Proof, check);
             return Note::TestsUnclear { check: check.check.name.clone(), said };
         }
         if is_in(&[CheckState::Green]).is_some() { Note::TestsPassWithoutWork { files } } else { Note::TestsNotRun { files } }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::{CountFall, list};
+use super::facts::OwnBefore;
 use super::job::Tree;
-use super::seen::OwnBefore;
 use crate::base::id::StoryId;
 use crate::base::proof::Proof;
 

@@ -1,12 +1,12 @@
 //! What to run next. A tree is used only if it can still change the answer.
 
 use super::counts::CheckState;
+use super::facts::{JobFacts, OwnBefore};
 use super::job::{PlannedCheck, Tree, VerifyJob};
 use super::judge::{dependence, failures, judge, proven};
 use super::observed::{BuiltTree, Observed};
 use super::outcome::Outcome;
 use super::reason::Doubt;
-use super::seen::{OwnBefore, Seen};
 use crate::base::proof::Proof;
 use crate::check::stages;
 
@@ -29,7 +29,7 @@ pub enum Step {
 
 /// The next step to perform.
 pub fn next_step(job: &VerifyJob, observed: &Observed) -> Step {
-    let seen = Seen::new(job, observed);
+    let seen = JobFacts::new(job, observed);
     if seen.was_interrupted() || job.obstacle.is_some() {
         return Step::Done;
     }
@@ -53,11 +53,11 @@ pub fn next_step(job: &VerifyJob, observed: &Observed) -> Step {
 
 /// The results of the story's own checks on the base, in order.
 pub fn red_check(job: &VerifyJob, observed: &Observed) -> Vec<(String, OwnBefore)> {
-    let seen = Seen::new(job, observed);
+    let seen = JobFacts::new(job, observed);
     seen.own().map(|own| (own.check.name.clone(), seen.before(own))).collect()
 }
 
-impl Seen<'_> {
+impl JobFacts<'_> {
     /// Compares counts first, because they are often already known; then the work with the protected files from before it.
     fn compare_with_base(&self) -> Option<Step> {
         if self.job.surface.is_reviewed() {

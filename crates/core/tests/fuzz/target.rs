@@ -51,7 +51,7 @@ fn shell(bytes: &[u8]) -> u64 {
     place.on_unknown = OnUnknown::Deny;
     let strict = evaluate(&call, &place, &rules());
     assert!(strict.verdict >= decision.verdict, "a stricter setting allows more");
-    let unknown: Vec<_> = script.unknown.iter().take(5).map(|unknown| unknown.why.words()).collect();
+    let unknown: Vec<_> = script.unknown.iter().take(5).map(|unknown| unknown.why.describe()).collect();
     let programs: Vec<_> = script.commands.iter().take(6).map(|simple| (simple.words.first(), simple.certain)).collect();
     kind(&(unknown, format!("{programs:?}"), decision.rule.map(|(name, _)| name)))
 }

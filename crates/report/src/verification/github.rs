@@ -7,10 +7,10 @@ use verdone_core::base::sentence::capitalise;
 use verdone_core::verify::{Outcome, Reason, Tree, Verified};
 
 use super::{compared, headline};
-use crate::judgement::{changed_label, tree_words};
 use crate::landing::weak_seal;
 use crate::markdown::escape::{code, text};
-use crate::words::{duration, ended, facts};
+use crate::result_text::{changed_label, tree_words};
+use crate::text::{duration, ended, facts};
 
 /// How many lines of a failed check's output an annotation quotes.
 const QUOTED: usize = 15;

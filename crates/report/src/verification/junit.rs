@@ -6,7 +6,7 @@ use verdone_core::base::sanitise::sanitise;
 use verdone_core::check::CheckRun;
 use verdone_core::verify::{CheckState, Outcome, Tree, Verified};
 
-use crate::words::{ended, plural};
+use crate::text::{ended, plural};
 
 pub fn junit(found: &Verified) -> String {
     let report = &found.report;
@@ -45,7 +45,7 @@ pub fn junit(found: &Verified) -> String {
 fn counts_against_it(tree: Tree, run: &CheckRun) -> bool {
     match tree {
         Tree::Base | Tree::Proof => false,
-        Tree::Attempt | Tree::Pristine => !run.advisory && CheckState::of(run) != CheckState::Green,
+        Tree::Attempt | Tree::Pristine => !run.advisory && CheckState::from_run(run) != CheckState::Green,
     }
 }
 

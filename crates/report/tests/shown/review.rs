@@ -140,7 +140,7 @@ fn what_a_person_said_is_shown_with_their_name() {
 fn ran(name: &str, outcome: CheckOutcome) -> CheckRun {
     let check =
         verdone_core::check::Check::own(CommandSpec::Shell(name.to_owned()), verdone_core::base::span::Span::from_secs(1));
-    CheckRun { outcome, ..CheckRun::of(&check) }
+    CheckRun { outcome, ..CheckRun::pending(&check) }
 }
 
 #[test]

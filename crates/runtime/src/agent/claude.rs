@@ -3,9 +3,9 @@
 //! The core decides which session a turn uses. This module starts, clears and replaces processes accordingly, and makes sure that the guard
 //! was active for every call that ran.
 
+mod after_tool_threads;
 mod check;
 mod client;
-mod errands;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use verdone_core::config::{ClaudeAgent, HookWay, SessionMode};
 use verdone_core::journal::left_session::Resumable;
 use verdone_core::policy::Looking;
 
-use self::client::{Client, ClientError, Cut, Ears, SpawnWith, Turn, TurnLimits};
+use self::client::{Client, ClientError, SpawnWith, Turn, TurnAbort, TurnHandlers, TurnLimits};
 use super::{TurnRequest, TurnResult, lasting_environment};
 use crate::guard::{Guard, LOOKING, TurnOf};
 use crate::process::output::{Capture, create_fresh};
@@ -111,7 +111,7 @@ impl Claude {
             spent: self.spent,
             new_attempt,
         };
-        match next_session(config.sessions, ContextLimits::of(config), &standing) {
+        match next_session(config.sessions, ContextLimits::from_config(config), &standing) {
             NextSession::Same => None,
             NextSession::Fresh { why } => Some(why),
         }
@@ -149,7 +149,7 @@ impl Claude {
         let output_file = format!("outputs/{}.txt", request.number);
         let file = create_fresh(&request.run_dir.join(&output_file))?;
         let limits = request.limits;
-        let mut ears = Ears {
+        let mut ears = TurnHandlers {
             judge: &|input| guard.judge(input, request.run_dir),
             saw_start: &|session| guard.saw_the_start_of(session),
             hook_failed: &|cause| guard.process_failed(cause),
@@ -160,7 +160,7 @@ impl Claude {
         };
         let (wall, idle, grace) = (limits.turn_time.limit(), limits.idle_time.limit(), limits.grace.duration());
         let turn = client.turn(request.prompt, &random_uuid()?, TurnLimits { wall, idle, grace }, signals, &mut ears);
-        let Ears { on, capture, mut flow, .. } = ears;
+        let TurnHandlers { on, capture, mut flow, .. } = ears;
         flow.finish(&mut |stream, text| on(Moment::Line { stream, text }));
         result.said = capture.finish(&mut |_, _| {}).text;
         result.output_file = Some(output_file);
@@ -218,7 +218,7 @@ impl Claude {
         let left = self.left.clone().filter(|_| self.client.is_none());
         let why = match (self.fresh_because(config, request.place.turn == 1), left) {
             (None, None) => return Ok(None),
-            (None, Some(left)) => match self.go_on(&left, request, budget, signals)? {
+            (None, Some(left)) => match self.resume_session(&left, request, budget, signals)? {
                 None => {
                     *notice = Some(format!("session {} of the run that died went on", left.id));
                     return Ok(None);
@@ -250,7 +250,7 @@ impl Claude {
     }
 
     /// Resumes a session left by an earlier run, or returns why that failed.
-    fn go_on(
+    fn resume_session(
         &mut self,
         left: &Resumable,
         request: &TurnRequest<'_>,
@@ -259,7 +259,7 @@ impl Claude {
     ) -> Result<Option<String>, TurnOutcome> {
         self.left = None;
         let cannot = |why: &dyn std::fmt::Display| Ok(Some(format!("session {} cannot be resumed: {why}", left.id)));
-        self.lock = match SessionLock::take(&self.locks, left.id.as_str()) {
+        self.lock = match SessionLock::acquire(&self.locks, left.id.as_str()) {
             Ok(Some(lock)) => Some(lock),
             Ok(None) => return cannot(&"another process works with it"),
             Err(error) => return cannot(&error),
@@ -336,7 +336,7 @@ fn not_started(error: ClientError) -> TurnOutcome {
 /// Locks the session in use. If locking a new session fails, nothing is lost: no other process knows it.
 fn hold(lock: &mut Option<SessionLock>, locks: &Path, session: &str) {
     if lock.as_ref().is_none_or(|lock| !lock.is_of(session)) {
-        *lock = SessionLock::take(locks, session).ok().flatten();
+        *lock = SessionLock::acquire(locks, session).ok().flatten();
     }
 }
 
@@ -355,11 +355,11 @@ fn outcome(turn: Turn, liveness: Liveness, request: &TurnRequest<'_>) -> TurnOut
         return TurnOutcome::GuardDead { reason: why };
     }
     match (turn.cut, turn.end) {
-        (Some(Cut::Wall), _) => TurnOutcome::TimedOut { after_ms: millis(request.limits.turn_time) },
-        (Some(Cut::Idle), _) => TurnOutcome::Idle { after_ms: millis(request.limits.idle_time) },
-        (Some(Cut::Stopped), _) => TurnOutcome::Interrupted,
+        (Some(TurnAbort::Wall), _) => TurnOutcome::TimedOut { after_ms: millis(request.limits.turn_time) },
+        (Some(TurnAbort::Idle), _) => TurnOutcome::Idle { after_ms: millis(request.limits.idle_time) },
+        (Some(TurnAbort::Stopped), _) => TurnOutcome::Interrupted,
         // The hooks have recorded the reason, and what follows is decided from that record.
-        (Some(Cut::Asked(_)), _) => TurnOutcome::Ended,
+        (Some(TurnAbort::Asked(_)), _) => TurnOutcome::Ended,
         (None, Some(TurnEnd { outcome, .. })) => outcome,
         (None, None) => TurnOutcome::Crashed { reason: "the client is gone".to_owned() },
     }

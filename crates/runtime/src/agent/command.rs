@@ -46,7 +46,7 @@ fn with_argument(run: &CommandSpec, argument: OsString) -> Vec<OsString> {
 mod tests {
     use super::*;
 
-    fn words(run: &CommandSpec, via: PromptVia, prompt: &str) -> Vec<String> {
+    fn argv(run: &CommandSpec, via: PromptVia, prompt: &str) -> Vec<String> {
         let (argv, _) = start(run, via, prompt, Path::new("/r/turns/1-prompt.md"));
         argv.into_iter().map(|word| word.into_string().unwrap()).collect()
     }
@@ -68,15 +68,15 @@ mod tests {
             (list.clone(), PromptVia::Argument, vec!["agent", "-p", "do 'it'"]),
             (list, PromptVia::File, vec!["agent", "-p", "/r/turns/1-prompt.md"]),
         ] {
-            assert_eq!(words(&run, via, "do 'it'"), expected, "{run:?} {via:?}");
+            assert_eq!(argv(&run, via, "do 'it'"), expected, "{run:?} {via:?}");
         }
     }
 
     #[test]
     fn a_prompt_that_fits_into_no_argument_goes_through_the_file() {
         let run = CommandSpec::Argv(vec!["agent".to_owned()]);
-        assert_eq!(words(&run, PromptVia::Argument, &"x".repeat(LONGEST_ARGUMENT - 1))[1].len(), LONGEST_ARGUMENT - 1);
-        let sentence = &words(&run, PromptVia::Argument, &"x".repeat(LONGEST_ARGUMENT))[1];
+        assert_eq!(argv(&run, PromptVia::Argument, &"x".repeat(LONGEST_ARGUMENT - 1))[1].len(), LONGEST_ARGUMENT - 1);
+        let sentence = &argv(&run, PromptVia::Argument, &"x".repeat(LONGEST_ARGUMENT))[1];
         assert!(sentence.contains("/r/turns/1-prompt.md") && sentence.len() < 200, "{sentence}");
     }
 }

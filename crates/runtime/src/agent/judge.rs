@@ -15,7 +15,7 @@ use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::CommandSpec;
 use verdone_core::config::{Config, Limits};
-use verdone_core::done::{Answer, CiFact, CiSettings, Judge, JudgeRecord, answer_schema, judge_answer, only_answer};
+use verdone_core::done::{Answer, CiFact, CiSettings, JudgeChoice, JudgeRecord, answer_schema, judge_answer, only_answer};
 use verdone_core::journal::event::Place;
 use verdone_core::policy::Looking;
 
@@ -37,7 +37,7 @@ const LONGEST_WORDS: usize = 300;
 
 /// The context in which the child processes run.
 #[derive(Debug)]
-pub struct Court<'a> {
+pub struct ProverContext<'a> {
     pub root: &'a Path,
     /// The workspace that they run in. `None`: the current directory tree, without a workspace.
     pub inside: Option<&'a Inside>,
@@ -48,12 +48,12 @@ pub struct Court<'a> {
     /// The turn limit also limits the answer.
     pub limits: &'a Limits,
     /// What a client needs in addition. If `None`, no client is asked.
-    pub seat: Option<Seat<'a>>,
+    pub seat: Option<ClientContext<'a>>,
 }
 
 /// The run on whose behalf a client is asked.
 #[derive(Debug)]
-pub struct Seat<'a> {
+pub struct ClientContext<'a> {
     pub run: &'a RunId,
     pub run_dir: &'a Path,
     /// The top of the work tree.
@@ -73,18 +73,18 @@ pub fn limits_of(config: &Config) -> Limits {
 pub fn ask_judge(
     config: &Config,
     prompt: &str,
-    court: &Court<'_>,
+    court: &ProverContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
 ) -> io::Result<JudgeRecord> {
-    let judge = Judge::of(&config.done.judge, &config.agent);
-    let record = JudgeRecord::of(judge.name());
+    let judge = JudgeChoice::from_settings(&config.done.judge, &config.agent);
+    let record = JudgeRecord::new(judge.name());
     let prompt = &*court.redactor.redact(prompt);
     match (judge, &court.seat) {
-        (Judge::Nobody { why }, _) => Ok(record.void(why)),
-        (Judge::Command { command, prompt: via }, _) => by_command(record, command, via, prompt, court, signals, on),
-        (Judge::Claude, Some(seat)) => by_client(record, config, seat, prompt, court, signals, on),
-        (Judge::Claude, None) => Ok(record.void("Claude Code cannot be asked here")),
+        (JudgeChoice::Nobody { why }, _) => Ok(record.void(why)),
+        (JudgeChoice::Command { command, prompt: via }, _) => by_command(record, command, via, prompt, court, signals, on),
+        (JudgeChoice::Claude, Some(seat)) => by_client(record, config, seat, prompt, court, signals, on),
+        (JudgeChoice::Claude, None) => Ok(record.void("Claude Code cannot be asked here")),
     }
 }
 
@@ -93,7 +93,7 @@ fn by_command(
     command: &CommandSpec,
     via: PromptVia,
     prompt: &str,
-    court: &Court<'_>,
+    court: &ProverContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
 ) -> io::Result<JudgeRecord> {
@@ -136,9 +136,9 @@ fn by_command(
 fn by_client(
     record: JudgeRecord,
     config: &Config,
-    seat: &Seat<'_>,
+    seat: &ClientContext<'_>,
     prompt: &str,
-    court: &Court<'_>,
+    court: &ProverContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
 ) -> io::Result<JudgeRecord> {
@@ -182,7 +182,7 @@ fn by_client(
         ..record
     };
     if result.outcome != TurnOutcome::Ended {
-        return Ok(record.void(format!("the judge {}", result.outcome.words())));
+        return Ok(record.void(format!("the judge {}", result.outcome.describe())));
     }
     let Answer { fact: said, checked } = only_answer(result.structured.as_deref().unwrap_or(&result.said));
     let record = JudgeRecord { said, checked, ..record };
@@ -197,7 +197,7 @@ fn by_client(
 pub fn ask_ci(
     settings: &CiSettings,
     commit: &Oid,
-    court: &Court<'_>,
+    court: &ProverContext<'_>,
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
 ) -> CiFact {
@@ -228,7 +228,7 @@ pub fn ask_ci(
 fn one_question(
     command: &CommandSpec,
     commit: &Oid,
-    court: &Court<'_>,
+    court: &ProverContext<'_>,
     wall: Duration,
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),

@@ -65,7 +65,7 @@ pub struct Allowed {
 impl Allowed {
     /// Allows the gates, the current checks of the plan's stories, and the commands of local runs. A plan that cannot be read allows
     /// nothing; neither does an unapproved plan written by an agent, nor a journal that came with the repository.
-    pub fn of(project: &Project, git: &Git, plan: &PlanRequest, config: Config, everything: bool) -> Self {
+    pub fn for_project(project: &Project, git: &Git, plan: &PlanRequest, config: Config, everything: bool) -> Self {
         let mut checks = checks::gates(&config);
         let plan = plan_file::find(plan).ok().and_then(|at| PlanFile::open(at).ok());
         let plan_files = plan.iter().flat_map(|plan| plan.location().files());
@@ -78,7 +78,7 @@ impl Allowed {
         if let Some(plan) = plan.filter(approved) {
             checks.extend(freeze(plan.plan(), &config, &project.root).into_values().flatten());
         }
-        let ran = own_commands(git, &Store::of(&project.root));
+        let ran = own_commands(git, &Store::new(&project.root));
         Self { checks, ran, plan_files, config, redactor: process::redactor_from_environment(&[]), everything }
     }
 
@@ -193,11 +193,11 @@ impl Again<'_> {
                 place: BenchPlace::cold(),
             };
             let mut reporter = Names { story, on };
-            verification.go_on(&mut bench, &mut self.results, &mut reporter)?;
+            verification.advance(&mut bench, &mut self.results, &mut reporter)?;
             // A check that does not pass is retried once. If it passes then, it is flaky.
             if verification.forget_failures() {
                 bench.close();
-                verification.go_on(&mut bench, &mut self.results, &mut reporter)?;
+                verification.advance(&mut bench, &mut self.results, &mut reporter)?;
             }
         }
         let report = verification.report();
@@ -226,7 +226,7 @@ impl Again<'_> {
         // Files that the scope released back then make up the scope now.
         let released = evidence.protected.iter().filter(|change| change.released);
         let scope: Vec<String> = released.filter_map(|change| self.in_project(&change.path)).collect();
-        let trees = Trees::look(&TreesRequest {
+        let trees = Trees::compare(&TreesRequest {
             git: self.git,
             settings: &self.allowed.config.protect,
             folder: &self.folder,
@@ -268,13 +268,13 @@ fn answer(noted: &NotedCheck, check: Option<&Check>, runs: &[CheckRun]) -> Rerun
         return Rerun { outcome: RerunOutcome::NotAllowed, ..not_reached(noted) };
     }
     let Some(run) = runs.iter().find(|run| run.name == noted.name) else { return not_reached(noted) };
-    let outcome = match CheckState::of(run) {
+    let outcome = match CheckState::from_run(run) {
         CheckState::Green if run.flaky => RerunOutcome::Flaky,
         CheckState::Green => RerunOutcome::Passed,
         CheckState::Interrupted | CheckState::NotRun => RerunOutcome::Interrupted,
         CheckState::Red | CheckState::Unknown => RerunOutcome::Failed,
     };
-    Rerun { outcome, text: CheckState::words(run), duration_ms: run.duration_ms, ..not_reached(noted) }
+    Rerun { outcome, text: CheckState::describe(run), duration_ms: run.duration_ms, ..not_reached(noted) }
 }
 
 /// Reports which check starts.

@@ -24,7 +24,7 @@ struct Clock {
 }
 
 impl Clock {
-    fn look(&mut self, now: Instant) -> Duration {
+    fn update(&mut self, now: Instant) -> Duration {
         let step = self.last.map_or(Duration::ZERO, |last| now.saturating_duration_since(last));
         if !self.standing {
             self.active += if step > LONGEST_STEP { PULSE } else { step };
@@ -48,19 +48,19 @@ pub fn keep_pulse() -> std::io::Result<()> {
 /// Stops the clock.
 pub fn stand_still() {
     let mut clock = clock();
-    clock.look(Instant::now());
+    clock.update(Instant::now());
     clock.standing = true;
 }
 
 /// Restarts the clock.
 pub fn go_on() {
     let mut clock = clock();
-    clock.look(Instant::now());
+    clock.update(Instant::now());
     clock.standing = false;
 }
 
 fn active() -> Duration {
-    clock().look(Instant::now())
+    clock().update(Instant::now())
 }
 
 fn clock() -> MutexGuard<'static, Clock> {
@@ -111,7 +111,7 @@ mod tests {
     fn a_gap_and_a_stop_do_not_count() {
         let start = Instant::now();
         let mut clock = Clock { last: None, active: Duration::ZERO, standing: false };
-        let at = |clock: &mut Clock, ms: u64| clock.look(start + Duration::from_millis(ms)).as_millis();
+        let at = |clock: &mut Clock, ms: u64| clock.update(start + Duration::from_millis(ms)).as_millis();
         assert_eq!(at(&mut clock, 0), 0);
         assert_eq!(at(&mut clock, 900), 900);
         assert_eq!(at(&mut clock, 3_600_900), 1000, "we cannot have run in that hour");

@@ -41,7 +41,7 @@ pub(crate) type Bytes = [u8; 32];
 pub(crate) struct Stamp(pub(crate) [u8; STAMP]);
 
 impl Stamp {
-    pub(crate) fn of(meta: &fs::Metadata) -> Self {
+    pub(crate) fn from_metadata(meta: &fs::Metadata) -> Self {
         let time = |seconds: i64, nanoseconds: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
         Self::new(
             [meta.dev(), meta.ino(), meta.size()],
@@ -144,7 +144,7 @@ impl Kept {
 
 impl KnownFiles {
     /// The cache of the project at `root`.
-    pub(crate) fn of(root: &Path, git_top: &Path) -> Self {
+    pub(crate) fn open(root: &Path, git_top: &Path) -> Self {
         Self { place: Some((root.to_owned(), git_top.to_owned())), ..Self::default() }
     }
 
@@ -166,11 +166,11 @@ impl KnownFiles {
             return Ok(Sha256::new().chain_update("large").chain_update(stamp.0).finalize().into());
         }
         let mut file = open_regular(&top.join(OsStr::from_bytes(name)), OpenOptions::new().read(true))?;
-        let begun = Stamp::of(&file.metadata()?);
+        let begun = Stamp::from_metadata(&file.metadata()?);
         let bytes = digest_of(&mut file)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-        if begun == stamp && Stamp::of(&file.metadata()?) == stamp && stamp.is_old(now) {
+        if begun == stamp && Stamp::from_metadata(&file.metadata()?) == stamp && stamp.is_old(now) {
             self.learnt.insert(name.to_vec(), (stamp, bytes));
         }
         Ok(bytes)
@@ -299,7 +299,7 @@ mod tests {
         let file = world.root.join("a");
         fs::write(&file, "one").unwrap();
         let mut known = world.open();
-        known.digest(&world.root, b"a", Stamp::of(&fs::symlink_metadata(&file).unwrap())).unwrap();
+        known.digest(&world.root, b"a", Stamp::from_metadata(&fs::symlink_metadata(&file).unwrap())).unwrap();
         assert!(known.learnt.is_empty());
         let now = 1_000_000_000_000;
         let old = |times| Stamp::new([0; 3], times).is_old(now);

@@ -180,7 +180,7 @@ pub fn any_room() -> bool {
 }
 
 /// Writes the current effect to the trace, as a line `# …`.
-pub fn tell(what: &dyn std::fmt::Debug) {
+pub fn trace(what: &dyn std::fmt::Debug) {
     if ON.load(Ordering::Relaxed)
         && let Some(mut trace) = ARMED.get().and_then(|armed| armed.trace.as_ref())
     {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use verdone_core::base::id::hex;
 
 use super::Git;
-use super::attempt_tree::{Found, Plan, ReadBack, TreeObstacle, examine, reserved};
+use super::attempt_tree::{EntryState, Plan, ReadBack, TreeObstacle, examine, reserved};
 use super::error::GitError;
 use super::index::IndexFile;
 use super::index_entries::IndexEntry;
@@ -135,8 +135,8 @@ pub(super) fn left_out(
     };
     let missing = asked.iter().filter(|path| !added.contains(path) && !is_known(path));
     let why = |path: &RepoPath| match examine(job, path) {
-        Ok(Found::Nothing) => None,
-        Ok(Found::File) => Some(reserved(path.clone())),
+        Ok(EntryState::Nothing) => None,
+        Ok(EntryState::File) => Some(reserved(path.clone())),
         Err(obstacle) => Some(obstacle),
     };
     missing.filter_map(why).collect()

@@ -147,7 +147,7 @@ impl Git {
             }
             Err(error) => return Err(error),
         }
-        let plan = Plan::of(job, &listed, &submodules, &mut obstacles);
+        let plan = Plan::new(job, &listed, &submodules, &mut obstacles);
         let mut added = Vec::new();
         if !plan.added.is_empty() {
             let bytes = without_entries(&index.bytes, &entries, &plan);
@@ -232,7 +232,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    fn of(job: &ReadBack<'_>, listed: &[u8], submodules: &BTreeSet<RepoPath>, obstacles: &mut Vec<TreeObstacle>) -> Self {
+    fn new(job: &ReadBack<'_>, listed: &[u8], submodules: &BTreeSet<RepoPath>, obstacles: &mut Vec<TreeObstacle>) -> Self {
         let mut plan = Self::default();
         let mut seen = BTreeSet::new();
         for record in listed.split(|byte| *byte == 0).filter(|record| record.len() > 2) {
@@ -249,8 +249,8 @@ impl Plan {
                 obstacles.push(TreeObstacle::Submodule(path));
             } else {
                 match examine(job, &path) {
-                    Ok(Found::File) => plan.added.push(path),
-                    Ok(Found::Nothing) => plan.removed.push(path),
+                    Ok(EntryState::File) => plan.added.push(path),
+                    Ok(EntryState::Nothing) => plan.removed.push(path),
                     Err(obstacle) => obstacles.push(obstacle),
                 }
             }
@@ -259,7 +259,7 @@ impl Plan {
     }
 }
 
-pub(super) enum Found {
+pub(super) enum EntryState {
     File,
     Nothing,
 }
@@ -268,17 +268,17 @@ pub(super) fn reserved(path: RepoPath) -> TreeObstacle {
     TreeObstacle::Refused { path, said: RESERVED.to_owned() }
 }
 
-pub(super) fn examine(job: &ReadBack<'_>, path: &RepoPath) -> Result<Found, TreeObstacle> {
+pub(super) fn examine(job: &ReadBack<'_>, path: &RepoPath) -> Result<EntryState, TreeObstacle> {
     if !path.is_safe() {
         return Err(reserved(path.clone()));
     }
     let unreadable = |_: io::Error| TreeObstacle::Unreadable(path.clone());
-    let Some(meta) = files::stat(job.folder, path).map_err(unreadable)? else { return Ok(Found::Nothing) };
+    let Some(meta) = files::stat(job.folder, path).map_err(unreadable)? else { return Ok(EntryState::Nothing) };
     if meta.is_symlink() {
-        return Ok(Found::File);
+        return Ok(EntryState::File);
     }
     if meta.is_dir() {
-        return Ok(Found::Nothing);
+        return Ok(EntryState::Nothing);
     }
     if !meta.is_file() {
         return Err(TreeObstacle::NotAFile(path.clone()));
@@ -287,7 +287,7 @@ pub(super) fn examine(job: &ReadBack<'_>, path: &RepoPath) -> Result<Found, Tree
         return Err(TreeObstacle::TooLarge { path: path.clone(), bytes: meta.len() });
     }
     open_regular(&job.folder.join(path.as_path()), OpenOptions::new().read(true)).map_err(unreadable)?;
-    Ok(Found::File)
+    Ok(EntryState::File)
 }
 
 /// What the files' times reveal.

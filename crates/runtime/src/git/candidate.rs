@@ -127,7 +127,7 @@ impl Git {
             let kept = snapshot.entries.get(path).map(|kept| &kept.state);
             let meta = files::stat(&self.top, path).map_err(GitError::io(path.as_path()))?;
             let same = match (kept, meta) {
-                (Some(State::File { stat, .. }), Some(meta)) => Stat::of(&meta) == *stat,
+                (Some(State::File { stat, .. }), Some(meta)) => Stat::from_metadata(&meta) == *stat,
                 (Some(State::Symlink { .. }), Some(meta)) => meta.is_symlink(),
                 (Some(State::Absent) | None, None) => true,
                 (Some(_) | None, _) => false,
@@ -192,7 +192,7 @@ impl Git {
                 // Handled separately, because git refuses to update a path below what is now a symbolic link.
                 Kind::Tracked { work: Change::Deleted, .. } => plan.set(path, None),
                 Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } => {
-                    self.take(&mut plan, path, rules)?;
+                    self.add_file(&mut plan, path, rules)?;
                 }
                 Kind::Submodule { staged, head } => {
                     plan.obstacles.push(Obstacle::Submodule(path.clone()));
@@ -202,20 +202,20 @@ impl Git {
                 }
                 Kind::Unmerged { .. } => {
                     plan.obstacles.push(Obstacle::Unmerged(path.clone()));
-                    if self.is_file(path)?.is_some() { plan.take(path) } else { plan.set(path, None) }
+                    if self.is_file(path)?.is_some() { plan.add_path(path) } else { plan.set(path, None) }
                 }
                 Kind::Untracked | Kind::Nested if excluded(path) || snapshot.protects(path) => {}
-                Kind::Untracked => self.take(&mut plan, path, rules)?,
+                Kind::Untracked => self.add_file(&mut plan, path, rules)?,
                 Kind::Nested => plan.obstacles.push(Obstacle::Nested(path.clone())),
             }
         }
         Ok(plan)
     }
 
-    fn take(&self, plan: &mut Plan, path: &RepoPath, rules: &CandidateRules) -> Result<(), GitError> {
+    fn add_file(&self, plan: &mut Plan, path: &RepoPath, rules: &CandidateRules) -> Result<(), GitError> {
         match self.is_file(path)? {
             Some(bytes) if bytes > rules.largest_file => plan.obstacles.push(Obstacle::TooLarge { path: path.clone(), bytes }),
-            Some(_) => plan.take(path),
+            Some(_) => plan.add_path(path),
             None => {}
         }
         Ok(())
@@ -251,7 +251,7 @@ impl Plan {
         Self { id_length: id.0.len(), exact: Vec::new(), from_work_tree: Vec::new(), obstacles: Vec::new() }
     }
 
-    pub(super) fn take(&mut self, path: &RepoPath) {
+    pub(super) fn add_path(&mut self, path: &RepoPath) {
         self.from_work_tree.extend_from_slice(path.as_bytes());
         self.from_work_tree.push(0);
     }

@@ -11,7 +11,7 @@ use verdone_core::journal::event::Checkpoint;
 use super::Git;
 use super::chain::one_line;
 use super::error::GitError;
-use super::files::{self, Found, Stat};
+use super::files::{self, FileState, Stat};
 use super::path::{PathSet, RepoPath};
 use super::snapshot::{Kept, Manifest, Snapshot, State, VERSION, nanoseconds};
 use super::status::{Change, Kind, Status};
@@ -75,12 +75,12 @@ fn entries(top: &Path, paths: &BTreeMap<&RepoPath, bool>, largest: u64) -> Resul
 fn state_of(top: &Path, path: &RepoPath, largest: u64) -> std::io::Result<State> {
     let Some(meta) = files::stat(top, path)? else { return Ok(State::Absent) };
     if meta.is_file() && meta.len() > largest {
-        return Ok(State::File { digest: None, stat: Stat::of(&meta) });
+        return Ok(State::File { digest: None, stat: Stat::from_metadata(&meta) });
     }
     Ok(match files::read(top, path)? {
-        Found::Nothing => State::Absent,
-        Found::File { bytes, stat } => State::File { digest: Some(digest(&bytes)), stat },
-        Found::Symlink { target } => State::Symlink { digest: digest(&target) },
+        FileState::Nothing => State::Absent,
+        FileState::File { bytes, stat } => State::File { digest: Some(digest(&bytes)), stat },
+        FileState::Symlink { target } => State::Symlink { digest: digest(&target) },
     })
 }
 

@@ -192,11 +192,11 @@ impl Call {
     /// Runs git and returns its answer, whether it succeeded or not. Being killed by a signal is an error.
     pub(super) fn answer(self) -> Result<Answer, GitError> {
         let what = self.what.clone();
-        let answer = self.hear()?;
+        let answer = self.collect_output()?;
         if answer.status.code().is_none() { Err(answer.failure(&what)) } else { Ok(answer) }
     }
 
-    fn hear(mut self) -> Result<Answer, GitError> {
+    fn collect_output(mut self) -> Result<Answer, GitError> {
         let stdin = std::mem::take(&mut self.stdin);
         if stdin.len() <= INLINE_STDIN {
             self.command.stdin(if stdin.is_empty() { Stdio::null() } else { Stdio::piped() });

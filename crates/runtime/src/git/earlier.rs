@@ -7,7 +7,7 @@ use verdone_core::journal::event::Checkpoint;
 
 use super::Git;
 use super::error::GitError;
-use super::files::{self, Found, Stat};
+use super::files::{self, FileState, Stat};
 use super::path::{PathSet, RepoPath};
 use super::snapshot::{Kept, Snapshot, State};
 
@@ -55,17 +55,17 @@ impl Git {
         let (state, now) = match (&kept.state, meta) {
             (State::Absent, now) => return Ok(now.is_none()),
             (_, None) => return Ok(false),
-            (state, Some(meta)) => (state, Stat::of(&meta)),
+            (state, Some(meta)) => (state, Stat::from_metadata(&meta)),
         };
         let read = || files::read(&self.top, &kept.path).map_err(io());
         Ok(match state {
             State::File { digest: Some(_), stat } if snapshot.untouched(stat, &now) => true,
             State::File { digest: Some(before), stat } => match read()? {
-                Found::File { bytes, stat: now } => digest(&bytes) == *before && stat.mode & 0o111 == now.mode & 0o111,
-                Found::Symlink { .. } | Found::Nothing => false,
+                FileState::File { bytes, stat: now } => digest(&bytes) == *before && stat.mode & 0o111 == now.mode & 0o111,
+                FileState::Symlink { .. } | FileState::Nothing => false,
             },
             State::File { digest: None, stat } => *stat == now,
-            State::Symlink { digest: before } => matches!(read()?, Found::Symlink { target } if digest(&target) == *before),
+            State::Symlink { digest: before } => matches!(read()?, FileState::Symlink { target } if digest(&target) == *before),
             State::Absent => false,
         })
     }

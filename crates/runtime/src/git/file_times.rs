@@ -88,7 +88,7 @@ impl<'i> CheckoutTimes<'i> {
         let name = path_of(entry);
         let of_user = self.top.join(name);
         let meta = fs::symlink_metadata(&of_user).ok()?;
-        let stat = IndexStat::of(&meta);
+        let stat = IndexStat::from_metadata(&meta);
         if stat != IndexStat::read(&self.index.bytes, user.at) || stat.size != known.size {
             return None;
         }
@@ -210,5 +210,5 @@ fn set_modified(place: &Path, time: Modified) -> io::Result<IndexStat> {
         last_modification: Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds },
     };
     utimensat(CWD, place, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(IndexStat::of(&fs::symlink_metadata(place)?))
+    Ok(IndexStat::from_metadata(&fs::symlink_metadata(place)?))
 }

@@ -23,7 +23,7 @@ pub(super) struct Stat {
 }
 
 impl Stat {
-    pub(super) fn of(meta: &Metadata) -> Self {
+    pub(super) fn from_metadata(meta: &Metadata) -> Self {
         Self {
             dev: meta.dev(),
             ino: meta.ino(),
@@ -37,7 +37,7 @@ impl Stat {
 
 /// What exists at a path.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum FileState {
     /// Nothing, or a directory, or a parent that is not a real directory.
     Nothing,
     File {
@@ -63,28 +63,28 @@ pub(super) fn stat(top: &Path, path: &RepoPath) -> io::Result<Option<Metadata>> 
     lstat(&top.join(path.as_path()))
 }
 
-pub(super) fn read(top: &Path, path: &RepoPath) -> io::Result<Found> {
-    let Some(meta) = stat(top, path)? else { return Ok(Found::Nothing) };
+pub(super) fn read(top: &Path, path: &RepoPath) -> io::Result<FileState> {
+    let Some(meta) = stat(top, path)? else { return Ok(FileState::Nothing) };
     read_at(&top.join(path.as_path()), &meta)
 }
 
-fn read_at(place: &Path, meta: &Metadata) -> io::Result<Found> {
+fn read_at(place: &Path, meta: &Metadata) -> io::Result<FileState> {
     if meta.is_symlink() {
-        return Ok(Found::Symlink { target: fs::read_link(place)?.into_os_string().into_vec() });
+        return Ok(FileState::Symlink { target: fs::read_link(place)?.into_os_string().into_vec() });
     }
     if !meta.is_file() {
-        return Ok(Found::Nothing);
+        return Ok(FileState::Nothing);
     }
     // The file may have become a pipe or a link since the check.
     let mut file = match open_regular(place, OpenOptions::new().read(true)) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileState::Nothing),
         Err(error) => return Err(error),
     };
-    let stat = Stat::of(&file.metadata()?);
+    let stat = Stat::from_metadata(&file.metadata()?);
     let mut bytes = Vec::with_capacity(usize::try_from(stat.size).unwrap_or_default());
     file.read_to_end(&mut bytes)?;
-    Ok(Found::File { bytes, stat })
+    Ok(FileState::File { bytes, stat })
 }
 
 /// Something that blocks a file at `path`, unless `goes` says that it will be removed.

@@ -29,7 +29,7 @@ pub(super) struct IndexStat {
 
 impl IndexStat {
     #[expect(clippy::cast_sign_loss, reason = "git stores the low 32 bits")]
-    pub(super) fn of(meta: &Metadata) -> Self {
+    pub(super) fn from_metadata(meta: &Metadata) -> Self {
         Self {
             changed: (meta.ctime() as u32, meta.ctime_nsec() as u32),
             modified: (meta.mtime() as u32, meta.mtime_nsec() as u32),

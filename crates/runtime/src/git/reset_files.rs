@@ -166,15 +166,15 @@ fn move_away(job: &ResetFiles<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     let walk = || -> io::Result<Vec<Vec<u8>>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let trash = openat(CWD, job.trash, flags, Mode::empty())?;
-        let like = FolderLook::of(trash.as_fd())?;
+        let like = FolderLook::new(trash.as_fd())?;
         let folder = match openat(CWD, job.folder, flags, Mode::empty()) {
             Err(Errno::ACCESS) => reopen(job.folder)?,
             opened => opened?,
         };
-        if FolderLook::of(folder.as_fd())?.mode != like.mode {
+        if FolderLook::new(folder.as_fd())?.mode != like.mode {
             fchmod(&folder, Mode::from_raw_mode(like.mode))?;
         }
-        if FolderLook::of(folder.as_fd())? != like {
+        if FolderLook::new(folder.as_fd())? != like {
             return Err(io::Error::other("the folder itself is not as it was"));
         }
         let opened = job.opened.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -206,7 +206,7 @@ struct FolderLook {
 }
 
 impl FolderLook {
-    fn of(folder: BorrowedFd<'_>) -> io::Result<Self> {
+    fn new(folder: BorrowedFd<'_>) -> io::Result<Self> {
         let stat = fstat(folder)?;
         let mut attributes = vec![0; 1024];
         let length = match flistxattr(folder, &mut attributes[..]) {
@@ -304,7 +304,7 @@ impl<'e> Sweep<'e> {
     fn enter(&self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(parent, name, flags, Mode::empty()) {
-            Ok(folder) => Ok(if FolderLook::of(folder.as_fd())? == self.like { Some(folder) } else { None }),
+            Ok(folder) => Ok(if FolderLook::new(folder.as_fd())? == self.like { Some(folder) } else { None }),
             Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NOENT | Errno::NXIO) => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -33,13 +33,13 @@ impl Git {
                 Kind::Tracked { work: Change::Modified | Change::Added | Change::TypeChanged, .. } | Kind::Unmerged { .. } => {
                     match self.is_file(path)? {
                         Some(size) if size > largest => whole = false,
-                        Some(_) => plan.take(path),
+                        Some(_) => plan.add_path(path),
                         None => plan.set(path, None),
                     }
                 }
                 Kind::Untracked => match self.is_file(path)? {
                     Some(size) if size > largest => whole = false,
-                    Some(_) => plan.take(path),
+                    Some(_) => plan.add_path(path),
                     None => {}
                 },
                 Kind::Submodule { .. } | Kind::Nested => whole = false,

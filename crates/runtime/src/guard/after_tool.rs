@@ -93,7 +93,7 @@ fn told(ended: Result<Ended, SpawnError>, wall: Duration) -> CommandEnd {
 
 /// The path is passed as an argument or a variable, so that no shell interprets it.
 fn argv(command: &AfterCommand) -> Vec<OsString> {
-    match (&command.run, command.words()) {
+    match (&command.run, command.describe()) {
         (_, Some(words)) => words.into_iter().map(Into::into).collect(),
         (CommandSpec::Shell(text), None) => {
             let file = command.file.iter().map(OsString::from);

@@ -14,7 +14,7 @@ use verdone_core::policy::{Looking, Mode, OnFailure, Rule, look_only};
 use super::Fault;
 use super::after_tool::Concurrency;
 use super::attempt::TurnOf;
-use super::judge_event::{Answered, Court, PostToolJob};
+use super::judge_event::{Answered, EventJudge, PostToolJob};
 use super::run_dirs::{FileSettings, Home};
 use super::session_log::{FAULTS, Session, append_fault};
 use super::story::StoryFile;
@@ -100,7 +100,7 @@ impl Guard {
     /// Whether one of our hooks saw the session start.
     pub fn saw_the_start_of(&self, session: &str) -> bool {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        if !started.contains(session) && Session::of(&self.home, session).has_started() {
+        if !started.contains(session) && Session::new(&self.home, session).has_started() {
             started.insert(session.to_owned());
         }
         started.contains(session)
@@ -110,7 +110,7 @@ impl Guard {
     pub fn judged_in(&mut self, session: &str) -> Vec<String> {
         let from = self.read.take().filter(|(of, _)| of == session).map_or(0, |(_, at)| at);
         // If the records cannot be read, no call counts as judged.
-        let (calls, at) = Session::of(&self.home, session).judged(from).unwrap_or_default();
+        let (calls, at) = Session::new(&self.home, session).judged(from).unwrap_or_default();
         self.read = Some((session.to_owned(), at));
         calls
     }
@@ -151,7 +151,7 @@ impl Guard {
         let input = HookInput::parse(bytes)?;
         let story = StoryFile::at(run_dir);
         let config = &self.settings.config;
-        let court = Court { home: &self.home, mode: Mode::Run, config, rules: &self.rules, story: &story, gate: None };
+        let court = EventJudge { home: &self.home, mode: Mode::Run, config, rules: &self.rules, story: &story, gate: None };
         let answered = court.answer(&input, &mut Signals::none)?;
         // Only calls that have not run yet are judged.
         let call = match &input.event {

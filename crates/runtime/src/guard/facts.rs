@@ -20,7 +20,7 @@ const MOST_LINKS: usize = 40;
 
 /// The call and its circumstances.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct CallContext<'a> {
     pub mode: Mode,
     pub cwd: &'a str,
     pub call: Option<&'a ToolCall>,
@@ -30,7 +30,7 @@ pub struct Asked<'a> {
 }
 
 /// Collects the facts that the rules need for this call.
-pub fn facts(home: &Home, config: &Config, asked: &Asked<'_>) -> PolicyContext {
+pub fn facts(home: &Home, config: &Config, asked: &CallContext<'_>) -> PolicyContext {
     let mut context = PolicyContext {
         mode: asked.mode,
         root: text(&home.top),
@@ -76,7 +76,7 @@ fn plan(home: &Home, config: &Config, call: &ToolCall, places: &BTreeSet<String>
     // A run names its plan; search for one only if it does not.
     if let Some(story) = story {
         return if touches(&story.plan) {
-            opened(PlanLocation::of(PathBuf::from(&story.plan)), story.plan.clone(), shell)
+            opened(PlanLocation::new(PathBuf::from(&story.plan)), story.plan.clone(), shell)
         } else {
             None
         };
@@ -104,7 +104,7 @@ fn opened(location: PlanLocation, path: String, shell: bool) -> Option<PlanFile>
         return Some(PlanFile { path, ..PlanFile::default() });
     }
     let opened = plan_file::PlanFile::open(location).ok()?;
-    Some(PlanFile::of(path, opened.document()))
+    Some(PlanFile::from_path(path, opened.document()))
 }
 
 fn real_cwd(top: &Path, cwd: &Path) -> PathBuf {

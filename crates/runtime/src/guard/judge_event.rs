@@ -10,7 +10,7 @@ use verdone_core::hook::{Answer, HookEvent, HookInput, Record, Response, Situati
 use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 
 use super::after_tool::{self, Concurrency};
-use super::facts::{Asked, facts};
+use super::facts::{CallContext, facts};
 use super::run_dirs::{Home, lessons};
 use super::session_log::{Session, redactor};
 use super::story::StoryFile;
@@ -19,7 +19,7 @@ use crate::process::signal::Signals;
 
 /// The context in which events are judged.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Court<'a> {
+pub(crate) struct EventJudge<'a> {
     pub(crate) home: &'a Home,
     pub(crate) mode: Mode,
     pub(crate) config: &'a Config,
@@ -97,7 +97,7 @@ fn lost(source: std::io::Error) -> Fault {
     Fault::Files { what: "the session's files", source }
 }
 
-impl Court<'_> {
+impl EventJudge<'_> {
     /// `judging` is called if the answer must wait for a verification. From then on the hook's own deadline is off.
     pub(crate) fn answer(&self, input: &HookInput<'_>, judging: &mut dyn FnMut() -> Signals) -> Result<Answered, Fault> {
         let Self { home, mode, config, rules, story, gate } = *self;
@@ -106,7 +106,7 @@ impl Court<'_> {
         // A call that has already run may be understood only in part; one that is about to run must be understood fully.
         let call = if is_guard(&input.event) { call? } else { call.unwrap_or_default() };
         let deciding = is_guard(&input.event);
-        let asked = Asked { mode, cwd: &input.common.cwd, call: call.as_ref(), deciding, story };
+        let asked = CallContext { mode, cwd: &input.common.cwd, call: call.as_ref(), deciding, story };
         let mut context = facts(home, config, &asked);
         if let (Some(gate), HookEvent::PreToolUse(_), Some(call)) = (gate, &input.event, &call)
             && let Some(command) = call.input.get("command").and_then(serde_json::Value::as_str)
@@ -114,8 +114,8 @@ impl Court<'_> {
             gate.sees_command(command);
             context.held = gate.holds();
         }
-        let session = Session::of(home, &input.common.session);
-        let watch = watch::look(home, config, input, &session, story);
+        let session = Session::new(home, &input.common.session);
+        let watch = watch::observe(home, config, input, &session, story);
         let target = match &call {
             Some(call) if policy.read_before_edit() && deciding => look_at(home, call, &context, &session)?,
             Some(_) | None => None,

@@ -141,7 +141,8 @@ impl Home {
         let guardrails = lessons(&self.root).filter(|text| !text.trim().is_empty());
         let lessons = guardrails.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
         // A judge must not see these: lessons and stories may have been written by the agent being judged.
-        let judges = std::env::var_os(LOOKING).is_some_and(|name| Looking::of(&name.to_string_lossy()) == Looking::Judging);
+        let judges =
+            std::env::var_os(LOOKING).is_some_and(|name| Looking::from_name(&name.to_string_lossy()) == Looking::Judging);
         match mode {
             Mode::Interactive => lessons,
             Mode::Run if judges => None,
@@ -149,7 +150,7 @@ impl Home {
                 let rules = "Verdone judges every tool call of this session by rules; a denial says what to do instead. Read a file \
                              before you change it. Do not push, merge, switch branches or mark stories as done: Verdone runs the \
                              checks after each turn, and commits what passes.";
-                let story = story.get().map(Briefing::words);
+                let story = story.get().map(Briefing::text);
                 Some([Some(rules.to_owned()), story, lessons].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
             }
         }
@@ -175,7 +176,7 @@ pub fn policy_of(root: &Path, top: &Path) -> Result<PolicyInForce, SettingsError
 /// The folder of the run that the hook belongs to. The agent can change the variable, so the folder must exist.
 fn run_dir(root: &Path) -> Option<PathBuf> {
     let run = std::env::var(RUN_VARIABLE).ok().filter(|run| !run.is_empty())?;
-    let dir = Store::of(root).path().join(encode_component(&run));
+    let dir = Store::new(root).path().join(encode_component(&run));
     fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir()).then_some(dir)
 }
 

@@ -16,7 +16,7 @@ use rustix::fs::OFlags;
 use serde_json::{Map, Value};
 use verdone_core::base::id::{digest, encode_component};
 use verdone_core::base::redact::Redactor;
-use verdone_core::hook::{HookInput, Record, Response, Seen};
+use verdone_core::hook::{FileLook, HookInput, Record, Response};
 use verdone_testlog::{TestState, summary};
 
 use crate::base::atomic::replace_for_readers;
@@ -45,7 +45,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn of(home: &Home, id: &str) -> Self {
+    pub(crate) fn new(home: &Home, id: &str) -> Self {
         Self { dir: home.sessions().join(encode_component(id)), turn: home.turn }
     }
 
@@ -90,7 +90,7 @@ impl Session {
     }
 
     /// What the session has seen of git and the scope. Empty if unreadable: it only remembers what the agent was told and guards nothing.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> FileLook {
         let bytes = read_regular(&self.dir.join(SEEN), LARGEST_SEEN);
         bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }

@@ -28,9 +28,9 @@ pub struct StoryFile {
 
 impl StoryFile {
     /// The story of the run that the hook belongs to. A user's own session has none.
-    pub fn of(root: &Path, mode: Mode) -> Self {
+    pub fn open(root: &Path, mode: Mode) -> Self {
         let run = std::env::var(RUN_VARIABLE).ok().filter(|run| mode == Mode::Run && !run.is_empty());
-        let path = run.map(|run| Store::of(root).path().join(encode_component(&run)).join(NAME));
+        let path = run.map(|run| Store::new(root).path().join(encode_component(&run)).join(NAME));
         Self { path, read: OnceCell::new() }
     }
 
@@ -57,7 +57,7 @@ impl StoryFile {
 }
 
 /// Writes the story for the hooks of the next turn.
-pub(crate) fn tell(run_dir: &Path, briefing: &Briefing) -> io::Result<()> {
+pub(crate) fn write_briefing(run_dir: &Path, briefing: &Briefing) -> io::Result<()> {
     let path = run_dir.join(NAME);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

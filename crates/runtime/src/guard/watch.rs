@@ -26,7 +26,13 @@ const LARGEST_TODO: u64 = 64 * 1024;
 const GIT_DEADLINE: Duration = Duration::from_secs(4);
 
 /// What to watch after this event, or `None`.
-pub(super) fn look(home: &Home, config: &Config, input: &HookInput<'_>, session: &Session, story: &StoryFile) -> Option<Watch> {
+pub(super) fn observe(
+    home: &Home,
+    config: &Config,
+    input: &HookInput<'_>,
+    session: &Session,
+    story: &StoryFile,
+) -> Option<Watch> {
     let looks = looks_after(&input.event);
     let wrote = wrote_a_file(&input.event);
     if !looks && !wrote {
@@ -38,7 +44,7 @@ pub(super) fn look(home: &Home, config: &Config, input: &HookInput<'_>, session:
     let scope = story.filter(|_| on_scope != OnScope::Off).and_then(|story| story.scope(on_scope == OnScope::Enforced));
     // In a workspace, the agent's repository is discarded later and its files are not at
     // this path, so only files named by the tool call count.
-    let dirs = if looks && home.tree.is_none() { GitDirs::of(&home.top) } else { None };
+    let dirs = if looks && home.tree.is_none() { GitDirs::new(&home.top) } else { None };
     let git = dirs.as_ref().filter(|_| policy.git_state != OnGitState::Off).map(|dirs| git_state(&dirs.own));
     let changed = dirs.filter(|_| scope.is_some()).and_then(|dirs| changed(&home.top, dirs));
     if git.is_none() && scope.is_none() {
@@ -79,7 +85,7 @@ fn git_state(dir: &Path) -> GitState {
 
 /// The commit of HEAD, read from git's files. `None` if there is no commit or the files have another format.
 pub(super) fn head_commit(top: &Path) -> Option<Oid> {
-    let dirs = GitDirs::of(top)?;
+    let dirs = GitDirs::new(top)?;
     let text = |path: &Path, most| read_linked(path, most).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let head = text(&dirs.own.join("HEAD"), LARGEST_HEAD)?;
     let Some(name) = head.trim_end().strip_prefix("ref: ") else { return oid(&head) };

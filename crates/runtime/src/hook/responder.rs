@@ -72,7 +72,7 @@ impl Responder {
     /// Sets the event that the input names. A guard stays a guard: the input cannot downgrade the event that we were started for.
     pub(super) fn is_about(&self, event: Option<String>) {
         let mut known = self.0.event.lock().unwrap_or_else(PoisonError::into_inner);
-        let guards = |event: &Option<String>| event.as_deref().is_some_and(|event| Role::of(event) == Role::Guard);
+        let guards = |event: &Option<String>| event.as_deref().is_some_and(|event| Role::from_event(event) == Role::Guard);
         if event.is_some() && (guards(&event) || !guards(&known)) {
             *known = event;
         }
@@ -88,7 +88,7 @@ impl Responder {
 
     /// The event asks whether the session's turn may end. If a loop holds the session, a failure of ours does not release it immediately.
     pub(super) fn gates(&self, home: &Home, session: &str, active: bool) {
-        let files = Loops::of(&home.root).session(session);
+        let files = Loops::new(&home.root).session(session);
         if files.is_held() {
             let _ = self.0.gate.set((files, active));
         }
@@ -126,7 +126,7 @@ impl Responder {
 
     fn guards(&self) -> bool {
         let event = self.0.event.lock().unwrap_or_else(PoisonError::into_inner);
-        Role::of(event.as_deref().unwrap_or("PreToolUse")) == Role::Guard
+        Role::from_event(event.as_deref().unwrap_or("PreToolUse")) == Role::Guard
     }
 
     /// Answers an event that cannot be judged, and records the failure.

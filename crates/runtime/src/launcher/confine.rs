@@ -49,7 +49,7 @@ fn writable(plan: &ViewPlan, as_root: bool) -> Vec<PathBuf> {
 }
 
 fn confine(writable: &[PathBuf]) -> Result<(), Failure> {
-    let refused = |error: &RulesetError| Failure::of(Step::Landlock, &io::Error::other(error.to_string()));
+    let refused = |error: &RulesetError| Failure::new(Step::Landlock, &io::Error::other(error.to_string()));
     let enforce = || -> Result<RulesetStatus, RulesetError> {
         let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
@@ -65,7 +65,7 @@ fn confine(writable: &[PathBuf]) -> Result<(), Failure> {
     };
     match enforce().map_err(|error| refused(&error))? {
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
-        RulesetStatus::NotEnforced => Err(Failure::of(Step::Landlock, &io::Error::from_raw_os_error(libc::EOPNOTSUPP))),
+        RulesetStatus::NotEnforced => Err(Failure::new(Step::Landlock, &io::Error::from_raw_os_error(libc::EOPNOTSUPP))),
     }
 }
 
@@ -74,7 +74,7 @@ fn confine(writable: &[PathBuf]) -> Result<(), Failure> {
 pub(super) fn leave_nameless_sockets() -> Result<(), Failure> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::AbstractUnixSocket);
     let enforced = ruleset.and_then(Ruleset::create).and_then(landlock::RulesetCreated::restrict_self);
-    enforced.map(drop).map_err(|error| Failure::of(Step::Landlock, &io::Error::other(error.to_string())))
+    enforced.map(drop).map_err(|error| Failure::new(Step::Landlock, &io::Error::other(error.to_string())))
 }
 
 /// Skips a path that does not exist. It then stays unwritable, which is safe.

@@ -40,10 +40,10 @@ struct Outer {
 
 fn start(holder: Pid, target: &Target, ignored: &Ignored) -> Result<Outer, Failure> {
     let as_root = getuid().is_root();
-    join(holder).map_err(|error| Failure::of(Step::Enter, &error))?;
+    join(holder).map_err(|error| Failure::new(Step::Enter, &error))?;
     target.die_with_parent()?;
-    sys::unshare(sys::NEW_MOUNT | sys::NEW_PID).map_err(|error| Failure::of(Step::Unshare, &error))?;
-    let failed = |error: io::Error| Failure::of(Step::Fork, &error);
+    sys::unshare(sys::NEW_MOUNT | sys::NEW_PID).map_err(|error| Failure::new(Step::Unshare, &error))?;
+    let failed = |error: io::Error| Failure::new(Step::Fork, &error);
     let (status, report) = UnixStream::pair().map_err(failed)?;
     match sys::fork().map_err(failed)? {
         Forked::Parent(first) => Ok(Outer { first, status }),
@@ -108,7 +108,7 @@ fn close_streams() -> io::Result<()> {
 fn be_first(target: &Target, report: &UnixStream, as_root: bool, ignored: &Ignored) -> ! {
     ASKS_TO_END.iter().copied().for_each(sys::remember_signal);
     let program =
-        prepare(target, report, as_root).and_then(|()| match sys::fork().map_err(|error| Failure::of(Step::Fork, &error))? {
+        prepare(target, report, as_root).and_then(|()| match sys::fork().map_err(|error| Failure::new(Step::Fork, &error))? {
             Forked::Parent(program) => Ok(program),
             Forked::Child => {
                 ignored.end();
@@ -129,14 +129,14 @@ fn prepare(target: &Target, report: &UnixStream, as_root: bool) -> Result<(), Fa
     system::mount_proc(as_root)?;
     target.enter_folder()?;
     give_up_inheritance()?;
-    drop_capabilities().map_err(|error| Failure::of(Step::Privileges, &error))?;
+    drop_capabilities().map_err(|error| Failure::new(Step::Privileges, &error))?;
     confine::leave_nameless_sockets()
 }
 
 /// The outer process has no pid in this namespace. Its end of the socket pair shows whether it was still alive when the signal
 /// was set.
 fn die_with_outer(report: &UnixStream) -> Result<(), Failure> {
-    let failed = |error: rustix::io::Errno| Failure::of(Step::Parent, &error.into());
+    let failed = |error: rustix::io::Errno| Failure::new(Step::Parent, &error.into());
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
     let mut ends = [PollFd::new(report, PollFlags::IN)];
     poll(&mut ends, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).map_err(failed)?;

@@ -60,10 +60,10 @@ pub struct Failure {
 
 impl Failure {
     pub fn at(step: Step, path: &Path, error: &io::Error) -> Self {
-        Self { path: Some(path.display().to_string()), ..Self::of(step, error) }
+        Self { path: Some(path.display().to_string()), ..Self::new(step, error) }
     }
 
-    pub fn of(step: Step, error: &io::Error) -> Self {
+    pub fn new(step: Step, error: &io::Error) -> Self {
         Self { step, path: None, errno: error.raw_os_error().unwrap_or(0) }
     }
 

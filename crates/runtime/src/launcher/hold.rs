@@ -35,10 +35,10 @@ fn build(file: &Path) -> Result<(), Failure> {
     allow_many_descriptors();
     let as_root = getuid().is_root();
     create_namespaces(plan.network)?;
-    let step = |step| move |error: io::Error| Failure::of(step, &error);
+    let step = |step| move |error: io::Error| Failure::new(step, &error);
     fault::inject("mount", libc::EACCES).map_err(step(Step::Mount))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private).map_err(|error| Failure::of(Step::Mount, &error.into()))?;
+    mount_change("/", private).map_err(|error| Failure::new(Step::Mount, &error.into()))?;
     // Open it in the new namespace, or it could not be mounted there, and before any mount covers it.
     let empty = file.with_file_name(EMPTY_FILE);
     let empty = File::open(&empty).map_err(|error| Failure::at(Step::Plan, &empty, &error))?;
@@ -60,7 +60,7 @@ fn create_namespaces(network: Network) -> Result<(), Failure> {
     let (user, group) = (getuid(), getgid());
     fault::inject("unshare", libc::EPERM)
         .and_then(|()| sys::unshare(sys::NEW_USER | sys::NEW_MOUNT | sys::NEW_IPC))
-        .map_err(|error| Failure::of(Step::Unshare, &error))?;
+        .map_err(|error| Failure::new(Step::Unshare, &error))?;
     // Without CAP_SETGID outside, the kernel first requires that groups cannot be dropped: a group may exist to deny access.
     write_map("setgroups", "deny")?;
     write_map("uid_map", &format!("{} {user} 1", inside_id(user.is_root(), user.as_raw())))?;
@@ -70,7 +70,7 @@ fn create_namespaces(network: Network) -> Result<(), Failure> {
         Network::Off => fault::inject("network", libc::ENOSPC)
             .and_then(|()| sys::unshare(sys::NEW_NET))
             .and_then(|()| sys::bring_loopback_up())
-            .map_err(|error| Failure::of(Step::Network, &error)),
+            .map_err(|error| Failure::new(Step::Network, &error)),
     }
 }
 

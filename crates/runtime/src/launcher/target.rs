@@ -58,7 +58,7 @@ impl Target {
     /// Lets the kernel kill this process when its parent dies, and checks that the parent is still alive. A change of credentials
     /// clears the signal, so this comes after the last one.
     pub(super) fn die_with_parent(&self) -> Result<(), Failure> {
-        let step = |error: rustix::io::Errno| Failure::of(Step::Parent, &error.into());
+        let step = |error: rustix::io::Errno| Failure::new(Step::Parent, &error.into());
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(step)?;
         if self.parent.is_some() && getppid() != self.parent { Err(step(rustix::io::Errno::SRCH)) } else { Ok(()) }
     }
@@ -72,7 +72,7 @@ impl Target {
     pub(super) fn execute(&self) -> Failure {
         let (program, arguments) = self.argv.split_first().expect("parse refuses an empty command");
         let error = Command::new(program).args(arguments).exec();
-        Failure { path: Some(program.to_string_lossy().into_owned()), ..Failure::of(Step::Exec, &error) }
+        Failure { path: Some(program.to_string_lossy().into_owned()), ..Failure::new(Step::Exec, &error) }
     }
 
     /// Reports the failure and returns its exit code.
@@ -85,7 +85,7 @@ impl Target {
 /// Blocks privileges from set-user-id programs, and everything inherited from the caller except the three standard streams: other
 /// descriptors, session keys, the terminal.
 pub(super) fn give_up_inheritance() -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::of(Step::Privileges, &error);
+    let failed = |error: io::Error| Failure::new(Step::Privileges, &error);
     rustix::thread::set_no_new_privs(true).map_err(|error| failed(error.into()))?;
     sys::leave_session_keyring().map_err(failed)?;
     leave_terminal().map_err(failed)?;

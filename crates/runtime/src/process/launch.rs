@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use super::{Spawn, SpawnError, environment, standstill, tree};
+use super::{Spawn, SpawnError, environment, job_control, tree};
 use crate::launcher::LaunchReport;
 use crate::launcher::{Failure, Step};
 
@@ -65,7 +65,7 @@ pub(super) fn spawn(command: &mut Command) -> Result<Child, SpawnError> {
         }
     };
     for _ in 0..10 {
-        let gate = standstill::gate();
+        let gate = job_control::gate();
         let started = command.spawn();
         drop(gate);
         match started {

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use verdone_core::base::finish::StopSignal;
 
 use crate::base::clock;
-use crate::process::standstill::{self, Stopped};
+use crate::process::job_control::{self, Stopped};
 
 /// How long a graceful end may take after the second signal.
 const LAST_GRACE: Duration = Duration::from_secs(10);
@@ -106,7 +106,7 @@ impl Signals {
 
     /// Continues the others first: they were stopped last.
     fn go_on(&self, stopped: &Stopped) {
-        standstill::go_on(stopped);
+        job_control::go_on(stopped);
         clock::go_on();
         let mut state = self.state();
         state.continued += 1;
@@ -151,14 +151,14 @@ impl Drop for Subscription {
 
 /// Stops the clock first, so that no limit expires in the meantime, and this process last. SIGCONT continues everything.
 fn stand_still(stopped: &mut Stopped) {
-    if standstill::would_be_lost() {
+    if job_control::would_be_lost() {
         return;
     }
     clock::stand_still();
     // First release processes held by an earlier stop: a terminal can stop us again before we noticed that we were continued.
-    standstill::go_on(&std::mem::take(stopped));
-    *stopped = standstill::descendants();
-    standstill::stop_self();
+    job_control::go_on(&std::mem::take(stopped));
+    *stopped = job_control::descendants();
+    job_control::stop_self();
 }
 
 /// A user who insists should not wait for something stuck. The next run cleans up after a run that was left like this.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::flow::Flow;
+use super::flood_limit::Flow;
 use super::launch::{self, Launched, Prepared, prepare};
 use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, tree};
 use crate::base::clock::Stopwatch;
@@ -217,7 +217,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     /// Waits until the process is gone. Returns why we ended it, if we did.
     fn until_exit(&mut self) -> Option<Exit> {
         while !self.exited {
-            self.hear(TICK);
+            self.wait_for_output(TICK);
             if self.exited {
                 break;
             }
@@ -273,12 +273,12 @@ impl<'w, 'a> Watch<'w, 'a> {
     fn drain(&mut self, patience: Duration) {
         let until = self.clock.elapsed() + patience;
         while self.open_pipes > 0 && self.clock.elapsed() < until && !self.insisted() {
-            self.hear(Duration::from_millis(20));
+            self.wait_for_output(Duration::from_millis(20));
         }
     }
 
     /// Processes one report or a tick.
-    fn hear(&mut self, patience: Duration) {
+    fn wait_for_output(&mut self, patience: Duration) {
         let patience = patience.min(self.until_next_limit());
         match self.reports.recv_timeout(patience) {
             Ok(Report::Output(stream, bytes)) => {

@@ -116,8 +116,8 @@ mod linux {
 
     use super::{Duration, Process, Signals, Spared};
     use crate::base::clock::Stopwatch;
+    use crate::process::helpers_spared::is_spared;
     use crate::process::signal::Stop;
-    use crate::process::spared::is_spared;
 
     /// A sweep gives up after this time: something forks faster than we kill, or hangs in the kernel.
     const LONGEST: Duration = Duration::from_secs(5);

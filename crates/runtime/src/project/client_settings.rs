@@ -46,13 +46,13 @@ pub struct SettingsFile {
 
 /// What exists on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum FileState {
     NoFolder,
     NoFile,
     Text(String),
 }
 
-impl Found {
+impl FileState {
     pub fn as_before(&self) -> Before<'_> {
         match self {
             Self::NoFolder => Before::NoFolder,
@@ -88,7 +88,7 @@ pub enum SettingsFileError {
 
 impl SettingsFile {
     /// `root` is the folder in which the client is started.
-    pub fn of(scope: Scope, root: &Path, environment: &Environment) -> Result<Self, SettingsFileError> {
+    pub fn new(scope: Scope, root: &Path, environment: &Environment) -> Result<Self, SettingsFileError> {
         let set = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let path = match scope {
             Scope::User => {
@@ -102,7 +102,7 @@ impl SettingsFile {
     }
 
     /// Checks the type before opening: reading from a pipe, for example, could block forever.
-    pub fn read(&self) -> Result<Found, SettingsFileError> {
+    pub fn read(&self) -> Result<FileState, SettingsFileError> {
         let path = self.path.clone();
         match fs::metadata(&path) {
             Ok(meta) if meta.is_file() => {}
@@ -111,16 +111,16 @@ impl SettingsFile {
                 if fs::symlink_metadata(&path).is_ok() {
                     return Err(SettingsFileError::LinkToNothing { path });
                 }
-                return Ok(if self.folder().exists() { Found::NoFile } else { Found::NoFolder });
+                return Ok(if self.folder().exists() { FileState::NoFile } else { FileState::NoFolder });
             }
             Err(source) => return Err(SettingsFileError::Io { path, source }),
         }
         let bytes = fs::read(&path).map_err(|source| SettingsFileError::Io { path: path.clone(), source })?;
-        String::from_utf8(bytes).map(Found::Text).map_err(|_| SettingsFileError::NotText { path })
+        String::from_utf8(bytes).map(FileState::Text).map_err(|_| SettingsFileError::NotText { path })
     }
 
     /// Replaces the version read before. Changes nothing if a client has written the file since.
-    pub fn replace(&self, before: &Found, after: &After) -> Result<(), SettingsFileError> {
+    pub fn replace(&self, before: &FileState, after: &After) -> Result<(), SettingsFileError> {
         if self.read()? != *before {
             return Err(SettingsFileError::Changed { path: self.path.clone() });
         }
@@ -260,15 +260,15 @@ mod tests {
     fn what_was_made_is_removed_and_what_was_there_stays() {
         let dir = tempfile::tempdir().unwrap();
         let file = file(&dir);
-        assert_eq!(file.read().unwrap(), Found::NoFolder);
-        file.replace(&Found::NoFolder, &After::Text("a".into())).unwrap();
-        file.replace(&Found::Text("a".into()), &After::NoFolder).unwrap();
+        assert_eq!(file.read().unwrap(), FileState::NoFolder);
+        file.replace(&FileState::NoFolder, &After::Text("a".into())).unwrap();
+        file.replace(&FileState::Text("a".into()), &After::NoFolder).unwrap();
         assert!(!dir.path().join(".claude").exists());
         fs::create_dir(dir.path().join(".claude")).unwrap();
-        assert_eq!(file.read().unwrap(), Found::NoFile);
+        assert_eq!(file.read().unwrap(), FileState::NoFile);
         fs::write(dir.path().join(".claude/other"), "").unwrap();
-        file.replace(&Found::NoFile, &After::Text("a".into())).unwrap();
-        file.replace(&Found::Text("a".into()), &After::NoFolder).unwrap();
+        file.replace(&FileState::NoFile, &After::Text("a".into())).unwrap();
+        file.replace(&FileState::Text("a".into()), &After::NoFolder).unwrap();
         assert!(dir.path().join(".claude/other").exists() && !file.path.exists(), "a folder that others use stays");
     }
 
@@ -280,10 +280,10 @@ mod tests {
         fs::write(&real, "{}").unwrap();
         fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
         symlink(&real, &file.path).unwrap();
-        file.replace(&Found::Text("{}".into()), &After::Text("{ }".into())).unwrap();
+        file.replace(&FileState::Text("{}".into()), &After::Text("{ }".into())).unwrap();
         assert_eq!(fs::read_to_string(&real).unwrap(), "{ }");
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
-        file.replace(&Found::Text("{ }".into()), &After::NoFolder).unwrap();
+        file.replace(&FileState::Text("{ }".into()), &After::NoFolder).unwrap();
         assert_eq!(fs::read_to_string(&real).unwrap(), "{}\n", "a file that was moved is not ours to remove");
         assert!(fs::symlink_metadata(&file.path).unwrap().is_symlink());
     }
@@ -294,7 +294,7 @@ mod tests {
         let file = file(&dir);
         fs::create_dir(dir.path().join(".claude")).unwrap();
         fs::write(&file.path, "{\"new\": 1}").unwrap();
-        let error = file.replace(&Found::Text("{}".into()), &After::Text("x".into())).unwrap_err();
+        let error = file.replace(&FileState::Text("{}".into()), &After::Text("x".into())).unwrap_err();
         assert!(matches!(error, SettingsFileError::Changed { .. }), "{error}");
         assert_eq!(fs::read_to_string(&file.path).unwrap(), "{\"new\": 1}");
     }
@@ -338,7 +338,7 @@ mod tests {
     fn files_are_where_the_client_looks_for_them() {
         let environment = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let path =
-            |scope, pairs: &[(&str, &str)]| SettingsFile::of(scope, Path::new("/p"), &environment(pairs)).map(|file| file.path);
+            |scope, pairs: &[(&str, &str)]| SettingsFile::new(scope, Path::new("/p"), &environment(pairs)).map(|file| file.path);
         assert_eq!(path(Scope::User, &[("HOME", "/h")]).unwrap(), Path::new("/h/.claude/settings.json"));
         assert_eq!(path(Scope::User, &[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/c")]).unwrap(), Path::new("/c/settings.json"));
         assert!(matches!(path(Scope::User, &[("HOME", "")]), Err(SettingsFileError::NoHome)));

@@ -48,7 +48,7 @@ pub enum InitError {
 }
 
 /// Looks for checks and a plan in a folder.
-pub fn look(root: &Path) -> Result<Detection, InitError> {
+pub fn detect_project(root: &Path) -> Result<Detection, InitError> {
     let mut names = BTreeSet::new();
     add_names(root, "", &mut names).map_err(|source| InitError::Look { path: root.to_path_buf(), source })?;
     for folder in FOLDERS {
@@ -83,11 +83,11 @@ fn find_pytest(root: &Path, names: &BTreeSet<String>, python: Option<&str>) -> O
     let is_python = |name: &String| name.ends_with(".py") || name.contains("pytest") || PYTHON_SETTINGS.contains(&name.as_str());
     let python = python.filter(|_| names.iter().any(is_python))?;
     // Remove the project's folder from the path first, so that nothing of the project is imported.
-    let look = "import sys; sys.path.pop(0); import importlib.util; sys.exit(importlib.util.find_spec('pytest') is None)";
+    let script = "import sys; sys.path.pop(0); import importlib.util; sys.exit(importlib.util.find_spec('pytest') is None)";
     let redactor = Redactor::default();
     let spawn = Spawn {
         inside: None,
-        argv: [python, "-c", look].map(Into::into).to_vec(),
+        argv: [python, "-c", script].map(Into::into).to_vec(),
         cwd: root.to_owned(),
         env: EnvPlan::default(),
         stdin: Stdin::Null,
@@ -230,7 +230,7 @@ mod tests {
             (".ralph/PRD-2/plan.md", "### US-001: x\n"),
             ("tests/cli.bats", "@test x {}\n"),
         ]);
-        let found = look(temp.path()).unwrap();
+        let found = detect_project(temp.path()).unwrap();
         assert_eq!(found.plan.as_deref(), Some(".ralph/PRD-2/plan.md"));
         let written = write(temp.path(), found.plan.as_deref(), &found.gates, false).unwrap();
         assert_eq!(written.backup, None);
@@ -272,7 +272,7 @@ mod tests {
     fn odd_files_do_not_stop_the_look() {
         let temp = folder(&[("Makefile/x", ""), ("tests", "a file"), ("package.json", "\u{0}")]);
         fs::write(temp.path().join("Cargo.toml"), b"\xff\xfe").unwrap();
-        let found = look(temp.path()).unwrap();
+        let found = detect_project(temp.path()).unwrap();
         let commands: Vec<_> = found.gates.iter().map(|proposal| proposal.gate.command.display()).collect();
         assert_eq!(commands[0], "cargo test");
     }

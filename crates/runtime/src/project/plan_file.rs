@@ -3,8 +3,8 @@
 //! The document is kept in memory and written through; the file is parsed again only if its bytes changed. Related files (a PRD next to it,
 //! progress files) are handled the same way.
 
+mod cached_file;
 mod find;
-mod held;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use verdone_core::check::CommandSpec;
 use verdone_core::plan::progress::{self, LoopStatus, StoryEntry};
 use verdone_core::plan::{Document, Plan, PlanError, Status, Story, Undo};
 
-use held::{Held, ReadError};
+use cached_file::{Held, ReadError};
 
 pub(crate) use find::is_usual_plan;
 pub use find::{Candidate, FindError, Home, PlanLocation, PlanRequest, find};
@@ -329,14 +329,16 @@ impl ProgressFile {
 }
 
 fn read(path: &Path) -> Result<(Held, Vec<u8>), PlanFileError> {
-    Held::open(path).map_err(|error| held::named(path, error))
+    Held::open(path).map_err(|error| cached_file::named(path, error))
 }
 
 fn open_companion(path: &Path) -> Result<Option<Companion>, PlanFileError> {
     let (held, bytes) = match Held::open(path) {
         Ok(opened) => opened,
         Err(ReadError::Missing) => return Ok(None),
-        Err(error @ (ReadError::NotAFile | ReadError::TooLarge(_) | ReadError::Io(_))) => return Err(held::named(path, error)),
+        Err(error @ (ReadError::NotAFile | ReadError::TooLarge(_) | ReadError::Io(_))) => {
+            return Err(cached_file::named(path, error));
+        }
     };
     let content = match Document::parse(&path.display().to_string(), &bytes) {
         Ok(document) => Content::Plan(Box::new(document)),
@@ -356,7 +358,7 @@ fn open_progress(path: &Path) -> Result<ProgressFile, PlanFileError> {
             }),
         },
         Err(ReadError::Missing) => Ok(ProgressFile { held: Held::absent(path), text: None }),
-        Err(error @ (ReadError::NotAFile | ReadError::TooLarge(_) | ReadError::Io(_))) => Err(held::named(path, error)),
+        Err(error @ (ReadError::NotAFile | ReadError::TooLarge(_) | ReadError::Io(_))) => Err(cached_file::named(path, error)),
     }
 }
 /// The name of a format as in JSON.

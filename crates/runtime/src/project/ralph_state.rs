@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use verdone_core::base::id::encode_component;
 use verdone_core::base::sanitise::sanitise_line;
-use verdone_core::done::{Condition, DoneReport, Outcome, Prover, RalphState, Standing, StateFile};
+use verdone_core::done::{Condition, ConditionOutcome, DoneReport, Prover, RalphState, Standing, StateFile};
 
 use crate::base::atomic::draft_in;
 use crate::base::plain_file::read_regular;
@@ -74,7 +74,7 @@ pub fn read(home: &Path, session: &str) -> Foreign {
 
 fn orchestrator(state: &Map<String, Value>) -> Option<String> {
     let phase = state.get("phase").and_then(Value::as_str).unwrap_or("unknown");
-    (!is_true(state.get("verified_done"))).then(|| format!("phase {:?} is not done", words(phase)))
+    (!is_true(state.get("verified_done"))).then(|| format!("phase {:?} is not done", short_text(phase)))
 }
 
 /// Describes an active loop. A loop that is out of iterations has given up and blocks nothing.
@@ -82,7 +82,7 @@ fn in_loop(state: &Map<String, Value>) -> Option<String> {
     let number = |key: &str| state.get(key).and_then(Value::as_u64);
     let over = matches!((number("iteration"), number("max_iterations")), (Some(now), Some(most)) if now >= most);
     let error = state.get("last_error").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    let error = error.map(|text| format!(": {}", words(text))).unwrap_or_default();
+    let error = error.map(|text| format!(": {}", short_text(text))).unwrap_or_default();
     (!over && !is_true(state.get("verified_done"))).then(|| format!("the loop is not done{error}"))
 }
 
@@ -93,8 +93,9 @@ fn quality(state: &Map<String, Value>) -> Option<String> {
     let stages = state.get("stages").and_then(Value::as_object).into_iter().flatten();
     let failed = stages.filter(|(_, stage)| stage.get("status").is_some_and(|status| status == "failed"));
     let details = |(name, stage): (&String, &Value)| {
-        let said = stage.get("details").and_then(Value::as_str).map(|text| format!(" ({})", words(text))).unwrap_or_default();
-        format!("{}{said}", words(name))
+        let said =
+            stage.get("details").and_then(Value::as_str).map(|text| format!(" ({})", short_text(text))).unwrap_or_default();
+        format!("{}{said}", short_text(name))
     };
     let failed: Vec<String> = failed.take(5).map(details).collect();
     Some(if failed.is_empty() { "the last result is failed".to_owned() } else { format!("failed: {}", failed.join(", ")) })
@@ -117,13 +118,13 @@ fn tasks(dir: &Path, found: &mut Foreign) {
     names.retain(|name| Path::new(name).extension().is_some_and(|extension| extension == "json"));
     names.sort();
     for name in names {
-        let shown = format!("tasks/{}", words(&name.to_string_lossy()));
+        let shown = format!("tasks/{}", short_text(&name.to_string_lossy()));
         match object(&dir.join(&name)) {
             Ok(Some(task)) => {
                 let text = |key: &str| task.get(key).and_then(Value::as_str);
                 if matches!(text("status"), Some("pending" | "in_progress")) {
                     let subject = text("subject").or_else(|| text("title")).or_else(|| text("description")).unwrap_or(&shown);
-                    found.tasks.push(words(subject));
+                    found.tasks.push(short_text(subject));
                 }
             }
             Ok(None) => {}
@@ -177,7 +178,7 @@ fn put(dir: &Path, name: &str, mut state: Value, projection: &Projection<'_>) ->
     };
     let now = Value::from(projection.now.to_string());
     let created = before.as_ref().and_then(|before| before.get("created_at").cloned()).unwrap_or_else(|| now.clone());
-    state["session_id"] = words(projection.session).into();
+    state["session_id"] = short_text(projection.session).into();
     state["created_at"] = created;
     state["last_updated"] = now;
     state[MARK.0] = MARK.1.into();
@@ -203,7 +204,7 @@ fn as_orchestrator(projection: &Projection<'_>) -> Value {
     };
     let done = report.standing() == Standing::Done;
     json!({
-        "task": words(projection.task),
+        "task": short_text(projection.task),
         "phase": if done { "complete" } else { "implementation" },
         "verified_done": done,
         "conditions": Condition::ALL.iter().map(flag).collect::<Map<_, _>>(),
@@ -214,33 +215,33 @@ fn as_orchestrator(projection: &Projection<'_>) -> Value {
 fn as_loop(projection: &Projection<'_>) -> Value {
     let standing = projection.report.standing();
     json!({
-        "task": words(projection.task),
+        "task": short_text(projection.task),
         "iteration": projection.iteration,
         "max_iterations": projection.max_iterations,
         "validation_result": match standing { Standing::Done => "passed", Standing::Unknown => "unknown", Standing::Open => "failed" },
-        "last_error": projection.report.open().first().map(|line| words(line)),
+        "last_error": projection.report.open().first().map(|line| short_text(line)),
         "verified_done": standing == Standing::Done,
     })
 }
 
 fn as_quality(projection: &Projection<'_>) -> Value {
     let mut stages = Map::new();
-    let mut worst: Option<&Outcome> = None;
+    let mut worst: Option<&ConditionOutcome> = None;
     for judged in &projection.report.conditions {
         let Prover::Gate(stage) = &judged.prover else { continue };
         let (status, details) = match &judged.outcome {
-            Outcome::Held { by } => ("passed", Some(words(by))),
-            Outcome::NotNeeded { .. } => continue,
-            Outcome::Unknown { why } => ("pending", Some(words(why))),
-            Outcome::Missing { why, .. } => ("failed", Some(words(why))),
+            ConditionOutcome::Held { by } => ("passed", Some(short_text(by))),
+            ConditionOutcome::NotNeeded { .. } => continue,
+            ConditionOutcome::Unknown { why } => ("pending", Some(short_text(why))),
+            ConditionOutcome::Missing { why, .. } => ("failed", Some(short_text(why))),
         };
         stages.entry(stage.clone()).or_insert_with(|| json!({ "status": status, "details": details }));
         worst = worst.max(Some(&judged.outcome));
     }
     let last = match worst {
-        Some(Outcome::Missing { .. }) => "failed",
-        Some(Outcome::Held { .. }) => "passed",
-        Some(Outcome::NotNeeded { .. } | Outcome::Unknown { .. }) | None => "unknown",
+        Some(ConditionOutcome::Missing { .. }) => "failed",
+        Some(ConditionOutcome::Held { .. }) => "passed",
+        Some(ConditionOutcome::NotNeeded { .. } | ConditionOutcome::Unknown { .. }) | None => "unknown",
     };
     json!({ "last_result": last, "stages": stages })
 }
@@ -275,7 +276,7 @@ fn shown(dir: &Path) -> String {
     dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn words(text: &str) -> String {
+fn short_text(text: &str) -> String {
     let line = sanitise_line(text);
     line[..line.floor_char_boundary(LONGEST_WORDS)].to_owned()
 }

@@ -8,7 +8,7 @@ use verdone_core::journal::event::{Event, Recorded};
 use verdone_core::journal::update::{Reporter, Update};
 
 use crate::base::fault::{self, Point};
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 use crate::run::step::{self, StepError};
 use crate::store::inbox::Inbox;
 use crate::store::sessions::FaultWatch;
@@ -19,7 +19,7 @@ const PAUSED_LOOK: Duration = Duration::from_millis(100);
 
 /// One run from its first event to its last.
 pub struct Driver<'a> {
-    site: Site,
+    site: RunContext,
     rules: Rules,
     journal: Journal,
     state: State,
@@ -35,8 +35,8 @@ impl std::fmt::Debug for Driver<'_> {
 }
 
 impl<'a> Driver<'a> {
-    pub fn new(site: Site, rules: Rules, journal: Journal, reporter: &'a mut dyn Reporter) -> Self {
-        let (inbox, faults) = (Inbox::of(&site.run_dir), FaultWatch::of(&site.run_dir));
+    pub fn new(site: RunContext, rules: Rules, journal: Journal, reporter: &'a mut dyn Reporter) -> Self {
+        let (inbox, faults) = (Inbox::new(&site.run_dir), FaultWatch::new(&site.run_dir));
         Self { site, rules, journal, state: State::default(), inbox, faults, reporter }
     }
 
@@ -44,8 +44,8 @@ impl<'a> Driver<'a> {
     pub fn run(mut self, start: Event) -> Result<u8, JournalError> {
         let mut input = Input::Start(Box::new(start));
         loop {
-            self.hear()?;
-            match self.take(&input)? {
+            self.process_requests()?;
+            match self.advance(&input)? {
                 Some(effect) => {
                     self.hold(&effect)?;
                     input = self.perform(&effect);
@@ -60,16 +60,16 @@ impl<'a> Driver<'a> {
     }
 
     /// Handles signals, requests and hook failures as separate inputs, before the result of the effect during which they arrived.
-    fn hear(&mut self) -> Result<(), JournalError> {
+    fn process_requests(&mut self) -> Result<(), JournalError> {
         // If the inbox cannot be read, a request is missed; that is no reason to end the run.
-        for request in self.inbox.take().unwrap_or_default() {
-            self.take(&Input::Asked(request))?;
+        for request in self.inbox.drain().unwrap_or_default() {
+            self.advance(&Input::Asked(request))?;
         }
-        if let Some(found) = self.faults.look(&self.site.redactor) {
-            self.take(&Input::GuardFailed(found))?;
+        if let Some(found) = self.faults.new_failures(&self.site.redactor) {
+            self.advance(&Input::GuardFailed(found))?;
         }
         match self.site.signals.requested() {
-            Some(signal) if self.state.stop.is_none() => self.take(&Input::Signal(signal)).map(|_| ()),
+            Some(signal) if self.state.stop.is_none() => self.advance(&Input::Signal(signal)).map(|_| ()),
             _ => Ok(()),
         }
     }
@@ -80,14 +80,14 @@ impl<'a> Driver<'a> {
             self.site.clock.pause();
             std::thread::sleep(PAUSED_LOOK);
             self.reporter.report(self.site.clock.tick());
-            self.hear()?;
+            self.process_requests()?;
         }
         self.site.clock.go_on();
         Ok(())
     }
 
     /// Decides on one input. The events are on disk before anything else happens.
-    fn take(&mut self, input: &Input) -> Result<Option<Effect>, JournalError> {
+    fn advance(&mut self, input: &Input) -> Result<Option<Effect>, JournalError> {
         let active = self.site.clock.elapsed();
         let when = When { at: Timestamp::now(), active_ms: Some(active.as_millis() as u64) };
         let decision = decide(&self.state, &self.rules, active, input);
@@ -105,7 +105,7 @@ impl<'a> Driver<'a> {
     fn perform(&mut self, effect: &Effect) -> Input {
         let (site, state) = (&mut self.site, &self.state);
         let reporter = &mut *self.reporter;
-        fault::tell(effect);
+        fault::trace(effect);
         fault::pass(Point::StepBegin);
         let done: Result<Input, StepError> = match effect {
             Effect::Script(script) => step::script(site, state, *script, reporter),

@@ -207,7 +207,7 @@ pub fn waiting_on(project: &Project, branch: &str) -> Result<Option<Waiting>, La
 
 /// The branches of this project's runs, newest first.
 fn run_branches(project: &Project) -> Result<Vec<WorkedOn>, LandError> {
-    let store = Store::of(&project.root);
+    let store = Store::new(&project.root);
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
     let mut found = Vec::new();
     for id in ids.into_iter().rev() {
@@ -222,7 +222,7 @@ fn run_branches(project: &Project) -> Result<Vec<WorkedOn>, LandError> {
 /// Implements `verdone land`.
 pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Landed, LandError> {
     let git = Git::open(&request.project.root)?;
-    let _lock = RunLock::take(git.git_dir())?;
+    let _lock = RunLock::acquire(git.git_dir())?;
     let waited = waiting(request.project)?;
     recover(request.project, signals, reporter)?;
     let WorkedOn { branch, target, stored } = match (choose(request), waited.into_iter().next()) {
@@ -242,7 +242,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
         return Ok(Landed { branch, into, from: head.clone(), to: head, commits, left: 0, reapplied: false });
     }
     let all = git.commits_to_land(&tip, &head)?;
-    let count = landable(&git, &Store::of(&request.project.root), &all, request.proof)?.or_refuse()?.count;
+    let count = landable(&git, &Store::new(&request.project.root), &all, request.proof)?.or_refuse()?.count;
     let mut journal = Journal::reopen(&stored.dir)?;
     journal.append(cut_off_before_branch_moved(&git, &stored, &tip)?, Timestamp::now())?;
     let reapplied = behind > 0;
@@ -461,7 +461,7 @@ impl Reapplying<'_> {
         };
         let mut results = Results::default();
         let mut verification = Verification::new(job, None, &results);
-        verification.go_on(&mut bench, &mut results, reporter)?;
+        verification.advance(&mut bench, &mut results, reporter)?;
         Ok(verification.report())
     }
 }

@@ -42,7 +42,7 @@ pub struct ScriptRequest<'a> {
 #[derive(Debug)]
 pub struct Scripts {
     root: PathBuf,
-    frozen: Vec<(Script, Option<Seen>)>,
+    frozen: Vec<(Script, Option<ScriptState>)>,
     ran: u32,
     /// Each process is declared before the place it runs in, so that it is dropped first.
     background: Vec<(Background, Option<ScriptPlace>)>,
@@ -50,20 +50,20 @@ pub struct Scripts {
 
 /// A script on disk: its fingerprint, or why it cannot run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct ScriptState {
     path: PathBuf,
     fingerprint: Result<String, String>,
 }
 
 impl Scripts {
     pub fn freeze(root: &Path) -> Self {
-        let frozen = Script::ALL.map(|script| (script, look(root, script))).into();
+        let frozen = Script::ALL.map(|script| (script, inspect(root, script))).into();
         Self { root: root.to_owned(), frozen, ran: 0, background: Vec::new() }
     }
 
     /// Scripts that exist but cannot run, with the reason.
     pub fn faults(&self) -> Vec<(Script, String)> {
-        let fault = |(script, seen): &(Script, Option<Seen>)| Some((*script, seen.as_ref()?.fingerprint.clone().err()?));
+        let fault = |(script, seen): &(Script, Option<ScriptState>)| Some((*script, seen.as_ref()?.fingerprint.clone().err()?));
         self.frozen.iter().filter_map(fault).collect()
     }
 
@@ -160,7 +160,7 @@ impl Scripts {
     /// The script to run, `None` if it does not exist, or why it may not run.
     fn runnable(&self, script: Script) -> Result<Option<PathBuf>, String> {
         let before = self.frozen.iter().find(|(name, _)| *name == script).and_then(|(_, seen)| seen.as_ref());
-        let now = look(&self.root, script);
+        let now = inspect(&self.root, script);
         match (before, now) {
             (None, None) => Ok(None),
             (None, Some(_)) => Err("it was added during the run".to_owned()),
@@ -191,11 +191,11 @@ fn exit_of(exit: Exit, timeout: Option<Duration>) -> ScriptExit {
     }
 }
 
-fn look(root: &Path, script: Script) -> Option<Seen> {
+fn inspect(root: &Path, script: Script) -> Option<ScriptState> {
     let home = HOMES.iter().map(|home| root.join(home)).find(|home| home.join(script.name()).symlink_metadata().is_ok())?;
     let path = home.join(script.name());
     let fingerprint = fingerprint(&path).map(|own| own + &tools(&home.join("custom")));
-    Some(Seen { path, fingerprint })
+    Some(ScriptState { path, fingerprint })
 }
 
 /// Fingerprint of content and mode, or why it cannot run.

@@ -67,7 +67,7 @@ impl RunPlan {
 
     /// Decides where the plan is read and marked. `tip` is the tip of the run's branch, `head` that of the user's. Copies go to `folder`.
     pub fn open(git: &Git, user: PlanFile, tip: &Oid, head: &Oid, folder: &Path) -> Result<Self, RunPlanError> {
-        let (mut plan, waiting) = Self::look(git, user, tip, head, folder)?;
+        let (mut plan, waiting) = Self::open_read_only(git, user, tip, head, folder)?;
         if !plan.is_committed() {
             mark_all(&mut plan.file, &waiting)?;
         }
@@ -75,7 +75,13 @@ impl RunPlan {
     }
 
     /// The same without marking the user's file. Also returns the stories that are done on the run's branch but have not landed.
-    pub fn look(git: &Git, user: PlanFile, tip: &Oid, head: &Oid, folder: &Path) -> Result<(Self, Vec<StoryId>), RunPlanError> {
+    pub fn open_read_only(
+        git: &Git,
+        user: PlanFile,
+        tip: &Oid,
+        head: &Oid,
+        folder: &Path,
+    ) -> Result<(Self, Vec<StoryId>), RunPlanError> {
         let plan = Self::of_user(git, user);
         let all: Vec<PathBuf> = plan.location.files();
         let known: Vec<(PathBuf, RepoPath)> = all.iter().filter_map(|file| Some((file.clone(), git.repo_path(file)?))).collect();

@@ -55,7 +55,7 @@ pub enum PlanningError {
     EmptyRequest,
     #[error("the repository has no commit yet")]
     NoCommit,
-    #[error("the agent {}", .0.words())]
+    #[error("the agent {}", .0.describe())]
     Turn(TurnOutcome),
     #[error("the agent's answer is not a plan; it is kept in {}", kept.display())]
     NotAPlan { kept: PathBuf, source: PlanError },
@@ -91,7 +91,7 @@ pub fn write_plan(
     let root = &request.project.root;
     let git = Git::open(root)?;
     let head = git.status()?.head.ok_or(PlanningError::NoCommit)?;
-    let created = Store::of(root).create(git.common_dir(), Timestamp::now());
+    let created = Store::new(root).create(git.common_dir(), Timestamp::now());
     let (run, run_dir) = created.map_err(io_error("making the run's directory"))?;
     let watchdog = watch(Watchdog::start(request.config.limits.grace.duration()), &run, reporter);
     process::adopt_orphans();
@@ -106,7 +106,7 @@ pub fn write_plan(
     spaces.open(&git)?;
     spaces.reset_agent(&git, &head, "verdone", &[])?;
     let place = spaces.agent()?;
-    let asked = Asked { request, run: &run, run_dir: &run_dir, top: git.top(), place: &place, signals };
+    let asked = PlanningTurn { request, run: &run, run_dir: &run_dir, top: git.top(), place: &place, signals };
     let answer = asked.ask(&guardrails, reporter);
     if let Some(watchdog) = watchdog {
         watchdog.dismiss();
@@ -116,7 +116,7 @@ pub fn write_plan(
 }
 
 /// Everything that the planning turn needs.
-struct Asked<'a> {
+struct PlanningTurn<'a> {
     request: &'a PlanningRequest<'a>,
     run: &'a RunId,
     run_dir: &'a Path,
@@ -126,7 +126,7 @@ struct Asked<'a> {
     signals: &'a Signals,
 }
 
-impl Asked<'_> {
+impl PlanningTurn<'_> {
     fn ask(&self, guardrails: &str, reporter: &mut dyn Reporter) -> Result<TurnResult, PlanningError> {
         let root = &self.request.project.root;
         let config = self.request.config;

@@ -11,7 +11,7 @@ use verdone_core::base::id::{Oid, RunId};
 use verdone_core::engine::run::Phase;
 
 use crate::git::{Git, GitError};
-use crate::session::{LeftLoops, Loops, StopError};
+use crate::session::{AbandonedLoops, Loops, StopError};
 use crate::store::sessions::{own_sessions, sessions};
 use crate::store::{JournalError, LockError, RunLock, Store, StoredRun};
 
@@ -52,8 +52,8 @@ const GOING: &str = ".pruned";
 /// Deletes prompts, outputs, kept attempts and landed branches of all but the newest `keep` runs, and the hook records of all but the
 /// newest `keep` sessions of the user. Skips runs that have not ended and sessions that were active in the last day.
 pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Pruned, PruneError> {
-    let _lock = RunLock::take(git.git_dir())?;
-    let store = Store::of(root);
+    let _lock = RunLock::acquire(git.git_dir())?;
+    let store = Store::new(root);
     let ids = store.ids().map_err(|source| PruneError::Io { path: root.join(".verdone/runs"), source })?;
     let mut pruned = Pruned::default();
     let mut in_use: HashSet<String> = HashSet::new();
@@ -96,14 +96,14 @@ pub fn prune(git: &Git, root: &Path, keep: usize, dry_run: bool) -> Result<Prune
         }
         pruned.runs.push(id.clone());
     }
-    let left = LeftLoops::of(root);
+    let left = AbandonedLoops::find(root);
     pruned.loops = left.count();
     if !dry_run {
         left.remove()?;
     }
     let folder = own_sessions(root);
     let now = SystemTime::now();
-    let loops = Loops::of(root);
+    let loops = Loops::new(root);
     let is_held = |name: &str| loops.named(name).is_held();
     prune_sessions(&folder, (keep, now, dry_run), &is_held, &mut pruned)
         .map_err(|source| PruneError::Io { path: folder.clone(), source })?;

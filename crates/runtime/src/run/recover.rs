@@ -2,7 +2,7 @@
 //! stories were committed, so nothing needs to be repaired.
 
 mod record;
-mod salvage;
+mod repair_journal;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub enum RecoverError {
 
 /// The last run of a project, if it died and was not recovered yet.
 pub fn unfinished(root: &Path) -> Result<Option<RunId>, JournalError> {
-    let Some(stored) = Store::of(root).latest_run()? else { return Ok(None) };
+    let Some(stored) = Store::new(root).latest_run()? else { return Ok(None) };
     let state = stored.last_state()?;
     Ok((!ended(&state)).then_some(stored.id))
 }
@@ -57,12 +57,12 @@ fn ended(state: &State) -> bool {
 
 /// Ends the last run of a project if it died. Can be repeated if killed midway.
 pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<(), RecoverError> {
-    let store = Store::of(&project.root);
+    let store = Store::new(&project.root);
     let git = Git::open(&project.root).map_err(RecoverError::Open)?;
     git.remove_leftovers()?;
     workspace::sweep(&project.git_top);
     sweep_drafts(store.path()).map_err(io_error("tidying .verdone/runs/"))?;
-    let Some(stored) = salvage::latest(&store, reporter)? else { return Ok(()) };
+    let Some(stored) = repair_journal::latest(&store, reporter)? else { return Ok(()) };
     clear_locks(&git, &stored, &stored.last_state()?, reporter)?;
     finish_landing(&git, &store, reporter)?;
     let mut state = stored.last_state()?;
@@ -198,7 +198,7 @@ fn write_missing_notes(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporte
             && tree == verified
             && let Some(report) = &attempt.report
         {
-            let evidence = Evidence::of(&state, attempt, (*proof, *outcome), report);
+            let evidence = Evidence::for_attempt(&state, attempt, (*proof, *outcome), report);
             let missing = git.read_note(commit).is_ok_and(|note| note.is_none());
             if missing && git.note(commit, &evidence.to_note()).is_ok() {
                 let text = format!("wrote the missing evidence note of {}", attempt.place.story);
@@ -265,7 +265,7 @@ fn settle(
         && (note.is_some() || tree == *verified)
     {
         // The same evidence that the run itself would have written, so its digest matches the commit's trailer.
-        let again = || Evidence::of(state, attempt, (*proof, *outcome), report);
+        let again = || Evidence::for_attempt(state, attempt, (*proof, *outcome), report);
         let (evidence, noted) = match note {
             Some(evidence) => (evidence, true),
             None => (again(), git.note(&commit, &again().to_note()).is_ok()),

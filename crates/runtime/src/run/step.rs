@@ -6,7 +6,7 @@ mod commit;
 mod conditions;
 mod finish;
 mod hand_over;
-mod keep;
+mod keep_attempt;
 mod land;
 mod old_tests;
 mod prepare;
@@ -29,14 +29,14 @@ use verdone_core::plan::progress::{LoopState, LoopStatus};
 
 use crate::git::GitError;
 use crate::project::plan_file::PlanFileError;
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 use crate::store::sessions::run_sessions;
 use crate::verify::VerifyError;
 use crate::workspace::WorkspaceError;
 
 pub use commit::{commit, entry};
 pub use finish::{finish, is_plan_message, progress_message};
-pub use keep::keep;
+pub use keep_attempt::keep;
 pub use land::land;
 pub use prepare::prepare;
 pub use red_check::red_check;
@@ -69,7 +69,7 @@ pub enum StepError {
 }
 
 /// Removes locks left by a killed git process of ours, which would block the next one.
-pub fn clear_locks(site: &Site, reporter: &mut dyn Reporter) {
+pub fn clear_locks(site: &RunContext, reporter: &mut dyn Reporter) {
     let removed = site.git.remove_stale_locks(site.since, &site.run, Some(&site.branch));
     for lock in removed.unwrap_or_default() {
         reporter.report(Update::Notice { text: &format!("removed {}: a killed git process had left it", lock.display()) });
@@ -77,7 +77,7 @@ pub fn clear_locks(site: &Site, reporter: &mut dyn Reporter) {
 }
 
 /// Resets the agent's workspace to exactly the tip of the run's branch.
-pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn reset(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     site.candidate = None;
     follow_target(site, reporter)?;
     site.attempt_since = SystemTime::now();
@@ -96,7 +96,7 @@ pub fn reset(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Res
 
 /// If all of the run's commits have landed and the user's branch has moved on, the
 /// attempt starts from there. Otherwise `verdone land` re-applies the commits later.
-fn follow_target(site: &mut Site, reporter: &mut dyn Reporter) -> Result<(), StepError> {
+fn follow_target(site: &mut RunContext, reporter: &mut dyn Reporter) -> Result<(), StepError> {
     let Some(name) = site.target.clone() else { return Ok(()) };
     let Some(tip) = site.git.branch_tip(&name)? else { return Ok(()) };
     if tip == site.tip || !site.git.is_part_of(&site.tip, &tip)? {
@@ -120,7 +120,7 @@ fn follow_target(site: &mut Site, reporter: &mut dyn Reporter) -> Result<(), Ste
     Ok(())
 }
 
-fn record_iteration(site: &mut Site, state: &State) -> Result<(), StepError> {
+fn record_iteration(site: &mut RunContext, state: &State) -> Result<(), StepError> {
     let max_iterations = Some(site.config.limits.max_iterations).filter(|max| *max > 0);
     site.plan.record_status(&LoopStatus { iteration: state.iteration, max_iterations, state: LoopState::InProgress })?;
     Ok(())

@@ -65,8 +65,8 @@ struct Last {
 }
 
 pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
-    let _lock = RunLock::take(git.git_dir())?;
-    let (last, mut journal) = find_last(git, &Store::of(root))?;
+    let _lock = RunLock::acquire(git.git_dir())?;
+    let (last, mut journal) = find_last(git, &Store::new(root))?;
     let target = Target::find(git, last.target.as_deref())?.ok_or(UndoError::Nothing)?;
     let reverted_by = if git.is_part_of(&last.commit, &target.tip)? {
         let commit = revert(git, root, &last, &target)?;
@@ -142,14 +142,14 @@ fn only_updates_plan(git: &Git, root: &Path, last: &Last, tip: &Oid) -> Result<b
     if git.commit_before_it(tip)?.as_ref() != Some(&last.commit) || !step::is_plan_message(&git.message(tip)?, &last.run) {
         return Ok(false);
     }
-    let files = PlanLocation::of(root.join(&last.plan)).files();
+    let files = PlanLocation::new(root.join(&last.plan)).files();
     let paths: Vec<RepoPath> = files.iter().filter_map(|file| git.repo_path(file)).collect();
     Ok(git.changed_paths(Some(&last.commit), tip)?.iter().all(|change| paths.contains(&change.path)))
 }
 
 /// Commits the reversal of the story's changes on the user's branch.
 fn revert(git: &Git, root: &Path, last: &Last, target: &Target) -> Result<Oid, UndoError> {
-    let plan = PlanFile::open(PlanLocation::of(root.join(&last.plan)));
+    let plan = PlanFile::open(PlanLocation::new(root.join(&last.plan)));
     let progress = plan.map_or_else(|_| Vec::new(), |plan| plan.progress_paths());
     let progress: Vec<RepoPath> = progress.iter().filter_map(|path| git.repo_path(path)).collect();
     let tree = match git.revert_except(&progress, &last.commit, &target.tip)? {
@@ -176,7 +176,7 @@ fn open_in_users_plan(git: &Git, root: &Path, last: &Last) -> Result<(), UndoErr
     {
         return Ok(());
     }
-    let Ok(file) = PlanFile::open(PlanLocation::of(root.join(&last.plan))) else { return Ok(()) };
+    let Ok(file) = PlanFile::open(PlanLocation::new(root.join(&last.plan))) else { return Ok(()) };
     if file.plan().story(&last.story).is_some_and(|story| story.status == Status::Done) {
         RunPlan::of_user(git, file).mark_users_file(&last.story, Status::Open)?;
     }

@@ -55,7 +55,7 @@ impl Speaker {
         let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         if let Some(run) = set(RUN_VARIABLE) {
             // The agent can change this variable, so the folder must exist.
-            let dir = Store::of(root).path().join(encode_component(&run));
+            let dir = Store::new(root).path().join(encode_component(&run));
             if fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir()) {
                 return Ok(Self::Run(dir));
             }

@@ -85,7 +85,7 @@ impl Driver {
             apart
         };
         let state = self.state();
-        let evidence = Evidence::of(state, begun, (proof, outcome), &report);
+        let evidence = Evidence::for_attempt(state, begun, (proof, outcome), &report);
         if let Some(made) = self.made_before(begun, &candidate, &evidence)? {
             return Ok(Ok(made));
         }
@@ -121,7 +121,7 @@ impl Driver {
     ) -> Result<Result<Evidence, String>, StopError> {
         let report = self.verify_again(begun, &made.tree)?;
         match report.falls_short_of(proof, outcome) {
-            None => Ok(Ok(Evidence::of(self.state(), begun, (proof, outcome), &report))),
+            None => Ok(Ok(Evidence::for_attempt(self.state(), begun, (proof, outcome), &report))),
             Some(why) => {
                 self.git.take_back(made, candidate.head.as_ref())?;
                 Ok(Err(format!("a git hook changed files, and the result does not pass: {why}")))

@@ -2,9 +2,9 @@
 //! [`ask`] queries external provers and stores their answers for the tree that they saw.
 
 mod answers;
-mod asked;
+mod ask_provers;
 mod changes;
-mod known;
+mod earlier_results;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{
-    DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, Outcome, PlanFact, Prover, RalphState, open_questions,
+    ConditionOutcome, DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, PlanFact, Prover, RalphState, open_questions,
 };
 use verdone_core::hook::SessionFold;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
@@ -35,9 +35,9 @@ use crate::store::Store;
 use crate::store::sessions::{own_sessions, session_fold};
 use crate::verify::checks::{gates, own_checks};
 
-pub use asked::{Judging, ask};
-use changes::{Changes, Whose};
-use known::Known;
+pub use ask_provers::{Judging, ask};
+use changes::{ChangeRequest, Changes};
+use earlier_results::EarlierVerification;
 
 /// No verification ran on exactly the current tree.
 const NOT_RUN: &str = "its checks did not run on the files as they are";
@@ -88,7 +88,7 @@ pub struct Checked<'a> {
 
 /// The facts by which a session's conditions are judged.
 #[derive(Debug)]
-pub struct Seen {
+pub struct SessionFacts {
     pub facts: Facts,
     /// The current story, if there is a plan.
     pub story: Option<Story>,
@@ -112,11 +112,11 @@ pub fn project(ask: &Ask<'_>, task: &str, report: &DoneReport) -> io::Result<Vec
 }
 
 pub fn facts(ask: &Ask<'_>) -> Result<Facts, DoneError> {
-    look(ask).map(|seen| seen.facts)
+    collect_facts(ask).map(|seen| seen.facts)
 }
 
 /// Collects the facts, along with other findings.
-pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
+pub fn collect_facts(ask: &Ask<'_>) -> Result<SessionFacts, DoneError> {
     let records = session_fold(&own_sessions(ask.root), ask.session).map_err(DoneError::Session)?;
     let held_by = session::loop_of(ask.root, ask.session);
     let about = ask.about.map(|(plan, story)| (plan.to_owned(), story.clone())).or_else(|| at_work(held_by.as_ref()?));
@@ -137,17 +137,22 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         (Some(_), Some(_), Ok(_)) | (None, _, _) => {}
     }
     let (held_by, in_plan) = (held_by.as_ref(), plan.as_ref().ok());
-    let Changes { fact: git, changed, base } =
-        changes::look(Whose { root: ask.root, records: &records, held_by, plan: in_plan, story: story.as_ref() });
+    let Changes { fact: git, changed, base } = changes::collect_changes(ChangeRequest {
+        root: ask.root,
+        records: &records,
+        held_by,
+        plan: in_plan,
+        story: story.as_ref(),
+    });
     let all = gates(ask.config);
     let path = std::env::var_os("PATH");
     let exists = |program: &str| program_exists(program, path.as_deref(), ask.root);
     let own = story.as_ref().map(|story| own_checks(resolve_checks(story, exists), ask.config)).unwrap_or_default();
     let known = match ask.checked {
         Some(_) => None,
-        None => known::find(ask, in_plan, story.as_ref(), &own, &all),
+        None => earlier_results::find(ask, in_plan, story.as_ref(), &own, &all),
     };
-    let checked = ask.checked.or_else(|| known.as_ref().map(Known::checked));
+    let checked = ask.checked.or_else(|| known.as_ref().map(EarlierVerification::checked));
     let command = verify_command(story.as_ref().filter(|_| !own.is_empty()));
     let other = match (ask.config.done.ralph_state, &ask.state_home) {
         (RalphState::Never, _) | (_, None) => ralph_state::Foreign::default(),
@@ -175,17 +180,17 @@ pub fn look(ask: &Ask<'_>) -> Result<Seen, DoneError> {
         tasks: records.open_tasks().into_iter().chain(other.tasks).collect(),
         state_files: other.files,
     };
-    Ok(Seen { facts, story, changed, base, judge: said.record, ours })
+    Ok(SessionFacts { facts, story, changed, base, judge: said.record, ours })
 }
 
 /// Completes the commands in a report's hints: the command that shows that a check is
 /// fixed, and the session for a claim if the command could not find it by itself.
-pub fn name_commands(report: &mut DoneReport, seen: &Seen, session: Option<&str>) {
+pub fn name_commands(report: &mut DoneReport, seen: &SessionFacts, session: Option<&str>) {
     let command = verify_command(seen.story.as_ref().filter(|_| seen.facts.own_checks != GateFact::NotConfigured));
     let claim = session.map(|session| format!("`verdone claim --session {} ", as_word(session)));
     for judged in &mut report.conditions {
         let words = match &mut judged.outcome {
-            Outcome::Missing { todo, .. } => {
+            ConditionOutcome::Missing { todo, .. } => {
                 match judged.prover {
                     Prover::Gate(_) => todo.push_str(&format!(", then run `{command}`")),
                     // The user's text says what to do, but not how to claim it.
@@ -203,8 +208,8 @@ pub fn name_commands(report: &mut DoneReport, seen: &Seen, session: Option<&str>
                 }
                 todo
             }
-            Outcome::Unknown { why } => why,
-            Outcome::Held { .. } | Outcome::NotNeeded { .. } => continue,
+            ConditionOutcome::Unknown { why } => why,
+            ConditionOutcome::Held { .. } | ConditionOutcome::NotNeeded { .. } => continue,
         };
         if let Some(claim) = &claim {
             *words = words.replace("`verdone claim ", claim);
@@ -252,7 +257,7 @@ pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
     };
     // Not by name: names in the results may have redacted secrets.
     let of_origin: Vec<&CheckRun> = runs.iter().filter(|run| run.origin == first.origin && !run.advisory).collect();
-    let words = |run: &&CheckRun| format!("{}: {}", run.name, run.outcome.words());
+    let words = |run: &&CheckRun| format!("{}: {}", run.name, run.outcome.describe());
     let (mut red, mut unknown) = (Vec::new(), Vec::new());
     for run in &of_origin {
         match run.outcome {
@@ -275,7 +280,7 @@ pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
 
 /// Whether lessons and past runs were read. The hook for a session start passes the lessons to the session, if there are any.
 fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
-    let runs = Store::of(root).ids().is_ok_and(|runs| !runs.is_empty());
+    let runs = Store::new(root).ids().is_ok_and(|runs| !runs.is_empty());
     match (&records.recalled, records.first) {
         (Some(by), _) => Memory::Queried { by: by.clone() },
         (None, _) if lessons.trim().is_empty() && !runs => Memory::NothingThere,
@@ -304,7 +309,7 @@ fn doubts(ask: &Ask<'_>, held_by: Option<&SeenLoop>, story: Option<&Story>) -> V
 
 fn open_plan(ask: &Ask<'_>, about: Option<&Path>) -> Result<PlanFile, Option<String>> {
     if let Some(plan) = about {
-        return PlanFile::open(PlanLocation::of(plan.to_owned())).map_err(|error| Some(error.to_string()));
+        return PlanFile::open(PlanLocation::new(plan.to_owned())).map_err(|error| Some(error.to_string()));
     }
     let root = ask.root;
     let configured = ask.config.plan.as_ref().map(PathBuf::from);
@@ -359,7 +364,7 @@ mod tests {
     }
 
     fn ran(check: &Check, outcome: CheckOutcome) -> CheckRun {
-        CheckRun { outcome, ..CheckRun::of(check) }
+        CheckRun { outcome, ..CheckRun::pending(check) }
     }
 
     #[test]

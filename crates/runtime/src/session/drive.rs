@@ -36,8 +36,8 @@ use super::files::file_error;
 use super::journal::LoopJournal;
 use super::memory::Memory;
 use super::plan::LoopPlan;
+use super::plan_messages;
 use super::tree::{self, not_work};
-use super::words;
 
 /// More stories are counted, not listed.
 const MOST_STORIES: usize = 1_000;
@@ -234,14 +234,14 @@ impl Driver {
     pub(super) fn look_at_plan(&mut self) -> Result<(), StopError> {
         let unaccepted = self.plan.admit(&self.held, self.journal.state(), &mut self.memory.later, &self.project.root);
         let root = &self.project.root;
-        self.notes.extend(unaccepted.iter().map(|story| words::not_run(story, self.held.plan.as_deref(), root)));
+        self.notes.extend(unaccepted.iter().map(|story| plan_messages::not_run(story, self.held.plan.as_deref(), root)));
         self.survey();
         let claimed = self.plan.found.claimed.clone();
         for story in &claimed {
             let marks = self.frozen(story).marks;
             self.plan.take_back(story, &marks)?;
         }
-        self.notes.extend(words::taken_back(&claimed));
+        self.notes.extend(plan_messages::taken_back(&claimed));
         Ok(())
     }
 
@@ -358,13 +358,13 @@ impl Driver {
 
     /// The work tree as a git tree, with everything that is not ignored.
     pub(super) fn snapshot(&self) -> Result<Oid, StopError> {
-        let known = &mut KnownFiles::of(&self.project.root, &self.project.git_top);
+        let known = &mut KnownFiles::open(&self.project.root, &self.project.git_top);
         Ok(self.git.tree_now(self.config.limits.largest_file(), known)?.tree)
     }
 
     /// The gate's key for the work tree.
     pub(super) fn key(&self) -> Result<String, StopError> {
-        Ok(tree::look(&self.project.root, &self.project.git_top, &self.plan.files())?.key)
+        Ok(tree::fingerprint(&self.project.root, &self.project.git_top, &self.plan.files())?.key)
     }
 
     /// Files that are not part of the work: the plan, Verdone's folder, and files written by the client.
@@ -444,7 +444,7 @@ impl Driver {
     /// What is still open, with the current story.
     pub(super) fn open(&self) -> Open {
         let mut open = Open::default();
-        open.missing.extend(self.plan.found.gone.iter().map(|story| (BlockCause::StoryGone, words::gone(story))));
+        open.missing.extend(self.plan.found.gone.iter().map(|story| (BlockCause::StoryGone, plan_messages::gone(story))));
         let story = self.state().attempt.as_ref().map(|attempt| attempt.place.story.clone());
         if self.held.plan.is_some() {
             open.story = story.as_ref().and_then(|story| self.plan.view.story(story)).map(|story| StoryToDo {

@@ -19,9 +19,9 @@ use crate::base::plain_file::{open_regular, read_regular};
 use crate::project::HOME;
 
 use super::StopError;
-use super::custody::{self, Custody, Durable, FINDING, LOOP};
 use super::journal::LoopJournal;
 use super::memory::Memory;
+use super::sealed_copy::{self, Durable, FINDING, LOOP, SealedCopy};
 
 const ASKED: &str = "asked.json";
 const INCOMPLETE: &str = "incomplete.json";
@@ -37,12 +37,12 @@ const ASKED_COUNTS: Duration = Duration::from_mins(1);
 pub struct Loops {
     root: PathBuf,
     sessions: PathBuf,
-    custody: Option<Custody>,
+    custody: Option<SealedCopy>,
 }
 
 impl Loops {
-    pub fn of(root: &Path) -> Self {
-        Self { root: root.to_owned(), sessions: crate::store::sessions::own_sessions(root), custody: Custody::of(root) }
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), sessions: crate::store::sessions::own_sessions(root), custody: SealedCopy::find(root) }
     }
 
     pub(crate) fn session(&self, id: &str) -> SessionFiles {
@@ -63,7 +63,7 @@ impl Loops {
         let listed = crate::store::sessions::sessions(&self.sessions).map_err(|source| file_error(&self.sessions, source))?;
         let mut names: Vec<String> = listed.into_iter().map(|session| session.name).collect();
         // A session whose folder was deleted is still held.
-        let kept = self.custody.as_ref().map(Custody::names).unwrap_or_default();
+        let kept = self.custody.as_ref().map(SealedCopy::names).unwrap_or_default();
         names.extend(kept.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
         let one = |session: String| Some(SessionLoop { seen: self.named(&session).seen().transpose()?, session });
         Ok(names.into_iter().filter_map(one).collect())
@@ -84,27 +84,27 @@ impl Loops {
 
     /// Whether this loop holds a session or waits for one.
     pub fn hold(&self, run: &RunId) -> bool {
-        let names = self.custody.as_ref().map(Custody::names).unwrap_or_default();
-        let all = names.iter().map(String::as_str).chain([custody::NEXT]);
+        let names = self.custody.as_ref().map(SealedCopy::names).unwrap_or_default();
+        let all = names.iter().map(String::as_str).chain([sealed_copy::NEXT]);
         all.filter_map(|name| self.named(name).held().ok()?).any(|held| held.run == *run)
     }
 
     /// The loop that the next session will take.
     pub fn next(&self) -> Result<Option<SeenLoop>, StopError> {
-        self.named(custody::NEXT).seen()
+        self.named(sealed_copy::NEXT).seen()
     }
 
     pub fn remove_next(&self) -> Result<(), StopError> {
-        self.custody.as_ref().map_or(Ok(()), |custody| custody.remove(custody::NEXT))
+        self.custody.as_ref().map_or(Ok(()), |custody| custody.remove(sealed_copy::NEXT))
     }
 
     /// Gives the waiting loop to a session. The rename is atomic, so only one of two starting sessions gets it.
     pub(super) fn claim(&self, session: &SessionFiles) -> Result<bool, StopError> {
-        let Some((custody, name)) = session.custody.as_ref().filter(|(custody, _)| custody.has(custody::NEXT)) else {
+        let Some((custody, name)) = session.custody.as_ref().filter(|(custody, _)| custody.has(sealed_copy::NEXT)) else {
             return Ok(false);
         };
         // An unreadable loop would break the session that takes it.
-        if self.named(custody::NEXT).held()?.is_none() || session.is_held() {
+        if self.named(sealed_copy::NEXT).held()?.is_none() || session.is_held() {
             return Ok(false);
         }
         custody.remove(name)?;
@@ -113,14 +113,14 @@ impl Loops {
 
     /// Remembers which session runs `verdone loop start`.
     pub(super) fn asks(&self, session: &str) {
-        let asked = Asked { session: session.to_owned(), at: Timestamp::now() };
+        let asked = StartRequest { session: session.to_owned(), at: Timestamp::now() };
         // If this fails, the client's variable identifies the session.
         let _ = make(&self.sessions).and_then(|()| write(&self.sessions.join(ASKED), &asked));
     }
 
     /// The session that is running `verdone loop start` right now, as seen by a hook.
     pub fn asking(&self) -> Option<String> {
-        let asked: Asked = read(&self.sessions.join(ASKED)).ok()??;
+        let asked: StartRequest = read(&self.sessions.join(ASKED)).ok()??;
         let age = Timestamp::now().duration_since(asked.at).unsigned_abs();
         (age < ASKED_COUNTS).then_some(asked.session)
     }
@@ -169,7 +169,7 @@ pub(crate) struct SessionFiles {
     root: PathBuf,
     pub(super) dir: PathBuf,
     /// Where its loop is stored, and its name there.
-    pub(super) custody: Option<(Custody, String)>,
+    pub(super) custody: Option<(SealedCopy, String)>,
 }
 
 impl SessionFiles {
@@ -344,7 +344,7 @@ pub(super) struct Task {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Asked {
+struct StartRequest {
     session: String,
     at: Timestamp,
 }
@@ -401,7 +401,7 @@ fn parse_loop(path: &Path, bytes: &[u8]) -> Result<HeldLoop, StopError> {
 /// The state of an ended loop, from its journal among the runs.
 fn state_in(root: &Path, held: &HeldLoop) -> State {
     let mut state = State::default();
-    let journal = crate::store::Store::of(root).run(held.run.clone()).journal();
+    let journal = crate::store::Store::new(root).run(held.run.clone()).journal();
     if let Ok(reader) = crate::store::JournalReader::open(&journal) {
         reader.map_while(Result::ok).for_each(|recorded| verdone_core::engine::run::apply(&mut state, &recorded));
     }

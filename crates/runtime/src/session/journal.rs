@@ -16,12 +16,12 @@ use crate::base::plain_file::{open_regular, read_regular};
 use crate::store::Store;
 
 use super::StopError;
-use super::custody::{Custody, Durable, JOURNAL};
 use super::files::{LARGEST, file_error};
+use super::sealed_copy::{Durable, JOURNAL, SealedCopy};
 
 #[derive(Debug)]
 pub(super) struct LoopJournal {
-    custody: Custody,
+    custody: SealedCopy,
     name: String,
     store: Store,
     run_dir: PathBuf,
@@ -33,18 +33,18 @@ pub(super) struct LoopJournal {
 
 impl LoopJournal {
     /// An empty journal for a loop that starts.
-    pub(super) fn create(custody: &Custody, name: &str, store: Store, run: &RunId) -> Self {
+    pub(super) fn create(custody: &SealedCopy, name: &str, store: Store, run: &RunId) -> Self {
         let (custody, name, run_dir) = (custody.clone(), name.to_owned(), store.dir(run));
         Self { custody, name, store, run_dir, text: Vec::new(), events: Vec::new(), state: State::default() }
     }
 
     /// The journal of a loop that holds a session. `None` if there is none.
-    pub(super) fn open(custody: &Custody, name: &str, root: &Path, run: &RunId) -> Result<Option<Self>, StopError> {
+    pub(super) fn open(custody: &SealedCopy, name: &str, root: &Path, run: &RunId) -> Result<Option<Self>, StopError> {
         let Some(text) = custody.get_bytes(name, JOURNAL)? else { return Ok(None) };
-        let mut journal = Self::create(custody, name, Store::of(root), run);
+        let mut journal = Self::create(custody, name, Store::new(root), run);
         let broken = |source| StopError::Broken { path: custody.path(name, JOURNAL), source };
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            journal.take(serde_json::from_slice(line).map_err(broken)?);
+            journal.apply(serde_json::from_slice(line).map_err(broken)?);
         }
         journal.text = text;
         Ok(Some(journal))
@@ -68,7 +68,7 @@ impl LoopJournal {
         for event in events {
             let recorded = Recorded { v: SCHEMA_VERSION, seq: self.events.len() as u64 + 1, at, active_ms, event };
             self.write_line(&recorded)?;
-            self.take(recorded);
+            self.apply(recorded);
         }
         self.custody.put_bytes(&self.name, JOURNAL, &self.text, Durable::Yes)?;
         self.show(before)
@@ -87,7 +87,7 @@ impl LoopJournal {
         self.state = State::default();
         for recorded in events {
             self.write_line(&recorded)?;
-            self.take(recorded);
+            self.apply(recorded);
         }
         self.custody.put_bytes(&self.name, JOURNAL, &self.text, Durable::Yes)?;
         self.show(0)
@@ -148,7 +148,7 @@ impl LoopJournal {
         Ok(())
     }
 
-    fn take(&mut self, recorded: Recorded) {
+    fn apply(&mut self, recorded: Recorded) {
         apply(&mut self.state, &recorded);
         self.events.push(recorded);
     }

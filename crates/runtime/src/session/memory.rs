@@ -7,7 +7,7 @@ use verdone_core::base::id::StoryId;
 use verdone_core::engine::session::Frozen;
 
 use super::StopError;
-use super::custody::{Custody, Durable, MEMORY};
+use super::sealed_copy::{Durable, MEMORY, SealedCopy};
 use crate::verify::Results;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -20,11 +20,11 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn read(custody: &Custody, name: &str) -> Result<Option<Self>, StopError> {
+    pub(super) fn read(custody: &SealedCopy, name: &str) -> Result<Option<Self>, StopError> {
         custody.get(name, MEMORY)
     }
 
-    pub(super) fn keep(&self, custody: &Custody, name: &str) -> Result<(), StopError> {
+    pub(super) fn keep(&self, custody: &SealedCopy, name: &str) -> Result<(), StopError> {
         custody.put(name, MEMORY, self, Durable::No)
     }
 

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use verdone_core::base::id::StoryId;
 use verdone_core::done::Approval;
 use verdone_core::engine::run::State;
-use verdone_core::engine::session::{Frozen, HeldLoop, Survey, survey};
-use verdone_core::plan::{Few, Format, Plan, Status, Story};
+use verdone_core::engine::session::{Frozen, HeldLoop, PlanDrift, survey};
+use verdone_core::plan::{Format, Plan, Status, Story, ThinVec};
 
 use crate::process::program_exists;
 use crate::project::approval::Approvals;
@@ -27,18 +27,18 @@ pub(super) struct LoopPlan {
     file: Option<PlanFile>,
     /// The plan, with merely claimed stories shown as open.
     pub(super) view: Plan,
-    pub(super) found: Survey,
+    pub(super) found: PlanDrift,
 }
 
 impl LoopPlan {
     pub(super) fn open(held: &HeldLoop) -> Result<Self, StopError> {
-        let file = held.plan.as_ref().map(|plan| PlanFile::open(PlanLocation::of(PathBuf::from(plan)))).transpose()?;
-        Ok(Self::of(file, &held.task))
+        let file = held.plan.as_ref().map(|plan| PlanFile::open(PlanLocation::new(PathBuf::from(plan)))).transpose()?;
+        Ok(Self::new(file, &held.task))
     }
 
-    pub(super) fn of(file: Option<PlanFile>, task: &str) -> Self {
+    pub(super) fn new(file: Option<PlanFile>, task: &str) -> Self {
         let view = file.as_ref().map_or_else(|| only(task), |file| file.plan().clone());
-        Self { file, view, found: Survey::default() }
+        Self { file, view, found: PlanDrift::default() }
     }
 
     pub(super) fn file(&self) -> Option<&PlanFile> {
@@ -156,12 +156,12 @@ fn only(task: &str) -> Plan {
         title: task.to_owned(),
         body: String::new(),
         status: Status::Open,
-        criteria: Few::EMPTY,
-        depends_on: Few::EMPTY,
+        criteria: ThinVec::EMPTY,
+        depends_on: ThinVec::EMPTY,
         priority: None,
-        checks: Few::EMPTY,
-        maybe_checks: Few::EMPTY,
-        scope: Few::EMPTY,
+        checks: ThinVec::EMPTY,
+        maybe_checks: ThinVec::EMPTY,
+        scope: ThinVec::EMPTY,
         complexity: None,
         proof: None,
         line: 1,

@@ -72,7 +72,7 @@ impl Driver {
         // Start without a cache: what earlier checks built must not prove anything.
         let runs = self.run_checks_in(BenchPlace::cold(), tree, &checks)?;
         let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
-        for ((_, stories), run) in due.iter().zip(&runs).filter(|(_, run)| CheckState::of(run) != CheckState::Green) {
+        for ((_, stories), run) in due.iter().zip(&runs).filter(|(_, run)| CheckState::from_run(run) != CheckState::Green) {
             for story in stories {
                 broken.entry(story.clone()).or_default().push(run.clone());
             }

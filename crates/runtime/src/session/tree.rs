@@ -29,15 +29,15 @@ pub(crate) struct Tree {
 }
 
 pub(super) fn git(top: &Path) -> Result<Git, StopError> {
-    let dirs = GitDirs::of(top).ok_or_else(|| GitError::NotARepository { dir: top.to_owned() })?;
+    let dirs = GitDirs::new(top).ok_or_else(|| GitError::NotARepository { dir: top.to_owned() })?;
     Ok(Git::found(top, dirs, GIT_DEADLINE))
 }
 
 /// `ours` are the plan and its progress files, which Verdone itself writes.
-pub(crate) fn look(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
+pub(crate) fn fingerprint(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
     let own = not_work(&git, root, top, ours);
-    let (status, looked) = git.look(&mut KnownFiles::of(root, top), &own, &|_| true)?;
+    let (status, looked) = git.look(&mut KnownFiles::open(root, top), &own, &|_| true)?;
     let clean = status.entries.iter().all(|entry| own.contains(&entry.path));
     let key = digest(format!("{}\n{}", looked.content, looked.around).as_bytes())[..32].to_owned();
     Ok(Tree { key, head: status.head, clean, content: looked.content })

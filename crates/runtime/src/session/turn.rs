@@ -21,13 +21,13 @@ use crate::project::HOME;
 use crate::project::plan_file::{PlanFile, PlanLocation};
 use crate::project::shown;
 
-use super::ask::{Answered, Request, Wanted, Worker};
 use super::files::{LARGEST, file_error};
-use super::{Gate, Judged, PAUSE, StopError, Trace, ralph, transcript, tree};
+use super::worker_client::{Answered, Request, Wanted, Worker};
+use super::{Gate, Judged, PAUSE, StopError, Trace, other_tools, transcript, tree};
 
 /// What the client reports, and the session's loop.
 #[derive(Debug)]
-pub(super) struct Asked<'a> {
+pub(super) struct StopEvent<'a> {
     pub(super) active: bool,
     pub(super) background: Option<&'a str>,
     pub(super) held: Option<HeldLoop>,
@@ -37,18 +37,18 @@ pub(super) struct Asked<'a> {
 pub(super) fn judge(
     gate: &Gate<'_>,
     input: &HookInput<'_>,
-    asked: Asked<'_>,
+    asked: StopEvent<'_>,
     judging: impl FnOnce() -> Signals,
 ) -> Result<Judged, StopError> {
-    let Asked { active, background, held, notes } = asked;
-    let other = ralph::holds(gate);
+    let StopEvent { active, background, held, notes } = asked;
+    let other = other_tools::holds(gate);
     let holder = match (&held, other.is_empty()) {
         (Some(held), _) if held.is_active() => Holder::Loop(numbers(gate, held)),
         (Some(_) | None, false) => Holder::OtherTool,
         (Some(held), true) => Holder::Ended(held.status),
         (None, true) => Holder::Nobody,
     };
-    let mut facts = StopFacts { active, notes, ..StopFacts::of(holder) };
+    let mut facts = StopFacts { active, notes, ..StopFacts::new(holder) };
     let settings = &gate.config.stop;
     if !matches!(facts.holder, Holder::Nobody | Holder::Ended(_)) {
         let tail = transcript::tail(input);
@@ -60,7 +60,7 @@ pub(super) fn judge(
     let held = held.filter(HeldLoop::is_active);
     if let Some(why) = early(&facts, settings) {
         if let Some(mut held) = held.filter(|_| !matches!(why, Yield::Background { .. })) {
-            held.gate.let_go = Some(why.words());
+            held.gate.let_go = Some(why.describe());
             gate.files.count(&held)?;
         }
         return Ok((facts, StopDecision::Yield { why }, Trace::default()));
@@ -72,8 +72,8 @@ pub(super) fn judge(
         let decision = decide(&facts, settings);
         return Ok((facts, decision, Trace::default()));
     };
-    let files = held.plan.as_ref().map(|plan| PlanLocation::of(plan.into()).files()).unwrap_or_default();
-    let tree = tree::look(gate.root, gate.top, &files)?;
+    let files = held.plan.as_ref().map(|plan| PlanLocation::new(plan.into()).files()).unwrap_or_default();
+    let tree = tree::fingerprint(gate.root, gate.top, &files)?;
     let tasks = gate.files.open_tasks(None);
     let held_open = !tasks.is_empty() || !missing.is_empty();
     let answered = ask(gate, &held, &tree.key, held_open, active, &signals);
@@ -107,7 +107,7 @@ pub(super) fn judge(
 
 /// Equal for equal files and an equal plan.
 pub(super) fn question(key: &str, plan: Option<&Path>) -> String {
-    let files = plan.map(|plan| PlanLocation::of(plan.to_owned()).files()).unwrap_or_default();
+    let files = plan.map(|plan| PlanLocation::new(plan.to_owned()).files()).unwrap_or_default();
     // Progress files are written by us.
     let is_progress =
         |path: &&std::path::PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("progress"));
@@ -170,7 +170,7 @@ fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &Stop
         StopDecision::Block { cause: BlockCause::Verifying, .. } => count.waits += 1,
         StopDecision::Block { .. } => (count.blocks, count.waits, count.let_go) = (count.blocks + 1, 0, None),
         StopDecision::Yield { why } => {
-            (count.waits, count.let_go) = (0, Some(why.words()));
+            (count.waits, count.let_go) = (0, Some(why.describe()));
             match why {
                 Yield::Same { .. } => count.same = Same::default(),
                 Yield::Complete { .. } => progress = ProgressState::Complete,
@@ -195,7 +195,7 @@ fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &Stop
     }
     record_progress(held, progress)?;
     let ended =
-        if let StopDecision::Yield { why } = decision { why.ends_loop().map(|status| (status, why.words())) } else { None };
+        if let StopDecision::Yield { why } = decision { why.ends_loop().map(|status| (status, why.describe())) } else { None };
     let Some((status, reason)) = ended else { return gate.files.count(held) };
     // A complete or blocked loop was already ended by the worker that found it so.
     if !matches!(facts.work, Work::Complete { .. } | Work::Blocked { .. }) {
@@ -222,7 +222,7 @@ fn record_progress(held: &HeldLoop, state: ProgressState) -> Result<(), StopErro
     let Some(plan) = held.plan.as_ref().filter(|plan| has_progress(plan)) else { return Ok(()) };
     let max_iterations = (held.max_blocks > 0).then_some(held.max_blocks);
     let status = ProgressStatus { iteration: held.gate.blocks, max_iterations, state };
-    PlanFile::open(PlanLocation::of(plan.into()))?.record_status(&status)?;
+    PlanFile::open(PlanLocation::new(plan.into()))?.record_status(&status)?;
     Ok(())
 }
 

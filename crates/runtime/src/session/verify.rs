@@ -3,7 +3,7 @@
 use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::base::verdict::{Red, RedPolicy};
 use verdone_core::check::Check;
-use verdone_core::done::{Facts, GitFact, JudgeFact, Judged, Prover, complexity, judge, stated_complexity};
+use verdone_core::done::{Facts, GitFact, JudgeFact, JudgedCondition, Prover, complexity, judge, stated_complexity};
 use verdone_core::engine::run::{self, Input};
 use verdone_core::engine::session::{BlockCause, Open, Work};
 use verdone_core::policy::OnScope;
@@ -21,7 +21,7 @@ use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, ma
 
 use super::drive::{Driver, Quiet, Step};
 use super::plan::TASK;
-use super::{StopError, words};
+use super::{StopError, plan_messages};
 
 /// What to judge.
 pub(super) struct Attempt<'a> {
@@ -96,7 +96,7 @@ impl Driver {
         let facts = if attempt.whole { self.asked_for(attempt)? } else { None };
         let mut verification = self.job(attempt, facts.as_ref())?;
         loop {
-            match self.on_bench(|bench, results| verification.go_on(bench, results, &mut Quiet))?? {
+            match self.on_bench(|bench, results| verification.advance(bench, results, &mut Quiet))?? {
                 Pause::Conditions => {
                     verification.observed.conditions = Some(self.conditions(attempt, &verification.report())?);
                 }
@@ -115,7 +115,7 @@ impl Driver {
         let folder = self.git.repo_path(&self.project.root).map(|folder| folder.to_string()).unwrap_or_default();
         let all = self.held.stories.values().chain(self.memory.later.values()).flat_map(|story| &story.checks);
         let commands: Vec<_> = all.chain(gates.iter().map(|check| &check.command)).collect();
-        let trees = Trees::look(&TreesRequest {
+        let trees = Trees::compare(&TreesRequest {
             git: &self.git,
             settings: &self.config.protect,
             folder: &folder,
@@ -139,7 +139,7 @@ impl Driver {
         let wanted = facts.is_some_and(|facts| settings.wants_judge(complexity(settings, facts).value));
         // If a judge is asked, its answer is a separate step of the verification. If not, its condition stays open. Tasks and other tools'
         // files hold the session at every Stop, but no story.
-        let is_due = |one: &Judged| match one.prover {
+        let is_due = |one: &JudgedCondition| match one.prover {
             Prover::Judge => one.required && !wanted,
             Prover::Record | Prover::State => false,
             _ => one.required,
@@ -235,7 +235,7 @@ impl Driver {
     fn unverifiable(&self, story: &StoryId) -> Step {
         let root = &self.project.root;
         if self.frozen(story).unaccepted {
-            let why = words::unverifiable(story, self.held.plan.as_deref(), root);
+            let why = plan_messages::unverifiable(story, self.held.plan.as_deref(), root);
             let open = Open { missing: vec![(BlockCause::Unaccepted, why)], ..self.open() };
             return Step::Hold { work: Work::Open(open), stands: false };
         }

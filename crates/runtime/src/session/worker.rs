@@ -26,13 +26,13 @@ use crate::project::{HOME, Project, find_git_top};
 use crate::verify::Verification;
 use crate::verify::checks::gates;
 
-use super::ask::{LOCK, NAP, PATIENCE, REQUEST, Request, Wanted, lock_file};
-use super::custody::{Custody, Durable, FINDING, LOOP};
 use super::drive::{Driver, Parts, Quiet, Step};
 use super::files::file_error;
 use super::journal::LoopJournal;
 use super::memory::Memory;
 use super::plan::LoopPlan;
+use super::sealed_copy::{Durable, FINDING, LOOP, SealedCopy};
+use super::worker_client::{LOCK, NAP, PATIENCE, REQUEST, Request, Wanted, lock_file};
 use super::{StopError, turn};
 
 /// The hidden first argument of the binary.
@@ -54,7 +54,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
 }
 
 fn work(root: &Path, folder: &str) -> Result<(), StopError> {
-    let custody = Custody::of(root).ok_or(StopError::NoSecret)?;
+    let custody = SealedCopy::find(root).ok_or(StopError::NoSecret)?;
     let dir = custody.dir().join(folder);
     let lock = lock_file(&dir).map_err(|source| file_error(&dir, source))?;
     // Checking whether the lock is free takes it for a moment.
@@ -164,7 +164,7 @@ fn question(driver: &Driver) -> Result<String, StopError> {
 /// Why the machine waits: the agent must work, or the loop has ended.
 fn standing(driver: &Driver) -> (Work, bool) {
     if let Phase::Stopped { finish, .. } = driver.state().phase {
-        let status = LoopStatus::of(finish);
+        let status = LoopStatus::from_finish(finish);
         let work = if status == LoopStatus::Complete { driver.complete() } else { Work::Blocked { status, why: ended(driver) } };
         return (work, true);
     }
@@ -199,7 +199,7 @@ fn quick_gates(driver: &mut Driver) -> Result<Finding, StopError> {
     let quick = gates(&driver.config).into_iter().filter(|check| check.origin == CheckOrigin::Gate(Stage::Correctness)).collect();
     let job = VerifyJob::of_gates(Surface::Loop, quick, tree);
     let mut verification = Verification::new(job, None, &driver.memory.results);
-    driver.on_bench(|bench, results| verification.go_on(bench, results, &mut Quiet))??;
+    driver.on_bench(|bench, results| verification.advance(bench, results, &mut Quiet))??;
     let report = verification.report();
     if report.was_interrupted() {
         return Err(StopError::CalledOff);

@@ -22,7 +22,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    pub fn of(run_dir: &Path) -> Self {
+    pub fn new(run_dir: &Path) -> Self {
         Self { dir: run_dir.join("inbox") }
     }
 
@@ -37,7 +37,7 @@ impl Inbox {
     }
 
     /// Takes all pending requests. Drops those that cannot be read.
-    pub fn take(&self) -> io::Result<Vec<Request>> {
+    pub fn drain(&self) -> io::Result<Vec<Request>> {
         let mut requests = Vec::new();
         for path in self.waiting()? {
             let request = read_regular(&path, LARGEST).ok();
@@ -76,36 +76,36 @@ mod tests {
     #[test]
     fn requests_are_taken_once_and_in_order() {
         let dir = tempfile::tempdir().unwrap();
-        let inbox = Inbox::of(dir.path());
-        assert_eq!(inbox.take().unwrap(), []);
+        let inbox = Inbox::new(dir.path());
+        assert_eq!(inbox.drain().unwrap(), []);
         let asked = [Request::Pause, Request::Note { text: "use tabs".to_owned() }, Request::Skip { story: StoryId::from("A") }];
         for request in &asked {
             inbox.post(request).unwrap();
         }
-        assert_eq!(inbox.take().unwrap(), asked);
-        assert_eq!(inbox.take().unwrap(), []);
+        assert_eq!(inbox.drain().unwrap(), asked);
+        assert_eq!(inbox.drain().unwrap(), []);
     }
 
     #[test]
     fn a_clock_that_was_set_back_does_not_change_the_order() {
         let dir = tempfile::tempdir().unwrap();
-        let inbox = Inbox::of(dir.path());
+        let inbox = Inbox::new(dir.path());
         fs::create_dir(dir.path().join("inbox")).unwrap();
         fs::write(dir.path().join("inbox/09999999999999999999-7.json"), "\"pause\"").unwrap();
         inbox.post(&Request::Resume).unwrap();
-        assert_eq!(inbox.take().unwrap(), [Request::Pause, Request::Resume]);
+        assert_eq!(inbox.drain().unwrap(), [Request::Pause, Request::Resume]);
     }
 
     #[test]
     fn rubbish_is_dropped_and_stops_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let inbox = Inbox::of(dir.path());
+        let inbox = Inbox::new(dir.path());
         fs::create_dir(dir.path().join("inbox")).unwrap();
         for (name, text) in [("0.json", "{"), ("1.json", "\"fly\""), (".2.json", "\"pause\""), ("3.txt", "\"pause\"")] {
             fs::write(dir.path().join("inbox").join(name), text).unwrap();
         }
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join("inbox/4.json")).unwrap();
         inbox.post(&Request::Resume).unwrap();
-        assert_eq!(inbox.take().unwrap(), [Request::Resume]);
+        assert_eq!(inbox.drain().unwrap(), [Request::Resume]);
     }
 }

@@ -54,7 +54,7 @@ pub struct RunLock {
 
 impl RunLock {
     /// Takes the lock of the work tree with this git directory.
-    pub fn take(git_dir: &Path) -> Result<Self, LockError> {
+    pub fn acquire(git_dir: &Path) -> Result<Self, LockError> {
         let path = git_dir.join("verdone.lock");
         let failed = |source| LockError::Io { path: path.clone(), source };
         fault::point(Point::LockTake).map_err(failed)?;
@@ -84,7 +84,7 @@ impl RunLock {
     }
 
     /// Records the holder for other processes.
-    pub fn tell(&mut self, holder: &Holder) -> io::Result<()> {
+    pub fn record_holder(&mut self, holder: &Holder) -> io::Result<()> {
         self.file.rewind()?;
         self.file.set_len(0)?;
         fault::point(Point::LockTell)?;
@@ -102,27 +102,27 @@ mod tests {
     #[test]
     fn the_second_is_refused_and_told_who_holds_it() {
         let dir = tempfile::tempdir().unwrap();
-        let mut first = RunLock::take(dir.path()).unwrap();
-        first.tell(&Holder { pid: NOBODY, run: Some(RunId::from("r1")), since: "noon".to_owned() }).unwrap();
-        let refused = RunLock::take(dir.path()).unwrap_err().to_string();
+        let mut first = RunLock::acquire(dir.path()).unwrap();
+        first.record_holder(&Holder { pid: NOBODY, run: Some(RunId::from("r1")), since: "noon".to_owned() }).unwrap();
+        let refused = RunLock::acquire(dir.path()).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {NOBODY}, run r1, since noon")), "{refused}");
         assert!(RunLock::holder(dir.path()).is_none(), "no such process");
-        first.tell(&Holder { pid: std::process::id(), ..Holder::default() }).unwrap();
+        first.record_holder(&Holder { pid: std::process::id(), ..Holder::default() }).unwrap();
         assert!(RunLock::holder(dir.path()).is_some());
         drop(first);
-        RunLock::take(dir.path()).unwrap();
+        RunLock::acquire(dir.path()).unwrap();
     }
 
     #[test]
     fn the_lock_of_nobody_alive_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
-        let mut first = RunLock::take(dir.path()).unwrap();
-        first.tell(&Holder { pid: NOBODY, ..Holder::default() }).unwrap();
+        let mut first = RunLock::acquire(dir.path()).unwrap();
+        first.record_holder(&Holder { pid: NOBODY, ..Holder::default() }).unwrap();
         let child = thread::spawn(move || {
             thread::sleep(Duration::from_millis(50));
             drop(first);
         });
-        RunLock::take(dir.path()).unwrap();
+        RunLock::acquire(dir.path()).unwrap();
         child.join().unwrap();
     }
 
@@ -130,11 +130,11 @@ mod tests {
     fn a_holder_counts_while_its_process_lives() {
         let dir = tempfile::tempdir().unwrap();
         assert!(RunLock::holder(dir.path()).is_none());
-        let mut lock = RunLock::take(dir.path()).unwrap();
-        lock.tell(&Holder { pid: std::process::id(), ..Holder::default() }).unwrap();
+        let mut lock = RunLock::acquire(dir.path()).unwrap();
+        lock.record_holder(&Holder { pid: std::process::id(), ..Holder::default() }).unwrap();
         assert!(RunLock::holder(dir.path()).is_some());
         // Above the largest pid that the kernel gives out.
-        lock.tell(&Holder { pid: i32::MAX.unsigned_abs(), ..Holder::default() }).unwrap();
+        lock.record_holder(&Holder { pid: i32::MAX.unsigned_abs(), ..Holder::default() }).unwrap();
         assert!(RunLock::holder(dir.path()).is_none());
     }
 }

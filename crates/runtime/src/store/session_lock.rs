@@ -27,7 +27,7 @@ pub struct SessionLock {
 
 impl SessionLock {
     /// `None` if another process has the session.
-    pub fn take(common_dir: &Path, session: &str) -> io::Result<Option<Self>> {
+    pub fn acquire(common_dir: &Path, session: &str) -> io::Result<Option<Self>> {
         let folder = common_dir.join(FOLDER);
         match fs::create_dir(&folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn two_never_have_the_same_session_and_its_file_goes_with_the_lock() {
         let dir = tempfile::tempdir().unwrap();
-        let take = |session: &str| SessionLock::take(dir.path(), session).unwrap();
+        let take = |session: &str| SessionLock::acquire(dir.path(), session).unwrap();
         let first = take("s").unwrap();
         assert!(first.is_of("s") && !first.is_of("t"));
         assert!(take("s").is_none());
@@ -91,13 +91,13 @@ mod tests {
     fn a_hostile_id_stays_in_the_folder_and_a_link_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         for id in ["../../x", "", "a/b", "a\0b", &"y".repeat(10_000)] {
-            let lock = SessionLock::take(dir.path(), id).unwrap().unwrap();
+            let lock = SessionLock::acquire(dir.path(), id).unwrap().unwrap();
             assert_eq!(fs::read_dir(dir.path().join(FOLDER)).unwrap().count(), 1, "{id:?}");
             drop(lock);
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         std::os::unix::fs::symlink(dir.path().join("away"), dir.path().join(FOLDER).join("s")).unwrap();
-        assert!(SessionLock::take(dir.path(), "s").is_err());
+        assert!(SessionLock::acquire(dir.path(), "s").is_err());
         assert!(!dir.path().join("away").exists());
     }
 
@@ -110,7 +110,7 @@ mod tests {
                 scope.spawn(|| {
                     let mut had = 0;
                     while had < 50 {
-                        let Some(lock) = SessionLock::take(dir.path(), "s").unwrap() else { continue };
+                        let Some(lock) = SessionLock::acquire(dir.path(), "s").unwrap() else { continue };
                         assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
                         inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
                         drop(lock);

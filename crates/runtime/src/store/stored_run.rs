@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use verdone_core::base::id::RunId;
 use verdone_core::engine::run::{State, apply};
-use verdone_core::journal::event::light::kind;
+use verdone_core::journal::event::partial::kind;
 use verdone_core::journal::event::{Event, Recorded};
 use verdone_core::journal::view::{Brief, RunView};
 

@@ -123,7 +123,7 @@ fn check(digest: &str) -> CheckRun {
 /// The evidence of the commit in progress.
 fn evidence(state: &State) -> Option<Evidence> {
     let (Phase::Committing { proof, outcome, .. }, Some(attempt)) = (&state.phase, &state.attempt) else { return None };
-    Some(Evidence::of(state, attempt, (*proof, *outcome), attempt.report.as_deref()?))
+    Some(Evidence::for_attempt(state, attempt, (*proof, *outcome), attempt.report.as_deref()?))
 }
 
 fn run_of(store: &Store, events: Vec<Event>) -> StoredRun {
@@ -140,7 +140,7 @@ fn run_of(store: &Store, events: Vec<Event>) -> StoredRun {
 #[test]
 fn where_a_run_stands_is_known_from_its_end() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::of(dir.path());
+    let store = Store::new(dir.path());
     let stories: Vec<String> = (0..200).map(|n| format!("US-{n}")).collect();
     let mut events = vec![started("plan.md")];
     for story in &stories {
@@ -165,7 +165,7 @@ fn where_a_run_stands_is_known_from_its_end() {
 #[test]
 fn what_is_proven_is_the_best_that_a_run_of_the_plan_committed() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::of(dir.path());
+    let store = Store::new(dir.path());
     let run = |plan: &str, attempts: Vec<Vec<Event>>| {
         run_of(&store, std::iter::once(started(plan)).chain(attempts.into_iter().flatten()).collect())
     };
@@ -184,7 +184,7 @@ fn what_is_proven_is_the_best_that_a_run_of_the_plan_committed() {
 #[test]
 fn a_new_run_is_always_the_latest() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::of(dir.path());
+    let store = Store::new(dir.path());
     let noon: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
     let before: Timestamp = "2026-01-01T11:00:00Z".parse().unwrap();
     for now in [noon, noon, before, noon, noon] {
@@ -197,7 +197,7 @@ fn a_new_run_is_always_the_latest() {
 #[test]
 fn a_loop_of_a_session_is_the_latest_and_no_run_that_could_have_died() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::of(dir.path());
+    let store = Store::new(dir.path());
     let run = run_of(&store, vec![started("plan.md")]);
     let mut begun = started("plan.md");
     if let Event::RunStarted { session, .. } = &mut begun {
@@ -221,7 +221,7 @@ fn work_trees_of_one_repository_never_give_the_same_id() {
     let mut seen = BTreeSet::new();
     for now in [noon, noon, before, noon, before] {
         let ids = std::thread::scope(|scope| {
-            let starts = trees.each_ref().map(|tree| scope.spawn(|| Store::of(tree.path()).create(repository.path(), now)));
+            let starts = trees.each_ref().map(|tree| scope.spawn(|| Store::new(tree.path()).create(repository.path(), now)));
             starts.map(|start| start.join().unwrap().unwrap().0)
         });
         for id in ids {
@@ -236,7 +236,7 @@ fn what_others_wrote_where_the_last_id_is_kept_does_no_harm() {
     for text in ["", "garbage", "../../x", "99999999-999999-7fff", "20260101-120000", "\u{1b}[2J"] {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("verdone-last-run"), text).unwrap();
-        let (id, _) = Store::of(dir.path()).create(dir.path(), noon).unwrap();
+        let (id, _) = Store::new(dir.path()).create(dir.path(), noon).unwrap();
         assert!(id.as_str().starts_with("20260101-120000-"), "{text:?} gave {id}");
     }
 }
@@ -253,7 +253,7 @@ fn a_runs_folder_that_is_a_link_gets_no_file_that_hides_it() {
         let link = root.join(linked);
         fs::create_dir_all(link.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(&own, &link).unwrap();
-        Store::of(&root).hide().unwrap();
+        Store::new(&root).hide().unwrap();
         for folder in [&own, &own.join("runs")] {
             assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "mine\n", "{linked}");
         }

@@ -14,7 +14,7 @@ use crate::base::clock::Stopwatch;
 use crate::git::Git;
 use crate::process::signal::Signals;
 use crate::process::{EnvPlan, Moment};
-use crate::verify::check_runner::{CheckContext, CheckMoment, Ways, run_checks};
+use crate::verify::check_runner::{CheckContext, CheckMoment, Scheduling, run_checks};
 use crate::verify::checks::ways;
 use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};
 
@@ -73,7 +73,7 @@ impl Bench<'_> {
         // Results are returned in the order in which checks run.
         let plain: Vec<usize> = stages_by(plain, |at| &checks[*at]).concat();
         let together: Vec<Check> = plain.iter().map(|at| checks[*at].clone()).collect();
-        let mut results: Vec<CheckResult> = checks.iter().map(|check| CheckRun::of(check).into()).collect();
+        let mut results: Vec<CheckResult> = checks.iter().map(|check| CheckRun::pending(check).into()).collect();
         let Self { config, run_dir, mark, redactor, signals, clock, .. } = *self;
         let shared = Shared { config, run_dir, mark, redactor, signals, clock };
         if !together.is_empty() {
@@ -156,7 +156,7 @@ fn run_in(
         cap: shared.config.limits.output_bytes,
         grace: shared.config.limits.grace.duration(),
         redactor: shared.redactor,
-        ways: Ways { keep_going: true, ..ways(&shared.config.gates) },
+        ways: Scheduling { keep_going: true, ..ways(&shared.config.gates) },
     };
     let clock = shared.clock;
     let results = run_checks(checks, &context, shared.signals, &mut |moment| show(reporter, clock, &moment));

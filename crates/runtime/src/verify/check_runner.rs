@@ -3,7 +3,7 @@
 //! Stages run one after another. Gates of one stage run in parallel if the settings allow it; a story's own checks never do.
 
 mod guarded;
-mod judge;
+mod outcome;
 mod parallel;
 mod reports;
 
@@ -44,12 +44,12 @@ pub struct CheckContext<'a> {
     pub cap: u64,
     pub grace: Duration,
     pub redactor: &'a Redactor,
-    pub ways: Ways,
+    pub ways: Scheduling,
 }
 
 /// How to schedule checks. Default: one after another.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ways {
+pub struct Scheduling {
     /// How many gates of one stage run at the same time.
     pub parallel: usize,
     /// Run later stages even if one failed.
@@ -98,7 +98,7 @@ pub fn run_check(
     signals: &Signals,
     on: &mut dyn FnMut(Moment<'_>),
 ) -> io::Result<CheckResult> {
-    let alone = Worker { shared: &Shared::of(context), start: process::run };
+    let alone = Worker { shared: &Shared::new(context), start: process::run };
     alone.work(&Job { check, number: context.number }, signals, on)
 }
 
@@ -111,9 +111,9 @@ fn run_stage(
     let parallel = context.ways.parallel.min(jobs.len());
     let own = jobs.iter().any(|job| job.check.origin == CheckOrigin::Story);
     if parallel > 1 && !own {
-        return parallel::run(jobs, parallel, &Shared::of(context), signals, on);
+        return parallel::run(jobs, parallel, &Shared::new(context), signals, on);
     }
-    let (shared, mut results) = (Shared::of(context), Vec::new());
+    let (shared, mut results) = (Shared::new(context), Vec::new());
     let worker = Worker { shared: &shared, start: process::run };
     for job in jobs {
         if results.last().is_some_and(is_interrupted) {
@@ -148,7 +148,7 @@ struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    fn of(context: &'a CheckContext<'_>) -> Self {
+    fn new(context: &'a CheckContext<'_>) -> Self {
         let CheckContext { cwd, written, inside, run_dir, env, cap, grace, redactor, .. } = context;
         Self { cwd, written, inside: *inside, run_dir, env, cap: *cap, grace: *grace, redactor }
     }
@@ -180,7 +180,7 @@ impl Worker<'_> {
 
     fn attempt(&self, job: &Job<'_>, attempt: u32, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<CheckResult> {
         let (check, redactor) = (job.check, self.shared.redactor);
-        let mut run = CheckRun::of(check);
+        let mut run = CheckRun::pending(check);
         run.name = redactor.redact(&check.name).into_owned();
         run.command = redacted(&check.command, redactor);
         if check.command.is_empty() {
@@ -205,11 +205,11 @@ impl Worker<'_> {
         };
         let here = [(PathBuf::new(), self.shared.cwd.to_owned())];
         let written = if self.shared.written.is_empty() { &here } else { self.shared.written };
-        let before = Reports::look(written, check.terms.junit.as_deref());
+        let before = Reports::snapshot(written, check.terms.junit.as_deref());
         let (mut names, mut some_tests_ran) = (None, false);
         match (self.start)(&spawn, signals, on) {
             Ok(ended) => {
-                let judged = judge::judge(check, ended.exit, &ended.output.text, &before.written_since());
+                let judged = outcome::judge(check, ended.exit, &ended.output.text, &before.written_since());
                 (run.outcome, run.tests, some_tests_ran) = (judged.outcome, judged.seen.count, judged.seen.some_ran);
                 names = judged.seen.names.map(|names| redacted_names(names, redactor));
                 run.duration_ms = ended.duration.as_millis() as u64;

@@ -4,10 +4,10 @@ use verdone_core::base::id::digest;
 use verdone_core::base::verdict::Red;
 use verdone_core::check::{Check, CheckRun, CommandSpec, GateSettings, stages};
 use verdone_core::config::Config;
-use verdone_core::done::{DoneReport, Judged, Outcome};
+use verdone_core::done::{ConditionOutcome, DoneReport, JudgedCondition};
 use verdone_core::verify::{CheckState, SeenCondition};
 
-use super::check_runner::Ways;
+use super::check_runner::Scheduling;
 use crate::git::ChangedPath;
 
 /// The checks of a story, ready to run.
@@ -22,11 +22,11 @@ pub fn gates(config: &Config) -> Vec<Check> {
 }
 
 /// How the settings schedule gates.
-pub(crate) fn ways(settings: &GateSettings) -> Ways {
+pub(crate) fn ways(settings: &GateSettings) -> Scheduling {
     const MOST: usize = 4;
     let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
     let parallel = if settings.parallel == 0 { processors() } else { settings.parallel as usize };
-    Ways { parallel, keep_going: !settings.stop_at_failing_stage }
+    Scheduling { parallel, keep_going: !settings.stop_at_failing_stage }
 }
 
 /// Part of every story's evidence: a gate with another definition proved something else.
@@ -50,10 +50,10 @@ pub(crate) fn red_of(runs: &[CheckRun]) -> Red {
 
 /// The required conditions in the form that a verification uses.
 pub(crate) fn seen_conditions(report: DoneReport) -> Vec<SeenCondition> {
-    let seen = |one: Judged| match one.outcome {
-        Outcome::Held { .. } | Outcome::NotNeeded { .. } => SeenCondition::Met { name: one.name },
-        Outcome::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
-        Outcome::Unknown { why } => SeenCondition::Unknown { name: one.name, why },
+    let seen = |one: JudgedCondition| match one.outcome {
+        ConditionOutcome::Held { .. } | ConditionOutcome::NotNeeded { .. } => SeenCondition::Met { name: one.name },
+        ConditionOutcome::Missing { why, todo } => SeenCondition::Missing { name: one.name, why, todo },
+        ConditionOutcome::Unknown { why } => SeenCondition::Unknown { name: one.name, why },
     };
     report.conditions.into_iter().filter(|one| one.required).map(seen).collect()
 }
@@ -79,7 +79,7 @@ mod tests {
     use verdone_core::check::{Check, CheckOutcome, CommandSpec};
 
     fn run(outcome: CheckOutcome) -> CheckRun {
-        CheckRun { outcome, ..CheckRun::of(&Check::own(CommandSpec::Shell("x".to_owned()), Span::from_secs(1))) }
+        CheckRun { outcome, ..CheckRun::pending(&Check::own(CommandSpec::Shell("x".to_owned()), Span::from_secs(1))) }
     }
 
     #[test]

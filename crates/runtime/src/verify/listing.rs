@@ -8,7 +8,7 @@ use verdone_core::config::ProtectSettings;
 use verdone_core::protect::{Ecosystem, Protection, Role, check_scripts};
 
 use super::VerifyError;
-use super::named::with_named;
+use super::referenced_files::with_named;
 use crate::git::{Git, GitError};
 
 /// A file and its classification.

@@ -2,8 +2,8 @@
 //!
 //! Writes only to `.verdone/cache/`: no mark in the plan, no commit, no journal. Checks run in workspaces, never in the checkout.
 
+mod commit_settings;
 mod error;
-mod laid_out;
 mod outputs;
 mod range;
 mod settings;
@@ -30,17 +30,17 @@ use crate::process::signal::Signals;
 use crate::project::{Project, find_git_top};
 use crate::verify::check_runner::Guarded;
 use crate::verify::checks;
-use crate::verify::{Bench, BenchPlace, KeptResults, Results, Trees, TreesRequest, Verification, other_checks};
+use crate::verify::{Bench, BenchPlace, ResultCache, Results, Trees, TreesRequest, Verification, other_checks};
 use crate::workspace::{WorkspaceRequest, Workspaces};
 
+use commit_settings::CommitSettings;
 pub use error::VerifyError;
-use laid_out::LaidOut;
 use outputs::Outputs;
-use settings::{Asked, Read, Settings};
+use settings::{Inputs, Read, Settings};
 
 /// A request to verify the checkout.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct CheckoutRequest {
     /// A folder inside the project.
     pub root: PathBuf,
     /// Also run this story's own checks.
@@ -53,7 +53,7 @@ pub struct Ask {
 
 /// A request to verify a range of commits.
 #[derive(Debug, Clone)]
-pub struct RangeAsk {
+pub struct RangeRequest {
     /// A folder inside the project.
     pub root: PathBuf,
     /// The commit to compare the work with. Settings and gates come from there.
@@ -65,21 +65,21 @@ pub struct RangeAsk {
 }
 
 /// Verifies the checkout. Reuses known results for the same files.
-pub fn verify(ask: &Ask, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
-    let mut scene = Scene::of_checkout(ask)?;
+pub fn verify(ask: &CheckoutRequest, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
+    let mut scene = Preparation::of_checkout(ask)?;
     let kept = scene.kept(ask.use_cache);
     scene.notes.extend(scene.uncommitted()?);
     scene.verify(kept, signals, reporter)
 }
 
 /// Verifies a range of commits. Every check runs.
-pub fn verify_range(ask: &RangeAsk, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
-    Scene::of_range(ask)?.verify(None, signals, reporter)
+pub fn verify_range(ask: &RangeRequest, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
+    Preparation::of_range(ask)?.verify(None, signals, reporter)
 }
 
 /// The result for the checkout, if it is fully known. Never runs a check.
-pub fn cached(ask: &Ask) -> Result<Option<VerifyReport>, VerifyError> {
-    let scene = Scene::of_checkout(ask)?;
+pub fn cached(ask: &CheckoutRequest) -> Result<Option<VerifyReport>, VerifyError> {
+    let scene = Preparation::of_checkout(ask)?;
     let Some(kept) = scene.kept(ask.use_cache) else { return Ok(None) };
     let results = Results::with_kept(Some(kept));
     let mut verification = scene.begin(&results)?;
@@ -97,8 +97,8 @@ pub struct Listed {
 
 /// Lists all gates. Runs nothing.
 pub fn gates(root: &Path) -> Result<Listed, VerifyError> {
-    let ask = Ask { root: root.to_owned(), story: None, stage: None, use_cache: true };
-    let scene = Scene::open(&ask)?;
+    let ask = CheckoutRequest { root: root.to_owned(), story: None, stage: None, use_cache: true };
+    let scene = Preparation::open(&ask)?;
     let results = Results::with_kept(scene.kept(true));
     let tree = scene.subject.attempt.clone();
     let known = |gate: &Check| {
@@ -123,21 +123,21 @@ struct Subject {
     ours: PathSet,
 }
 
-struct Scene {
+struct Preparation {
     project: Project,
     git: Git,
-    asked: Asked,
+    asked: Inputs,
     subject: Subject,
     notes: Vec<String>,
 }
 
-impl Scene {
-    fn of_checkout(ask: &Ask) -> Result<Self, VerifyError> {
+impl Preparation {
+    fn of_checkout(ask: &CheckoutRequest) -> Result<Self, VerifyError> {
         let scene = Self::open(ask)?;
         if scene.asked.is_empty() { Err(VerifyError::Nothing { settings: None }) } else { Ok(scene) }
     }
 
-    fn open(ask: &Ask) -> Result<Self, VerifyError> {
+    fn open(ask: &CheckoutRequest) -> Result<Self, VerifyError> {
         let project = Project::find(&ask.root, &find_git_top(&ask.root)?)?;
         let git = Git::open(&project.root)?;
         let settings = Settings::load(&project, &project.root)?;
@@ -147,7 +147,7 @@ impl Scene {
         };
         let head = git.commit_named("HEAD")?.ok_or(VerifyError::NoCommit)?;
         let known =
-            &mut if asked.config.gates.cache { KnownFiles::of(&project.root, &project.git_top) } else { KnownFiles::default() };
+            &mut if asked.config.gates.cache { KnownFiles::open(&project.root, &project.git_top) } else { KnownFiles::default() };
         let now = git.tree_now(asked.config.limits.largest_file(), known)?;
         let base = Some(git.tree_of(&head)?).filter(|base| *base != now.tree);
         // The settings in the checkout apply, committed or not.
@@ -178,19 +178,19 @@ impl Scene {
         Ok(Some(note).filter(|_| !names.is_empty()))
     }
 
-    fn of_range(ask: &RangeAsk) -> Result<Self, VerifyError> {
+    fn of_range(ask: &RangeRequest) -> Result<Self, VerifyError> {
         let start = Project::find(&ask.root, &find_git_top(&ask.root)?)?;
         let git = Git::open(&start.git_top)?;
         let (range, mut notes) = range::resolve(&git, &ask.base, ask.head.as_deref())?;
         let (story, stage) = (ask.story.as_ref(), ask.stage.as_ref());
-        let laid_out = LaidOut::of(&git, &range.settings, &start)?;
+        let laid_out = CommitSettings::read(&git, &range.settings, &start)?;
         let project = laid_out.project();
         let settings = laid_out.settings(&git, &range.settings)?;
         let (mut asked, plans) = match settings.ask(story, stage).map_err(|error| laid_out.relative(error))? {
             Read::Found(asked) => (*asked, None),
             Read::NoStory(error) => {
                 // A plan that comes with the work may define the work, but not what proves it.
-                let there = LaidOut::plans(&git, &range.head, &start, &settings)?;
+                let there = CommitSettings::plans(&git, &range.head, &start, &settings)?;
                 match settings.at(there.found()).ask(story, stage) {
                     Ok(Read::Found(mut asked)) => {
                         asked.at_most = Some(Proof::AgentTested);
@@ -221,14 +221,14 @@ impl Scene {
     }
 
     /// Results of earlier processes. `None` if they may not be used.
-    fn kept(&self, use_cache: bool) -> Option<KeptResults> {
+    fn kept(&self, use_cache: bool) -> Option<ResultCache> {
         let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let home = state_home(get).filter(|_| self.asked.config.gates.cache)?;
-        let kept = KeptResults::open(&self.project, &self.asked.config, &home)?;
+        let kept = ResultCache::open(&self.project, &self.asked.config, &home)?;
         Some(if use_cache { kept } else { kept.without_answers() })
     }
 
-    fn verify(&self, kept: Option<KeptResults>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
+    fn verify(&self, kept: Option<ResultCache>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Verified, VerifyError> {
         let Self { project, asked, subject, .. } = self;
         let mut results = Results::with_kept(kept);
         let mut verification = self.begin(&results)?;
@@ -261,7 +261,7 @@ impl Scene {
             clock: Stopwatch::start(),
             place: BenchPlace::default(),
         };
-        verification.go_on(&mut bench, &mut results, reporter)?;
+        verification.advance(&mut bench, &mut results, reporter)?;
         notes.extend(spaces.take_notes());
         let mut verified = self.verified(&verification, Some(spaces.seal()), notes);
         for run in verified.report.runs.values_mut().flatten() {
@@ -288,7 +288,7 @@ impl Scene {
         let commands: Vec<&CommandSpec> = own.chain(&asked.gates).map(|check| &check.command).collect();
         let scripts: BTreeSet<String> = check_scripts(commands);
         let looked_at = subjects(story.iter().flat_map(|story| &story.checks).map(|check| &check.command));
-        let trees = Trees::look(&TreesRequest {
+        let trees = Trees::compare(&TreesRequest {
             git,
             settings: &config.protect,
             folder: &folder,

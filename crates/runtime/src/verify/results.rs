@@ -7,7 +7,7 @@ use verdone_core::base::id::Oid;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome};
 use verdone_core::verify::{CheckResult, CheckState, ResultId};
 
-use super::kept::KeptResults;
+use super::result_cache::ResultCache;
 
 /// The results of one process, of a run, or of a loop (which stores them sealed), plus earlier results on disk if they may be used.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -17,12 +17,12 @@ pub struct Results {
     /// Checks that failed at some time: a pass on the same tree is flaky.
     red: BTreeSet<ResultId>,
     #[serde(skip)]
-    kept: Option<KeptResults>,
+    kept: Option<ResultCache>,
 }
 
 impl Results {
     /// Results that are stored on disk.
-    pub fn with_kept(kept: Option<KeptResults>) -> Self {
+    pub fn with_kept(kept: Option<ResultCache>) -> Self {
         Self { kept, ..Self::default() }
     }
 
@@ -49,7 +49,7 @@ impl Results {
     /// passed gates count: failed checks and the story's own checks run again.
     pub fn before(&self, attempt: &Oid) -> BTreeMap<ResultId, CheckResult> {
         let counts = |(id, result): &(&ResultId, &CheckResult)| {
-            let is_green = CheckState::of(&result.run) == CheckState::Green && result.run.origin != CheckOrigin::Story;
+            let is_green = CheckState::from_run(&result.run) == CheckState::Green && result.run.origin != CheckOrigin::Story;
             id.tree != *attempt || is_green
         };
         let cached = |(id, result): (&ResultId, &CheckResult)| {
@@ -62,14 +62,14 @@ impl Results {
 
     /// Stores a result and marks it as flaky if it passes but failed before.
     pub fn note(&mut self, question: ResultId, mut result: CheckResult) -> CheckResult {
-        match CheckState::of(&result.run) {
+        match CheckState::from_run(&result.run) {
             CheckState::Green => result.run.flaky |= self.red.contains(&question),
             CheckState::Red => {
                 self.red.insert(question.clone());
             }
             CheckState::Unknown | CheckState::Interrupted | CheckState::NotRun => {}
         }
-        if CheckState::of(&result.run) != CheckState::Interrupted {
+        if CheckState::from_run(&result.run) != CheckState::Interrupted {
             self.known.insert(question, result.clone());
         }
         result
@@ -78,7 +78,7 @@ impl Results {
     /// Whether a command passed on exactly this tree.
     pub fn was_green(&self, tree: &Oid, command: &str) -> bool {
         let question = ResultId { tree: tree.clone(), command: command.to_owned() };
-        self.known.get(&question).is_some_and(|result| CheckState::of(&result.run) == CheckState::Green)
+        self.known.get(&question).is_some_and(|result| CheckState::from_run(&result.run) == CheckState::Green)
     }
 
     /// Drops timeouts of checks whose time limit was cut short.
@@ -115,7 +115,7 @@ mod tests {
 
     fn result(origin: CheckOrigin, outcome: CheckOutcome) -> CheckResult {
         let check = Check::own(CommandSpec::Shell("x".to_owned()), Span::from_secs(1));
-        CheckResult::from(CheckRun { origin, outcome, ..CheckRun::of(&check) })
+        CheckResult::from(CheckRun { origin, outcome, ..CheckRun::pending(&check) })
     }
 
     #[test]

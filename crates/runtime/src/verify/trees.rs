@@ -8,7 +8,7 @@ use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan
 use verdone_core::verify::Tree;
 
 use super::VerifyError;
-use super::named::{could_be_named, with_named};
+use super::referenced_files::{could_be_named, with_named};
 use crate::git::{Git, GitError, PathSet, RepoPath, Side, TreeChange, TreeFile};
 
 /// A larger file is not split into parts: all of it is protected, or all of it is work.
@@ -48,7 +48,7 @@ pub struct Trees {
 }
 
 impl Trees {
-    pub fn look(request: &TreesRequest<'_>) -> Result<Self, VerifyError> {
+    pub fn compare(request: &TreesRequest<'_>) -> Result<Self, VerifyError> {
         let TreesRequest { git, base, attempt, ours, .. } = *request;
         let changes: Vec<TreeChange> =
             git.tree_changes(base, attempt)?.into_iter().filter_map(|change| without_ours(change, ours)).collect();

@@ -14,7 +14,7 @@ use super::copying::NOT_COPIED;
 use super::credentials::Login;
 use super::disposable::Disposable;
 use super::error::WorkspaceError;
-use super::spaces::{GitRoom, LARGEST_COMPARED, Place};
+use super::run_workspaces::{GitRoom, LARGEST_COMPARED, Place};
 use super::view::View;
 use crate::base::plain_file::read_regular;
 use crate::git::{Alternates, BOUND_OBJECTS, Git, PrivateRepository, RepoPath};

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
-use super::visible::Credentials;
+use super::view_contents::Credentials;
 use crate::base::atomic::write_atomically;
 use crate::base::plain_file::{read_linked, read_regular};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::state::StateError;
 use super::view::ViewError;
-use super::visible::PrepareError;
+use super::view_contents::PrepareError;
 use crate::git::GitError;
 
 #[derive(Debug, thiserror::Error)]

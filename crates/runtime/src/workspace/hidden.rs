@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use verdone_core::check::Gate;
 
 use super::error::WorkspaceError;
-use super::places::expand;
+use super::paths::expand;
 
 /// The variable that tells a check where its folder is.
 pub const HIDDEN_VARIABLE: &str = "VERDONE_HIDDEN";

@@ -11,7 +11,7 @@ use verdone_core::base::id::Oid;
 use super::copying::copy_files;
 use super::disposable::Disposable;
 use super::error::WorkspaceError;
-use super::spaces::OWN_BRANCH;
+use super::run_workspaces::OWN_BRANCH;
 use crate::git::{Alternates, BuiltFrom, DatedBy, Filters, Git, PrivateRepository, attribute_files, file_clock};
 
 #[derive(Debug)]

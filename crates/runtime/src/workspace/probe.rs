@@ -143,7 +143,7 @@ fn try_view(state_folder: &Path, overlay: bool, own_network: bool) -> Result<boo
         mounts.push(Mount::Overlay { lower, upper: path("upper"), work: path("work"), at: path("at").join("cached") });
     }
     let network = if own_network { Network::Off } else { Network::Open };
-    let result = View::open(&ViewPlan { mounts, network }, folder.path()).and_then(|view| look(&view));
+    let result = View::open(&ViewPlan { mounts, network }, folder.path()).and_then(|view| inspect_view(&view));
     // The kernel leaves a folder without any permissions in there.
     let _ = remove_tree(&path("work"));
     result.map_err(|error| without_path_below(error, folder.path()))
@@ -159,7 +159,7 @@ fn without_path_below(error: ViewError, folder: &Path) -> ViewError {
     }
 }
 
-fn look(view: &View) -> Result<bool, ViewError> {
+fn inspect_view(view: &View) -> Result<bool, ViewError> {
     let program = launcher::program();
     let failed = |source: io::Error| ViewError::Start { program: program.clone(), source };
     let argv: [OsString; 3] = [program.clone().into(), ARGUMENT.into(), LOOK.into()];

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use verdone_core::base::id::{digest, encode_component};
 
-use super::places::{expand, explain, resolve_existing};
+use super::paths::{expand, explain, resolve_existing};
 use super::remove::remove_tree;
 use crate::base::seal::state_home;
 use lock::hold;
@@ -178,7 +178,7 @@ impl StateFolder {
         }
         let trash = self.path.join("trash");
         let entries = fs::read_dir(&trash).map_err(StateError::io("read", &trash))?;
-        Ok((gone, Deletion::of(entries.flatten().map(|entry| entry.path()).collect())))
+        Ok((gone, Deletion::new(entries.flatten().map(|entry| entry.path()).collect())))
     }
 
     fn places(&self, name: &str) -> (PathBuf, PathBuf) {
@@ -206,7 +206,7 @@ impl StateFolder {
         let unique = format!("{}-{nanos}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let to = self.path.join("trash").join(unique);
         match fs::rename(folder, &to) {
-            Ok(()) => Ok(Deletion::of(vec![to])),
+            Ok(()) => Ok(Deletion::new(vec![to])),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Deletion::none()),
             Err(error) => Err(StateError::io("remove", folder)(error)),
         }
@@ -287,7 +287,7 @@ impl Deletion {
         Self { thread: None }
     }
 
-    fn of(paths: Vec<PathBuf>) -> Self {
+    fn new(paths: Vec<PathBuf>) -> Self {
         if paths.is_empty() {
             return Self::none();
         }

@@ -9,7 +9,7 @@ use crate::repo::Repo;
 
 /// A finished run with a branch at this commit and one kept attempt.
 fn run(repo: &Repo, tip: &str, branch: Option<&str>) -> (RunId, String) {
-    let store = Store::of(&repo.path(""));
+    let store = Store::new(&repo.path(""));
     let (id, dir) = store.create(repo.git.common_dir(), Timestamp::now()).unwrap();
     let branch = branch.map_or_else(|| format!("verdone/{id}"), str::to_owned);
     repo.git(&["update-ref", &format!("refs/heads/{branch}"), tip]);

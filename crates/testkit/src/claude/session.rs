@@ -30,10 +30,10 @@ impl ClaudeSession {
     /// Sends one user message and waits for the result of its turn.
     #[track_caller]
     pub fn ask(&mut self, text: &str) -> Value {
-        let before = self.of("result").len();
+        let before = self.messages_of("result").len();
         self.send(&json!({ "type": "user", "message": { "role": "user", "content": text } }));
         self.wait_for("the result of a turn", |events| results(events) > before);
-        self.of("result").swap_remove(before)
+        self.messages_of("result").swap_remove(before)
     }
 
     #[track_caller]
@@ -48,7 +48,7 @@ impl ClaudeSession {
     }
 
     /// The events of one type.
-    pub fn of(&self, kind: &str) -> Vec<Value> {
+    pub fn messages_of(&self, kind: &str) -> Vec<Value> {
         self.events().into_iter().filter(|event| event["type"] == kind).collect()
     }
 

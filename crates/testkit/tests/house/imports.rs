@@ -78,8 +78,11 @@ fn a_cycle_is_found() {
 fn graph_of(layer: &str) -> Graph {
     let source = format!("crates/{layer}/src/");
     let files = files_ending("rs");
-    let modules: BTreeSet<&str> =
-        files.iter().filter_map(|path| path.strip_prefix(&source)?.split(['/', '.']).next()).filter(|name| *name != "lib").collect();
+    let modules: BTreeSet<&str> = files
+        .iter()
+        .filter_map(|path| path.strip_prefix(&source)?.split(['/', '.']).next())
+        .filter(|name| *name != "lib")
+        .collect();
     let mut graph: Graph = modules.iter().map(|module| ((*module).to_owned(), BTreeSet::new())).collect();
     for path in &files {
         let Some(inner) = path.strip_prefix(&source) else { continue };

@@ -211,7 +211,9 @@ fn other_commands_are_no_test_runs() {
 
 #[test]
 fn only_a_test_command_at_the_end_owns_the_exit_code() {
-    let ran = |lines: &[&str]| Ran::of(&lines.iter().map(|line| line.split_whitespace().collect()).collect::<Vec<Vec<&str>>>());
+    let ran = |lines: &[&str]| {
+        Ran::from_commands(&lines.iter().map(|line| line.split_whitespace().collect()).collect::<Vec<Vec<&str>>>())
+    };
     assert!(ran(&["pytest"]).unwrap().exit_is_its_own);
     assert!(ran(&["cd web", "npm test"]).unwrap().exit_is_its_own);
     assert!(!ran(&["pytest", "tail -5"]).unwrap().exit_is_its_own);
@@ -223,7 +225,9 @@ fn only_a_test_command_at_the_end_owns_the_exit_code() {
 
 #[test]
 fn a_wrapper_and_what_it_wraps_are_one_command() {
-    let ran = |lines: &[&str]| Ran::of(&lines.iter().map(|line| line.split_whitespace().collect()).collect::<Vec<Vec<&str>>>());
+    let ran = |lines: &[&str]| {
+        Ran::from_commands(&lines.iter().map(|line| line.split_whitespace().collect()).collect::<Vec<Vec<&str>>>())
+    };
     for lines in [
         &["npx jest src", "jest src"][..],
         &["cd web", "env CI=1 nice -n 5 go test ./...", "nice -n 5 go test ./...", "go test ./..."],
@@ -249,7 +253,7 @@ fn what_a_command_was_told_to_test_is_known() {
         ("cargo test", &[]),
         ("npm test", &[]),
     ] {
-        let ran = Ran::of(&[line.split_whitespace().collect()]).unwrap();
+        let ran = Ran::from_commands(&[line.split_whitespace().collect()]).unwrap();
         assert_eq!(ran.targets, targets, "{line}");
     }
 }

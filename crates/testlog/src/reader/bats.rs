@@ -1,6 +1,6 @@
 //! Bats as printed on a terminal. The TAP reader handles its TAP.
 
-use super::super::failures::tell;
+use super::super::failures::describe;
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, counted, leading_number, without_time};
 
@@ -23,9 +23,9 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             let text = line.trim();
             if let Some((head, rest)) = text.split_once(", line ").filter(|(head, _)| head.contains("file ")) {
                 let file = head.rsplit("file ").next().unwrap_or(head);
-                tell(failure, leading_number(rest).map(|line| (file, line as u32)), None);
+                describe(failure, leading_number(rest).map(|line| (file, line as u32)), None);
             } else if text.ends_with("failed") || text.contains("' failed with") {
-                tell(failure, None, Some(text));
+                describe(failure, None, Some(text));
             }
         }
     }

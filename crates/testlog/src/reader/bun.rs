@@ -1,6 +1,6 @@
 //! `bun test`.
 
-use super::super::failures::tell;
+use super::super::failures::describe;
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, leading_number, stack_place, without_time};
 
@@ -15,7 +15,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         if let Some(name) = line.strip_prefix("(fail) ").or_else(|| line.strip_prefix("✗ ")) {
             reading.failures.add(without_time(name), file, None, message);
             if let Some(failure) = reading.failures.last_mut() {
-                tell(failure, found, None);
+                describe(failure, found, None);
             }
             (message, found) = ("", None);
         } else if line.starts_with("(pass) ") || line.starts_with("✓ ") {

@@ -1,6 +1,6 @@
 //! `cargo test`: the harness of each binary, doc tests, and compiler errors before them.
 
-use super::super::failures::{Failures, tell};
+use super::super::failures::{Failures, describe};
 use super::super::lines::Lines;
 use super::{End, Framework, Reading, Says, TestCounts, counted, place};
 
@@ -106,7 +106,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         let reason = reading.reason.clone().unwrap_or_default();
         let died = reason.rsplit(" (").next().unwrap_or("").trim_end_matches(')');
         match reading.failures.last_mut() {
-            Some(failure) => tell(failure, None, Some(died)),
+            Some(failure) => describe(failure, None, Some(died)),
             None => reading.failures.add(target(&lines[at]), None, None, died),
         }
         (reading.concluded, reading.says) = (Some(at), Says::Failed);
@@ -179,7 +179,7 @@ pub(super) fn panicked(line: &str) -> Option<(&str, (&str, u32))> {
 
 pub(super) fn tell_panic(reading: &mut Reading, line: &str, next: Option<&str>) {
     if let (Some((_, found)), Some(failure)) = (panicked(line), reading.failures.last_mut()) {
-        tell(failure, Some(found), next);
+        describe(failure, Some(found), next);
     }
 }
 

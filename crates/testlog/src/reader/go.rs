@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
 
-use super::super::failures::tell;
+use super::super::failures::describe;
 use super::super::lines::Lines;
 use super::{End, Framework, Listed, Reading, Says, counted, place};
 
@@ -60,7 +60,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
             open = true;
             let said = logs.remove(without_elapsed(name)).or(log.take().filter(|_| verbose));
             if let (Some((file, number, message)), Some(failure)) = (said, reading.failures.last_mut()) {
-                tell(failure, Some((file, number)), Some(message));
+                describe(failure, Some((file, number)), Some(message));
                 open = false;
             }
         } else if let Some(name) = text.strip_prefix("=== FAIL: ") {
@@ -131,7 +131,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
         } else if let Some((file, number, message)) = located(text) {
             if line.starts_with([' ', '\t']) {
                 if open && let Some(failure) = reading.failures.last_mut() {
-                    tell(failure, Some((file, number)), Some(message));
+                    describe(failure, Some((file, number)), Some(message));
                     open = false;
                 } else if verbose {
                     logs.entry(running).or_insert((file, number, message));
@@ -145,7 +145,7 @@ fn read_text(lines: &Lines<'_>) -> Option<Reading> {
         } else if let Some(message) = text.strip_prefix("panic: ") {
             panicked.get_or_insert(message);
             if let Some(failure) = reading.failures.last_mut().filter(|_| open) {
-                tell(failure, None, Some(text));
+                describe(failure, None, Some(text));
             }
         } else if panicked.is_some() {
             stack(line, lines.get(at + 1), &mut reading);
@@ -258,7 +258,7 @@ fn stack(line: &str, next: Option<&std::borrow::Cow<'_, str>>, reading: &mut Rea
             reading.failures.add(name, None, None, "");
         }
         if let (Some(failure), Some(found)) = (reading.failures.last_mut(), found) {
-            tell(failure, Some(found), None);
+            describe(failure, Some(found), None);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Gradle's test task.
 
-use super::super::failures::{cut, tell};
+use super::super::failures::{cut, describe};
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, counted, place};
 
@@ -33,7 +33,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             return Some(reading);
         } else if open && let Some(failure) = reading.failures.last_mut().filter(|_| line.starts_with("    ")) {
             let found = line.rsplit_once(" at ").and_then(|(_, rest)| place(rest)).or_else(|| place(line.rsplit('(').next()?));
-            tell(failure, found, Some(line));
+            describe(failure, found, Some(line));
         }
     }
     let (end, success) = built?;

@@ -1,6 +1,6 @@
 //! Jest with its default, verbose and silent reports.
 
-use super::super::failures::{Failures, tell};
+use super::super::failures::{Failures, describe};
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, counted, indent, stack_place, without_time};
 
@@ -54,8 +54,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             marked.add(without_time(name), file, None, "");
         } else if open && let Some(failure) = reading.failures.last_mut() {
             match stack_place(line) {
-                Some(place) => tell(failure, Some(place), None),
-                None if indent(line) >= 4 && !line.trim().is_empty() => tell(failure, None, Some(line)),
+                Some(place) => describe(failure, Some(place), None),
+                None if indent(line) >= 4 && !line.trim().is_empty() => describe(failure, None, Some(line)),
                 None => {}
             }
         }

@@ -1,6 +1,6 @@
 //! Ruby's Minitest and test-unit, including the Rails runner.
 
-use super::super::failures::tell;
+use super::super::failures::describe;
 use super::super::lines::Lines;
 use super::{Framework, Reading, counted, place};
 
@@ -36,7 +36,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             }
             let found = place(text.split(":in ").next().unwrap_or(text))
                 .filter(|(path, _)| path.ends_with(".rb") && !path.contains("/gems/"));
-            tell(failure, found, found.is_none().then_some(text));
+            describe(failure, found, found.is_none().then_some(text));
         }
     }
     reading.concluded?;

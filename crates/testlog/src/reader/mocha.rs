@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::failures::{Failures, cut, tell};
+use super::super::failures::{Failures, cut, describe};
 use super::super::lines::Lines;
 use super::junit::decode;
 use super::{Framework, Reading, Says, indent, leading_number, stack_place};
@@ -147,7 +147,7 @@ fn read_blocks(lines: &[Cow<'_, str>], failures: &mut Failures) {
     while at < lines.len() {
         let Some((number, first)) = numbered(&lines[at]).filter(|(number, _)| expected.is_none_or(|next| *number == next)) else {
             if let (Some(place), Some(failure)) = (stack_place(&lines[at]), failures.last_mut().filter(|_| expected.is_some())) {
-                tell(failure, Some(place), None);
+                describe(failure, Some(place), None);
             }
             at += 1;
             continue;

@@ -1,6 +1,6 @@
 //! `node --test` with the spec and dot reporters. The TAP reader handles its TAP, except for the sums at the end.
 
-use super::super::failures::{Failures, tell};
+use super::super::failures::{Failures, describe};
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, indent, leading_number, place, stack_place, without_time};
 
@@ -14,7 +14,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     for (at, line) in lines.iter().enumerate() {
         let text = line.trim_start();
         if let Some(sum) = line.strip_prefix("ℹ ") {
-            if sums.hear(at, sum, &mut reading) {
+            if sums.read_line(at, sum, &mut reading) {
                 reading.concluded = Some(at);
             }
         } else if **line == *"✖ failing tests:" {
@@ -31,7 +31,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                     listed.push((at_place.take(), name));
                     reading.failures.add(name, None, None, "");
                     if let (Some((found, _)), Some(failure)) = (listed.last(), reading.failures.last_mut()) {
-                        tell(failure, *found, None);
+                        describe(failure, *found, None);
                     }
                 } else if !in_list && !groups.contains(&name) {
                     inline.add(name, None, None, "");
@@ -44,7 +44,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             && !text.is_empty()
             && let Some(failure) = reading.failures.last_mut()
         {
-            tell(failure, stack_place(line).filter(|_| dot), Some(text.trim_matches('\'')));
+            describe(failure, stack_place(line).filter(|_| dot), Some(text.trim_matches('\'')));
         }
     }
     if reading.failures.is_empty() {
@@ -78,7 +78,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Reads a line such as `pass 3`. The first line of a block ends the previous block; the others must follow line by line.
-    pub(super) fn hear(&mut self, at: usize, sum: &str, reading: &mut Reading) -> bool {
+    pub(super) fn read_line(&mut self, at: usize, sum: &str, reading: &mut Reading) -> bool {
         let Some((word, number)) = sum.split_once(' ') else { return false };
         let Some(number) = leading_number(number) else { return false };
         if word == "tests" {
@@ -129,7 +129,7 @@ fn drop_suites(failures: &mut Failures, groups: &[&str]) {
         if !says_so && !groups.contains(failure.name.as_str()) || !only_says_so {
             kept.add(&failure.name, None, None, &failure.message);
             if let (Some(file), Some(line), Some(last)) = (&failure.file, failure.line, kept.last_mut()) {
-                tell(last, Some((file, line)), None);
+                describe(last, Some((file, line)), None);
             }
         }
     }

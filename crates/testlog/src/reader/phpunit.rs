@@ -1,6 +1,6 @@
 //! `PHPUnit` and tools with the same output: default, testdox, teamcity.
 
-use super::super::failures::{Failures, tell};
+use super::super::failures::{Failures, describe};
 use super::super::lines::Lines;
 use super::{Framework, Reading, Says, counted, labelled, place};
 
@@ -49,8 +49,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             reading.failures.add(name, None, None, "");
         } else if in_failures && let Some(failure) = reading.failures.last_mut() {
             match place(text).filter(|(path, _)| path.ends_with(".php") && !path.contains(' ')) {
-                Some(found) => tell(failure, Some(found), None),
-                None if !text.is_empty() && text != "--" => tell(failure, None, Some(text)),
+                Some(found) => describe(failure, Some(found), None),
+                None if !text.is_empty() && text != "--" => describe(failure, None, Some(text)),
                 None => {}
             }
         } else if let Some(name) =
@@ -61,7 +61,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if let Some(rest) = text.strip_prefix("│").map(str::trim).filter(|rest| !rest.is_empty()) {
             if let Some(failure) = dox.last_mut() {
                 let found = place(rest).filter(|(path, _)| path.ends_with(".php"));
-                tell(failure, found, found.is_none().then_some(rest));
+                describe(failure, found, found.is_none().then_some(rest));
             }
         } else if let Some(name) = text.strip_prefix("Test Failed (").or_else(|| text.strip_prefix("Test Errored (")) {
             // The events of `--debug`; the message is on the next line.

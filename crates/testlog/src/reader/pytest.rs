@@ -23,7 +23,7 @@ struct Session<'l> {
 }
 
 impl<'l> Session<'l> {
-    fn hear(&mut self, at: usize, title: &'l str, ends_sections: bool, is_shown: bool) {
+    fn read_line(&mut self, at: usize, title: &'l str, ends_sections: bool, is_shown: bool) {
         if ends_sections {
             self.summaries.retain(|(_, _, is_shown)| !is_shown);
         } else if is_summary(title) {
@@ -52,11 +52,11 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             if title == "test session starts" {
                 sessions.push(Session::default());
             } else if let Some(session) = sessions.last_mut() {
-                session.hear(at, title, in_list, shows_output);
+                session.read_line(at, title, in_list, shows_output);
             }
         } else if line.starts_with(|c: char| c.is_ascii_digit()) && is_summary(line) || line.starts_with("no tests ran in ") {
             if let Some(session) = sessions.last_mut() {
-                session.hear(at, line, false, shows_output);
+                session.read_line(at, line, false, shows_output);
             }
             in_list = false;
         } else if let Some(title) = in_section.then(|| ruled(line, '_')).flatten() {

@@ -1,6 +1,6 @@
 //! `RSpec` with the progress and documentation formatters.
 
-use super::super::failures::{Failures, cut, tell};
+use super::super::failures::{Failures, cut, describe};
 use super::super::lines::Lines;
 use super::junit::decode;
 use super::{Framework, Reading, Says, counted, place};
@@ -51,16 +51,16 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         } else if let Some(name) = in_failures.then(|| numbered(line)).flatten() {
             detailed.add(name.strip_suffix(" FIXED").unwrap_or(name), None, None, "");
         } else if in_failures && let Some(failure) = detailed.last_mut() {
-            describe(line, failure);
+            describe_line(line, failure);
         } else if loading.is_some()
             && reading.concluded.is_none()
             && let Some(failure) = reading.failures.last_mut()
         {
             let text = line.trim();
             if let Some(found) = line.strip_prefix("# ").and_then(ruby_place) {
-                tell(failure, Some(found), None);
+                describe(failure, Some(found), None);
             } else if line.starts_with("  ") && !text.starts_with("rspec ") {
-                tell(failure, None, Some(text));
+                describe(failure, None, Some(text));
             }
         }
     }
@@ -121,7 +121,7 @@ fn marked(lines: &Lines<'_>, failures: &mut Failures) {
             failures.add(name.strip_suffix(" FIXED").unwrap_or(name), None, None, "");
             next += 1;
         } else if let Some(failure) = failures.last_mut().filter(|_| line.starts_with("     ")) {
-            describe(line, failure);
+            describe_line(line, failure);
         }
     }
 }
@@ -150,16 +150,16 @@ fn numbered(line: &str) -> Option<&str> {
     number.parse::<u32>().ok().map(|_| name)
 }
 
-fn describe(line: &str, failure: &mut super::super::TestFailure) {
+fn describe_line(line: &str, failure: &mut super::super::TestFailure) {
     let text = line.trim();
     if let Some(found) = text.strip_prefix("# ").and_then(ruby_place) {
-        tell(failure, Some(found), None);
+        describe(failure, Some(found), None);
     } else if text.starts_with("Failure/Error:") {
         // The next line is more informative than the source line.
     } else if !text.is_empty() && failure.message.ends_with("Error:") {
         failure.message = cut(&format!("{} {text}", failure.message), 200);
     } else if !text.is_empty() {
-        tell(failure, None, Some(text));
+        describe(failure, None, Some(text));
     }
 }
 

@@ -1,6 +1,6 @@
 //! TAP from producers in any language, node-tap's own reports, and `prove`, which reads TAP and prints its own format.
 
-use super::super::failures::{Failures, tell};
+use super::super::failures::{Failures, describe};
 use super::super::lines::Lines;
 use super::node::Sums;
 use super::{End, Framework, Reading, Says, TestCounts, counted, indent, labelled, leading_number, place, without_time};
@@ -96,7 +96,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 around.push(name);
             }
             if depth == 0 {
-                sums.hear(at, comment, &mut reading);
+                sums.read_line(at, comment, &mut reading);
                 let number = |word: &str| leading_number(comment.strip_prefix(word)?.strip_prefix(' ')?.trim_start());
                 printed = number("pass").or(printed);
                 printed_bad = number("fail").or(printed_bad);
@@ -244,11 +244,11 @@ fn diagnose(text: &str, failure: &mut super::super::TestFailure) {
     match key {
         "location" | "at" if !value.is_empty() => {
             let value = value.rsplit('(').next().unwrap_or(value);
-            tell(failure, place(value), None);
+            describe(failure, place(value), None);
         }
         "fileName" | "file" if failure.file.is_none() && !value.is_empty() => failure.file = Some(value.to_owned()),
         "lineNumber" | "line" if failure.line.is_none() => failure.line = value.parse().ok(),
-        "error" | "message" if !value.is_empty() => tell(failure, None, Some(value)),
+        "error" | "message" if !value.is_empty() => describe(failure, None, Some(value)),
         _ if matches!(failure.message.as_str(), "|-" | "|" | ">-") => text.clone_into(&mut failure.message),
         _ => {}
     }
@@ -259,14 +259,14 @@ fn comment_of(comment: &str, failure: &mut super::super::TestFailure) {
     if let Some((head, rest)) = comment.split_once(", line ").filter(|(head, _)| head.contains("file ")) {
         let file = head.rsplit("file ").next().unwrap_or(head);
         if let Some(line) = leading_number(rest) {
-            tell(failure, Some((file, line as u32)), None);
+            describe(failure, Some((file, line as u32)), None);
         }
     } else if let Some((file, rest)) = comment.strip_prefix("at ").and_then(|rest| rest.split_once(" line ")) {
         if let Some(line) = leading_number(rest) {
-            tell(failure, Some((file, line as u32)), None);
+            describe(failure, Some((file, line as u32)), None);
         }
     } else if !comment.is_empty() && !comment.starts_with("Failed test") {
-        tell(failure, None, Some(comment));
+        describe(failure, None, Some(comment));
     }
 }
 

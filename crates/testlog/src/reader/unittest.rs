@@ -1,6 +1,6 @@
 //! Python's unittest and runners with the same output: Django, nose2.
 
-use super::super::failures::{Failures, tell};
+use super::super::failures::{Failures, describe};
 use super::super::lines::Lines;
 use super::{End, Framework, Reading, Says, labelled, leading_number};
 
@@ -51,7 +51,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
                 // The innermost frame in the project comes last.
                 (failure.file, failure.line) = (Some(found.0.to_owned()), Some(found.1));
             } else if traced && !line.starts_with([' ', '-']) && !line.is_empty() {
-                tell(failure, None, Some(line));
+                describe(failure, None, Some(line));
             }
         }
     }

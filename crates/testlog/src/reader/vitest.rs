@@ -1,6 +1,6 @@
 //! Vitest with its default, verbose, dot and basic reports.
 
-use super::super::failures::{Failures, tell};
+use super::super::failures::{Failures, describe};
 use super::super::lines::Lines;
 use super::jest::is_test_file;
 use super::{Framework, Reading, Says, annotations, counted, own, place, without_time};
@@ -49,8 +49,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
             && let Some(failure) = reading.failures.last_mut()
         {
             match text.strip_prefix("❯ ").and_then(|rest| place(rest.rsplit(' ').next()?)).and_then(own) {
-                Some(found) => tell(failure, Some(found), None),
-                None if !text.is_empty() && !text.starts_with("❯ ") => tell(failure, None, Some(text)),
+                Some(found) => describe(failure, Some(found), None),
+                None if !text.is_empty() && !text.starts_with("❯ ") => describe(failure, None, Some(text)),
                 None => {}
             }
         } else if let Some(text) =

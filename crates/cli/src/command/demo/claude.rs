@@ -48,7 +48,7 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     let view = view_of(&place.dir)?;
     let verified = STORIES.iter().filter(|id| is_verified(&view, id)).count();
     if signals.requested().is_none() {
-        tell(&place, args.keep.is_some(), verified, &view)?;
+        show_demo(&place, args.keep.is_some(), verified, &view)?;
     }
     Ok(if verified == STORIES.len() { 0 } else { code })
 }
@@ -94,7 +94,7 @@ fn is_verified(view: &RunView, id: &str) -> bool {
     view.story(&id.into()).is_some_and(|story| story.result == Some(StoryResult::done(Proof::Verified)))
 }
 
-fn tell(place: &Place, kept: bool, verified: usize, view: &RunView) -> Result<(), CliError> {
+fn show_demo(place: &Place, kept: bool, verified: usize, view: &RunView) -> Result<(), CliError> {
     let all = STORIES.len();
     let spent = view.cost_usd.map(|usd| format!(", for {}", cost(usd))).unwrap_or_default();
     let mut text = if verified == all {

@@ -13,11 +13,11 @@ use crate::command::install::{LIMIT, name, root};
 /// One finding per file that contains our hooks or cannot be read. None of them is an error: a run needs no installed hooks.
 pub(super) fn hooks(context: &Context) -> Vec<Finding> {
     let root = root(context);
-    Scope::ALL.into_iter().filter_map(|scope| look(scope, &root, context)).collect()
+    Scope::ALL.into_iter().filter_map(|scope| examine(scope, &root, context)).collect()
 }
 
-fn look(scope: Scope, root: &Path, context: &Context) -> Option<Finding> {
-    let file = SettingsFile::of(scope, root, &context.environment).ok()?;
+fn examine(scope: Scope, root: &Path, context: &Context) -> Option<Finding> {
+    let file = SettingsFile::new(scope, root, &context.environment).ok()?;
     let name = name(&file.path, root);
     let found = match file.read() {
         Ok(found) => found,

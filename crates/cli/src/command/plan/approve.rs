@@ -23,7 +23,7 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let mut approvals = Approvals::read(&project.root)?;
     // The user's own plan runs without approval. A condition may still require it, and so do stories added during a loop.
     let done = context.settings(&project, &Flags::default())?.resolved.config.done;
-    let looping = Loops::of(&project.root).are_about(plan.path()).unwrap_or(true);
+    let looping = Loops::new(&project.root).are_about(plan.path()).unwrap_or(true);
     let wanted = looping || done.requires(Condition::PlanApproved.name());
     let here = Approvals::read(&project.root)?.made_here();
     let approved = here.state(&name, || fingerprint.clone()) == Approval::Approved;

@@ -52,7 +52,7 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
     let project = context.project()?;
     let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
     let mut reporter = reporter(json, false, &signals, context);
-    let ours = CheckoutLock::take(&project, &signals, &mut reporter)?;
+    let ours = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
     let settings = context.settings(&project, flags)?;
     let agent = preflight::agent(&settings.resolved.config, &project.root);
     match agent.health {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use verdone_core::base::id::StoryId;
 use verdone_core::hook::Briefing;
 use verdone_core::policy::{Decision, Mode, OnScope, STORY_SCOPE, Scope, ToolCall, ToolKind, evaluate, kind_of};
-use verdone_runtime::guard::{Asked, StoryFile, facts};
+use verdone_runtime::guard::{CallContext, StoryFile, facts};
 
 use super::super::plan::open;
 use super::{Context, Outcome, in_force, place};
@@ -19,9 +19,9 @@ pub(super) fn run(args: &PolicyCheckArgs, context: &Context) -> Outcome {
     let call = call(args)?;
     let mode = if args.interactive { Mode::Interactive } else { Mode::Run };
     let cwd = context.start.to_string_lossy();
-    let story = StoryFile::of(&policy.home.root, mode);
+    let story = StoryFile::open(&policy.home.root, mode);
     let mut facts =
-        facts(&policy.home, &policy.config, &Asked { mode, cwd: &cwd, call: Some(&call), deciding: true, story: &story });
+        facts(&policy.home, &policy.config, &CallContext { mode, cwd: &cwd, call: Some(&call), deciding: true, story: &story });
     let on_scope = policy.config.policy.on_scope();
     if let Some(id) = args.story.as_ref().filter(|_| on_scope != OnScope::Off) {
         facts.scope = scope_of(id, context)?;
@@ -47,7 +47,7 @@ fn scope_of(id: &str, context: &Context) -> Result<Option<Scope>, CliError> {
     let story = plan.plan().story_meant(&StoryId::from(id));
     let story = story.ok_or_else(|| CliError::usage(format!("the plan has no story {id}")).hint("verdone plan show"))?;
     let folder = project.root.strip_prefix(&project.git_top).unwrap_or(Path::new(""));
-    let briefing = Briefing::of(story, std::iter::empty(), &folder.to_string_lossy());
+    let briefing = Briefing::for_story(story, std::iter::empty(), &folder.to_string_lossy());
     Ok(briefing.scope(true))
 }
 
@@ -67,7 +67,7 @@ fn call(args: &PolicyCheckArgs) -> Result<ToolCall, CliError> {
 }
 
 fn in_words(args: &PolicyCheckArgs, decision: &Decision, advice: Option<&str>) -> String {
-    let mut text = format!("{}: {}\n", decision.verdict.words(), args.input);
+    let mut text = format!("{}: {}\n", decision.verdict.describe(), args.input);
     let mut row = |name: &str, value: &str| {
         if !value.is_empty() {
             text.push_str(&format!("  {name:<12} {value}\n"));

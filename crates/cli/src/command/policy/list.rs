@@ -23,7 +23,7 @@ pub(super) fn run(args: &PolicyListArgs, context: &Context) -> Outcome {
     let policy = in_force(context)?;
     let settings = &policy.config.policy;
     let scope = match settings.on_scope() {
-        OnScope::Enforced => PolicyVerdict::Deny.words(),
+        OnScope::Enforced => PolicyVerdict::Deny.describe(),
         OnScope::Off | OnScope::Advisory => TELL,
     };
     let mut rows: Vec<Row> = policy
@@ -31,7 +31,7 @@ pub(super) fn run(args: &PolicyListArgs, context: &Context) -> Outcome {
         .iter()
         .map(|rule| Row {
             name: rule.name.to_string(),
-            verdict: if rule.name == STORY_SCOPE && rule.source == Source::BuiltIn { scope } else { rule.verdict.words() },
+            verdict: if rule.name == STORY_SCOPE && rule.source == Source::BuiltIn { scope } else { rule.verdict.describe() },
             place: place(&rule.source),
             reason: rule.reason.to_string(),
             alternative: rule.alternative.to_string(),
@@ -43,7 +43,7 @@ pub(super) fn run(args: &PolicyListArgs, context: &Context) -> Outcome {
     if settings.read_before_edit() {
         rows.push(Row {
             name: READ_BEFORE_EDIT.to_owned(),
-            verdict: PolicyVerdict::Deny.words(),
+            verdict: PolicyVerdict::Deny.describe(),
             place: place(&Source::BuiltIn),
             reason: "a file that exists is read before it is changed".to_owned(),
             alternative: "read it first, then change it".to_owned(),
@@ -52,7 +52,7 @@ pub(super) fn run(args: &PolicyListArgs, context: &Context) -> Outcome {
     let git_state = match settings.git_state {
         OnGitState::Off => None,
         OnGitState::Report => Some(TELL),
-        OnGitState::Deny => Some(PolicyVerdict::Deny.words()),
+        OnGitState::Deny => Some(PolicyVerdict::Deny.describe()),
     };
     rows.extend(git_state.map(|verdict| Row {
         name: "git-state".to_owned(),

@@ -19,7 +19,7 @@ const LISTED: usize = 20;
 
 pub(super) fn all(json: bool, context: &Context) -> Outcome {
     let root = root(context);
-    let latest = Store::of(&root).latest()?;
+    let latest = Store::new(&root).latest()?;
     let mut stored: Vec<(Option<RunId>, StoredSession)> = Vec::new();
     if let Some(run) = &latest {
         stored.extend(sessions(&run_sessions(&run.dir))?.into_iter().map(|found| (Some(run.id.clone()), found)));
@@ -66,7 +66,7 @@ pub(in crate::command) fn own_faults(root: &Path) -> Option<FaultsOf> {
 
 /// Finds a session by id among the user's own and those of all stored runs.
 fn find(id: &str, root: &Path) -> Result<(Option<RunId>, StoredSession), CliError> {
-    let store = Store::of(root);
+    let store = Store::new(root);
     let mut found: Vec<(Option<RunId>, StoredSession)> =
         sessions(&own_sessions(root))?.into_iter().map(|session| (None, session)).collect();
     for run in store.ids()?.into_iter().rev() {

@@ -68,7 +68,7 @@ fn using_git(script: &str, prepare: impl FnOnce(&World)) -> World {
 fn assert_git_works(world: &World, folder: &str) {
     let before = world.git(&["-C", folder, "rev-parse", "HEAD"]);
     let modules = world.git(&["-C", folder, "rev-parse", "--path-format=absolute", "--git-path", "modules"]);
-    let modules = Folder::look(Path::new(&modules), &[]);
+    let modules = Folder::snapshot(Path::new(&modules), &[]);
     let output = world.verdone(&["-C", folder, "run"]);
     for who in ["agent", "check"] {
         let said = fs::read_to_string(world.sandbox.path(format!("../tmp/said-by-{who}"))).unwrap_or_default();
@@ -152,7 +152,7 @@ fn the_repository_of_a_submodule_cannot_be_written_by_an_agent() {
     let attack = "chmod -R u+w .git/modules; for file in $(find .git/modules -type f); do echo x > $file; done; rm -rf .git/modules; \
                   git -C sub config core.fsmonitor 'touch ../tmp/executed'; rm -rf sub/.git; echo more >> sub/file";
     let world = with_submodule(&always(&format!("{{ create = \"a\" }}, {{ run = '''{attack}; true''' }}")));
-    let modules = Folder::look(&world.sandbox.path(".git/modules"), &[]);
+    let modules = Folder::snapshot(&world.sandbox.path(".git/modules"), &[]);
     world.run(0);
     modules.assert_unchanged();
     assert!(!world.has("../tmp/executed"));

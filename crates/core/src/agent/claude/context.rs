@@ -29,7 +29,7 @@ pub struct ContextLimits {
 }
 
 impl ContextLimits {
-    pub fn of(config: &ClaudeAgent) -> Self {
+    pub fn from_config(config: &ClaudeAgent) -> Self {
         Self { tokens: config.context_limit, share: config.context_share }
     }
 

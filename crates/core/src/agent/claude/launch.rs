@@ -187,7 +187,7 @@ const SESSION_EVENTS: [(&str, u32); 2] = [("SessionStart", ANSWER), ("SessionEnd
 
 /// Whether a failing hook of this event blocks the action.
 pub(super) fn blocks_on_failure(event: &str) -> bool {
-    match Role::of(event) {
+    match Role::from_event(event) {
         Role::Guard => true,
         Role::Observer => false,
     }

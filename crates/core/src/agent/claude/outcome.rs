@@ -102,7 +102,7 @@ fn api_error(result: &ResultLine<'_>, retryable: bool) -> TurnOutcome {
 /// The client's message, with its reason code if the message alone is not clear.
 fn reason(result: &ResultLine<'_>) -> String {
     const LONGEST: usize = 500;
-    let words = result.words();
+    let words = result.text();
     let named = result.terminal_reason.as_deref().or(result.subtype.as_deref()).filter(|name| *name != "api_error");
     let text = match (words, named) {
         (Some(words), Some(name)) if !words.contains(name) => format!("{words} ({name})"),

@@ -330,7 +330,7 @@ impl Session {
             self.guard.refuse(denial.tool_use_id.as_deref().unwrap_or_default());
         }
         self.window = window(result, self.model.as_deref()).or(self.window);
-        let used = self.ledger.take(result);
+        let used = self.ledger.add_result(result);
         self.total.add(&used);
         match &mut self.turn {
             Some(turn) => turn.result(result, &used, now),

@@ -67,7 +67,7 @@ impl Line {
 
 impl ToClient<'_> {
     pub fn line(&self) -> Line {
-        Line::of(&self.value())
+        Line::new(&self.value())
     }
 
     fn value(&self) -> Value {
@@ -90,7 +90,7 @@ impl ToClient<'_> {
 }
 
 impl Line {
-    fn of(value: &Value) -> Self {
+    fn new(value: &Value) -> Self {
         // Some line readers treat these two as line ends. In JSON they can only occur inside strings.
         let mut text = value.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
         text.push('\n');

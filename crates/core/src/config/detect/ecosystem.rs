@@ -1,9 +1,9 @@
 //! Build tools whose commands are the same in every project.
 
-use super::{Found, Listing};
+use super::{Listing, Proposals};
 use crate::check::Stage::{Correctness, Quality};
 
-pub(super) fn cargo(listing: &Listing, found: &mut Found) {
+pub(super) fn cargo(listing: &Listing, found: &mut Proposals) {
     if !listing.has("Cargo.toml") {
         return;
     }
@@ -15,7 +15,7 @@ pub(super) fn cargo(listing: &Listing, found: &mut Found) {
     found.propose("fmt", "cargo", Quality, &format!("cargo fmt{all} --check"), "Found Cargo.toml.");
 }
 
-pub(super) fn python(listing: &Listing, found: &mut Found) {
+pub(super) fn python(listing: &Listing, found: &mut Proposals) {
     let pyproject = listing.text("pyproject.toml");
     let runner = listing.first(&["uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"]).map_or("", |lock| match lock {
         "uv.lock" => "uv run ",
@@ -90,7 +90,7 @@ pub fn is_python_test(name: &str) -> bool {
     has_extension(file, "py") && (file.starts_with("test_") || file.ends_with("_test.py"))
 }
 
-pub(super) fn go(listing: &Listing, found: &mut Found) {
+pub(super) fn go(listing: &Listing, found: &mut Proposals) {
     if !listing.has("go.mod") {
         return;
     }
@@ -101,7 +101,7 @@ pub(super) fn go(listing: &Listing, found: &mut Found) {
     }
 }
 
-pub(super) fn jvm(listing: &Listing, found: &mut Found) {
+pub(super) fn jvm(listing: &Listing, found: &mut Proposals) {
     let gradle = listing.first(&["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"]);
     if let Some(file) = gradle {
         let program = if listing.has("gradlew") { "./gradlew" } else { "gradle" };
@@ -113,7 +113,7 @@ pub(super) fn jvm(listing: &Listing, found: &mut Found) {
     }
 }
 
-pub(super) fn ruby(listing: &Listing, found: &mut Found) {
+pub(super) fn ruby(listing: &Listing, found: &mut Proposals) {
     let bundle = if listing.has("Gemfile") { "bundle exec " } else { "" };
     let spec = || listing.inside("spec").find(|name| name.ends_with("_spec.rb")).map(|name| format!("spec/{name}"));
     if let Some(sign) = listing.first(&[".rspec", "spec/spec_helper.rb"]).map(str::to_owned).or_else(spec) {
@@ -124,7 +124,7 @@ pub(super) fn ruby(listing: &Listing, found: &mut Found) {
     }
 }
 
-pub(super) fn bats(listing: &Listing, found: &mut Found) {
+pub(super) fn bats(listing: &Listing, found: &mut Proposals) {
     let holds = |folder: &&str| listing.inside(folder).any(|name| has_extension(name, "bats"));
     if let Some(folder) = ["test", "tests", "spec"].into_iter().find(|folder| holds(folder)) {
         found.propose("test", "bats", Correctness, &format!("bats {folder}"), format!("Found .bats files in {folder}/."));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Found, Listing};
+use super::{Listing, Proposals};
 use crate::check::Stage::{self, Correctness, Quality};
 
 /// Scripts worth a gate, with the names that projects use for each, preferred names first.
@@ -14,7 +14,7 @@ const SCRIPTS: [(&str, Stage, &[&str]); 5] = [
     ("format", Quality, &["format:check", "format-check", "check:format", "fmt:check"]),
 ];
 
-pub(super) fn package(listing: &Listing, found: &mut Found) {
+pub(super) fn package(listing: &Listing, found: &mut Proposals) {
     if !listing.has("package.json") {
         return;
     }

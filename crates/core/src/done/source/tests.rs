@@ -61,7 +61,7 @@ fn languages_are_known_by_name_or_first_line() {
         ("README", "text", None),
         ("", "", None),
     ] {
-        assert_eq!(Language::of(path, text), expected, "{path}");
+        assert_eq!(Language::from_path(path, text), expected, "{path}");
     }
 }
 

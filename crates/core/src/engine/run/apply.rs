@@ -288,7 +288,7 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
         // A repeated turn gets the same prompt.
         None if waited_out(outcome) => return,
         None if *outcome == TurnOutcome::Ended => None,
-        None => Some(format!("the last turn {}", outcome.words())),
+        None => Some(format!("the last turn {}", outcome.describe())),
     };
     with_attempt(state, |attempt| {
         attempt.failing.clone_from(&tests.failing);
@@ -303,7 +303,7 @@ fn waited_out(outcome: &TurnOutcome) -> bool {
 }
 
 fn fatal(finish: Finish, outcome: &TurnOutcome, exit_code: u8) -> Fatal {
-    Fatal { finish, reason: format!("the agent {}", outcome.words()), exit_code }
+    Fatal { finish, reason: format!("the agent {}", outcome.describe()), exit_code }
 }
 
 fn fold_verified(attempt: &mut Attempt, verified: &Verified) {

@@ -10,7 +10,7 @@ use crate::verify::{Outcome, Proof, Tree, VerifyReport};
 
 impl Evidence {
     /// The evidence for the attempt that is about to be committed, according to `report`.
-    pub fn of(state: &State, attempt: &Attempt, result: (Proof, Outcome), report: &VerifyReport) -> Self {
+    pub fn for_attempt(state: &State, attempt: &Attempt, result: (Proof, Outcome), report: &VerifyReport) -> Self {
         let noted = |runs: &[CheckRun]| runs.iter().map(NotedCheck::from).collect::<Vec<_>>();
         let is_own = |run: &&CheckRun| run.origin == CheckOrigin::Story;
         Self {

@@ -20,7 +20,7 @@ pub struct FrozenSettings {
 
 impl FrozenSettings {
     /// `file` is the config file alone.
-    pub fn of(config: &Config, file: &Config) -> Self {
+    pub fn new(config: &Config, file: &Config) -> Self {
         Self { config: Box::new(config.clone()), parts: parts(file) }
     }
 
@@ -76,7 +76,7 @@ mod tests {
     fn only_a_change_of_what_judges_is_told_and_by_its_name() {
         const GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"make test\"\n";
         let start = read(GATE);
-        let frozen = FrozenSettings::of(&start, &start);
+        let frozen = FrozenSettings::new(&start, &start);
         let told = |text: &str| frozen.changed(Ok(&read(text))).unwrap_or_default();
         assert_eq!(told(GATE), "");
         assert_eq!(told(&format!("# a comment\n[agent]\nname = \"claude\"\n{GATE}")), "");
@@ -90,7 +90,7 @@ mod tests {
     fn settings_that_came_from_elsewhere_are_no_change_of_the_file() {
         let file = read("");
         let resolved = read("[stop]\nmax_blocks = 3\n");
-        let frozen = FrozenSettings::of(&resolved, &file);
+        let frozen = FrozenSettings::new(&resolved, &file);
         assert_eq!((frozen.changed(Ok(&file)), frozen.config.stop.max_blocks), (None, 3));
         let text = serde_json::to_string(&frozen).unwrap();
         assert_eq!(serde_json::from_str::<FrozenSettings>(&text).unwrap(), frozen);

@@ -131,7 +131,7 @@ pub struct Incomplete {
 }
 
 impl LoopStatus {
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Active => "active",
             Self::Complete => "complete",
@@ -157,7 +157,7 @@ impl LoopStatus {
     }
 
     /// The status of a loop whose journal ends like this.
-    pub fn of(finish: Finish) -> Self {
+    pub fn from_finish(finish: Finish) -> Self {
         match finish {
             Finish::Complete => Self::Complete,
             Finish::MaxIterations => Self::ReachedLimit,

@@ -12,10 +12,10 @@ use crate::hook::StopRecord;
 const LONGEST: usize = 1_000;
 
 impl StopRecord {
-    pub fn of(facts: &StopFacts, decision: &StopDecision) -> Self {
+    pub fn from_decision(facts: &StopFacts, decision: &StopDecision) -> Self {
         let (name, cause, reason) = match decision {
             StopDecision::Block { cause, reason } => ("block", cause.name(), reason.clone()),
-            StopDecision::Yield { why } => ("yield", why.name(), why.words()),
+            StopDecision::Yield { why } => ("yield", why.name(), why.describe()),
         };
         let open = match &facts.work {
             Work::Open(open) => Some(open),

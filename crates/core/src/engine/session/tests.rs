@@ -49,7 +49,7 @@ fn name(facts: &StopFacts, settings: &StopSettings) -> &'static str {
             cause.name()
         }
         StopDecision::Yield { why } => {
-            assert!(!why.words().trim().is_empty());
+            assert!(!why.describe().trim().is_empty());
             why.name()
         }
     }
@@ -106,7 +106,7 @@ fn every_reason_to_hold_and_to_let_go_is_decided() {
     ];
     for (facts, settings, expected) in table {
         assert_eq!(name(&facts, &settings), expected, "{facts:?}");
-        let record = StopRecord::of(&facts, &decide(&facts, &settings));
+        let record = StopRecord::from_decision(&facts, &decide(&facts, &settings));
         assert_eq!(record.cause, expected);
     }
 }
@@ -120,7 +120,7 @@ fn a_block_names_the_check_its_lines_the_place_and_then_what_is_pending() {
         ..open()
     };
     let held = Held { has_progress: true, blocks: 2, ..held() };
-    let text = words::block(&held, &work, &["The settings were changed.".to_owned()]);
+    let text = messages::block(&held, &work, &["The settings were changed.".to_owned()]);
     let order = [
         "CONTINUATION: Verdone loop, iteration 3 of 25.",
         "The task: Do it",
@@ -159,13 +159,13 @@ fn hostile_text_is_cut_at_letters_and_cannot_leave_its_line() {
         tasks: vec![hostile.clone(); 100],
         ..Open::default()
     };
-    let text = words::block(&Held { task: hostile.clone(), ..held() }, &work, &vec![hostile.clone(); 20]);
+    let text = messages::block(&Held { task: hostile.clone(), ..held() }, &work, &vec![hostile.clone(); 20]);
     assert_eq!(text.chars().count(), LONGEST);
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}') && text.ends_with('…'));
     for why in
         [Yield::Limit { blocks: 1, remaining: vec![hostile.clone(); 100] }, Yield::Fault { times: 3, cause: hostile.clone() }]
     {
-        assert!(!why.words().contains(['\n', '\u{1b}']) && why.words().chars().count() < 4_000);
+        assert!(!why.describe().contains(['\n', '\u{1b}']) && why.describe().chars().count() < 4_000);
     }
 }
 
@@ -220,7 +220,7 @@ fn the_machine_of_a_loop_has_no_limit_but_the_gates_own() {
 fn every_way_a_loop_ends_has_its_word_in_the_journal_and_back() {
     for status in [LoopStatus::Complete, LoopStatus::ReachedLimit, LoopStatus::Stopped, LoopStatus::Blocked, LoopStatus::Stalled]
     {
-        assert_eq!(LoopStatus::of(status.finish()), status);
+        assert_eq!(LoopStatus::from_finish(status.finish()), status);
     }
     assert_eq!(LoopStatus::HandedOver.finish(), Finish::Manual);
 }
@@ -273,6 +273,6 @@ fn proofs_are_counted_apart_when_a_loop_is_complete() {
             "COMPLETE: all 3 stories of the loop are done (1 verified, 1 agent-tested, 1 untested)",
         ),
     ] {
-        assert_eq!(Yield::Complete { proofs }.words(), told);
+        assert_eq!(Yield::Complete { proofs }.describe(), told);
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    pub(super) fn of(history: &'a History) -> Self {
+    pub(super) fn new(history: &'a History) -> Self {
         let mut names = HashMap::new();
         let mut before = HashMap::new();
         // The nearest links of each commit, including itself. Parents come first.
@@ -37,7 +37,7 @@ impl<'a> Chain<'a> {
             let in_message = if replaced { &[][..] } else { &commit.trailers.evidence };
             // A story may have been accepted after later stories were built on it. Those name the evidence from before the acceptance.
             let before_acceptance = evidence.iter().filter(|found| found.accepted.is_some()).flat_map(Evidence::amendments);
-            let known = note.map(super::Note::digest).into_iter().chain(before_acceptance.map(Evidence::digest));
+            let known = note.map(super::GitNote::digest).into_iter().chain(before_acceptance.map(Evidence::digest));
             names.insert(at, known.chain(in_message.iter().cloned()).collect());
             let mut here = BTreeSet::from([at]);
             if note.is_none() {

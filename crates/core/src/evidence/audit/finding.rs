@@ -43,7 +43,7 @@ pub enum Problem {
 
 impl Problem {
     pub fn finding(&self) -> Finding {
-        Finding { kind: self.kind().to_owned(), text: self.words() }
+        Finding { kind: self.kind().to_owned(), text: self.describe() }
     }
 
     fn kind(&self) -> &'static str {
@@ -73,7 +73,7 @@ impl Problem {
         }
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         match self {
             Self::NoNote => "there is no evidence note on this commit".to_owned(),
             Self::NoteMoved { to } => format!("its evidence note is on another commit, {}: the note was moved", to.short()),
@@ -184,7 +184,7 @@ pub enum Remark {
 
 impl Remark {
     pub fn finding(&self) -> Finding {
-        Finding { kind: self.kind().to_owned(), text: self.words() }
+        Finding { kind: self.kind().to_owned(), text: self.describe() }
     }
 
     fn kind(&self) -> &'static str {
@@ -206,7 +206,7 @@ impl Remark {
         }
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         match self {
             Self::Reapplied => {
                 "re-applied on top of other commits; the checks ran again there, and the note keeps both".to_owned()

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::judge::Judge;
+use super::commit_auditor::CommitAuditor;
 use super::{Audit, CommitFacts, Fate, Finding, JournalCommit, Problem, Squashed};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::verify::Proof;
@@ -23,7 +23,7 @@ pub struct Missing {
     pub problem: Finding,
 }
 
-impl Judge<'_> {
+impl CommitAuditor<'_> {
     /// Finds commits that the journals record but the history does not have.
     pub(super) fn missing(&self, squashed: &[Squashed], found: &mut Audit) {
         let journals = &self.history.journals;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::judge::Judge;
+use super::commit_auditor::CommitAuditor;
 use super::{CommitFacts, Fate};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::evidence::Evidence;
@@ -40,7 +40,7 @@ struct Gone<'a> {
     previous: Option<String>,
 }
 
-impl Judge<'_> {
+impl CommitAuditor<'_> {
     /// Recognised by the tree. Earlier stories that the squashed one was built on, as named by the chain of evidence, are in the same
     /// commit.
     pub(super) fn squashed(&self) -> Vec<Squashed> {

@@ -55,7 +55,7 @@ impl Line {
             trailers: Trailers::read(&message),
         };
         self.history.commits.insert(0, commit);
-        self.history.notes.insert(id(number), Note::Bytes(found.to_note().into_bytes()));
+        self.history.notes.insert(id(number), GitNote::Bytes(found.to_note().into_bytes()));
         self.last = Some(found.digest());
     }
 
@@ -90,9 +90,9 @@ impl Line {
     }
 
     fn edit_note(&mut self, number: usize, edit: impl FnOnce(String) -> String) {
-        let Some(Note::Bytes(bytes)) = self.history.notes.get(&id(number)) else { panic!("no note") };
+        let Some(GitNote::Bytes(bytes)) = self.history.notes.get(&id(number)) else { panic!("no note") };
         let edited = edit(String::from_utf8(bytes.clone()).unwrap());
-        self.history.notes.insert(id(number), Note::Bytes(edited.into_bytes()));
+        self.history.notes.insert(id(number), GitNote::Bytes(edited.into_bytes()));
     }
 
     /// Story and kind of every problem.
@@ -231,7 +231,7 @@ fn each_kind_of_damage_has_its_own_name() {
         ),
         (
             |line| {
-                line.history.notes.insert(id(2), Note::TooLarge(5_000_000));
+                line.history.notes.insert(id(2), GitNote::TooLarge(5_000_000));
             },
             &[("US-2", "note_edited"), ("US-2", "note_unreadable")],
         ),
@@ -312,7 +312,7 @@ fn reapplied() -> Line {
             evidence: moved.digest(),
         };
         line.history.journals.take_in(&run, event);
-        line.history.notes.insert(id(number), Note::Bytes(moved.to_note().into_bytes()));
+        line.history.notes.insert(id(number), GitNote::Bytes(moved.to_note().into_bytes()));
         let commit = CommitFacts { id: id(number), tree: tree(number), parents: vec![base], ..commit.clone() };
         line.history.commits.insert(0, commit);
         (base, previous) = (id(number), Some(moved.digest()));
@@ -729,7 +729,7 @@ proptest! {
     #[test]
     fn any_single_byte_edit_of_a_note_is_detected(story in 1_usize..=3, at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut line = Line::of(3);
-        let Some(Note::Bytes(bytes)) = line.history.notes.get_mut(&id(story)) else { panic!("no note") };
+        let Some(GitNote::Bytes(bytes)) = line.history.notes.get_mut(&id(story)) else { panic!("no note") };
         let at = at.index(bytes.len());
         prop_assume!(bytes[at] != byte);
         bytes[at] = byte;
@@ -740,7 +740,7 @@ proptest! {
     #[test]
     fn no_note_and_no_message_makes_it_panic(note in prop::collection::vec(any::<u8>(), 0..200), message in ".{0,200}") {
         let mut line = Line::of(2);
-        line.history.notes.insert(id(1), Note::Bytes(note));
+        line.history.notes.insert(id(1), GitNote::Bytes(note));
         line.commit(2).trailers = Trailers::read(&message);
         let _ = audit(&line.history);
     }

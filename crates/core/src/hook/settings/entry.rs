@@ -96,7 +96,7 @@ impl Mark {
     }
 
     /// The mark of a handler, and whether the handler marks the limit as ours.
-    fn of(handler: &Node<'_>) -> (Self, bool) {
+    fn parse(handler: &Node<'_>) -> (Self, bool) {
         let keys: Vec<&str> = handler.members().iter().map(|member| member.key.as_ref()).collect();
         let with_cap = Self::ALL.into_iter().find(|mark| mark.order_with_cap() == keys[..]);
         let mark = with_cap.or_else(|| Self::ALL.into_iter().find(|mark| mark.order() == keys[..]));
@@ -150,7 +150,7 @@ impl Handler {
         let ours = value.get("type")? == "command" && is_our_program(&program) && args.first().is_some_and(|arg| arg == ARGUMENT);
         let timeout = value.get("timeout").and_then(serde_json::Value::as_u64);
         let changed = value.as_object()?.len() != Mark::Plain.order().len();
-        let (mark, tells_cap) = Mark::of(node);
+        let (mark, tells_cap) = Mark::parse(node);
         ours.then(|| Self { program, args, timeout, changed, mark, tells_cap, span: node.span.clone() })
     }
 }

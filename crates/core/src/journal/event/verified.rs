@@ -69,7 +69,7 @@ impl From<OnDisk> for Verified {
 
 fn older(place: &Place, outcome: &str, tree: Option<Oid>, runs: Vec<CheckRun>, reason: Option<String>) -> VerifyReport {
     let passed = outcome == "passed";
-    let failed = |run: &CheckRun| Failure::CheckFailed { check: run.name.clone(), said: run.outcome.words() };
+    let failed = |run: &CheckRun| Failure::CheckFailed { check: run.name.clone(), said: run.outcome.describe() };
     let failures = match (outcome, reason) {
         ("passed", _) => Vec::new(),
         ("nothing_changed", _) => vec![Failure::NothingChanged],

@@ -1,7 +1,7 @@
 //! A view of a long journal: totals of everything, but details of the last attempt only.
 
 use super::RunView;
-use crate::journal::event::light::{Light, kind, light};
+use crate::journal::event::partial::{Light, kind, light};
 use crate::journal::event::{Event, Recorded};
 
 /// Takes the lines of a journal one by one. Gives up if a line is unusual; then only the full fold can tell what is wrong.

@@ -32,7 +32,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Starting => "starting",
             Self::Baseline => "baseline",

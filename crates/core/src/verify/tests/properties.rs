@@ -29,7 +29,7 @@ fn result() -> impl Strategy<Value = CheckResult> {
     (outcome, tests, names, any::<bool>()).prop_map(|(outcome, tests, names, some_tests_ran)| {
         let tests = tests.and_then(|(passed, failed, skipped)| count(passed, failed, skipped));
         let names = names.map(|(passed, failed, skipped)| TestNames { passed, failed, skipped });
-        let run = CheckRun { outcome, tests, tail: "SECRET".to_owned(), ..CheckRun::of(&own_check("x")) };
+        let run = CheckRun { outcome, tests, tail: "SECRET".to_owned(), ..CheckRun::pending(&own_check("x")) };
         CheckResult { run, names, some_tests_ran }
     })
 }
@@ -156,7 +156,7 @@ fn assert_sound(job: &VerifyJob, observed: &Observed) -> VerifyReport {
     let report = judge(job, observed);
     let state = |tree: &str, digest: &str| {
         let id = ResultId { tree: crate::base::id::Oid::from(tree), command: digest.to_owned() };
-        observed.results.get(&id).map_or(CheckState::NotRun, |result| CheckState::of(&result.run))
+        observed.results.get(&id).map_or(CheckState::NotRun, |result| CheckState::from_run(&result.run))
     };
     if report.outcome != Outcome::Failed {
         for check in job.checks().iter().filter(|check| check.is_required()) {
@@ -239,7 +239,7 @@ proptest! {
         let before = whole(&world);
         let tree = world.tree(if pristine { Tree::Pristine } else { Tree::Attempt });
         // Unknown is not worse than red.
-        let can_get_worse = |result: &CheckResult| match CheckState::of(&result.run) {
+        let can_get_worse = |result: &CheckResult| match CheckState::from_run(&result.run) {
             CheckState::Green => true,
             CheckState::Red | CheckState::Unknown => how == 0,
             CheckState::Interrupted | CheckState::NotRun => false,

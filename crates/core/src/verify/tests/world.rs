@@ -114,7 +114,7 @@ impl World {
     }
 
     pub(super) fn result(mut self, tree: Tree, check: &str, outcome: CheckOutcome, tests: Option<TestCount>) -> Self {
-        let run = CheckRun { outcome, tests, ..CheckRun::of(&own_check(check)) };
+        let run = CheckRun { outcome, tests, ..CheckRun::pending(&own_check(check)) };
         self.said.insert((tree, check.to_owned()), run.into());
         self
     }
@@ -151,7 +151,7 @@ impl World {
 
     pub(super) fn answer(&self, tree: Tree, check: &Check) -> CheckResult {
         let said = self.said.get(&(tree, check.name.clone())).cloned();
-        let mut result = said.unwrap_or_else(|| CheckRun { outcome: CheckOutcome::Passed, ..CheckRun::of(check) }.into());
+        let mut result = said.unwrap_or_else(|| CheckRun { outcome: CheckOutcome::Passed, ..CheckRun::pending(check) }.into());
         result.run = CheckRun { name: check.name.clone(), command: check.command.clone(), ..result.run };
         result
     }

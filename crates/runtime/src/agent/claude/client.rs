@@ -10,12 +10,12 @@ use verdone_core::agent::claude::{
 };
 use verdone_core::base::redact::Redactor;
 
-use super::errands::Errands;
+use super::after_tool_threads::Errands;
 use crate::base::clock::Stopwatch;
 use crate::guard::Judgement;
 use crate::process::output::{Capture, Stream};
 use crate::process::signal::{Signals, Stop};
-use crate::process::{Companion, EnvPlan, Flow, Heard, Moment, Spawn, SpawnError, Stdin};
+use crate::process::{EnvPlan, Flow, Heard, LineProcess, Moment, Spawn, SpawnError, Stdin};
 
 /// A client that is silent for this long after its start never answers.
 const START: Duration = Duration::from_mins(1);
@@ -35,7 +35,7 @@ pub(super) struct TurnLimits {
 
 /// Why we ended a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum TurnAbort {
     Wall,
     Idle,
     Stopped,
@@ -47,7 +47,7 @@ pub(super) enum Cut {
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) end: Option<TurnEnd>,
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<TurnAbort>,
     pub(super) duration: Duration,
     pub(super) leftovers: u32,
     pub(super) context: Option<ContextUse>,
@@ -55,7 +55,7 @@ pub(super) struct Turn {
 
 #[derive(Debug)]
 pub(super) struct Client {
-    companion: Companion,
+    companion: LineProcess,
     pub(super) session: Session,
     pub(super) hooks: Hooks,
     requests: u64,
@@ -74,14 +74,14 @@ pub(super) struct Client {
 }
 
 /// The effect of one line from the client.
-enum Heeded {
+enum LineEffect {
     Nothing,
     TurnOver(Box<TurnEnd>),
     Answered { request: String, ok: bool, context: Option<ContextUse>, guarded: bool },
 }
 
 /// Callbacks and buffers for the lines of a turn.
-pub(super) struct Ears<'a> {
+pub(super) struct TurnHandlers<'a> {
     pub(super) judge: &'a dyn Fn(&[u8]) -> Judgement,
     /// Whether our hook saw the session start.
     pub(super) saw_start: &'a dyn Fn(&str) -> bool,
@@ -135,7 +135,7 @@ impl Client {
             keep: None,
             redactor: spawn.redactor,
         };
-        let companion = Companion::start(&spawn, signals)?;
+        let companion = LineProcess::start(&spawn, signals)?;
         let mut client = Self {
             companion,
             session,
@@ -168,9 +168,9 @@ impl Client {
             if signals.stop().is_some() {
                 return Err(ClientError::Stopped);
             }
-            match self.companion.hear(TICK) {
+            match self.companion.receive(TICK) {
                 Heard::Line(Stream::Stdout, bytes) => {
-                    if let Heeded::Answered { request: of, ok, guarded, .. } = self.heed(&bytes, None)
+                    if let LineEffect::Answered { request: of, ok, guarded, .. } = self.handle_line(&bytes, None)
                         && of == request
                     {
                         return if ok && guarded { Ok(()) } else { Err(ClientError::NoCallbacks) };
@@ -189,7 +189,14 @@ impl Client {
     }
 
     /// Sends one prompt and processes everything until the client stops.
-    pub(super) fn turn(&mut self, prompt: &str, uuid: &Uuid, limits: TurnLimits, signals: &Signals, ears: &mut Ears<'_>) -> Turn {
+    pub(super) fn turn(
+        &mut self,
+        prompt: &str,
+        uuid: &Uuid,
+        limits: TurnLimits,
+        signals: &Signals,
+        ears: &mut TurnHandlers<'_>,
+    ) -> Turn {
         self.thaw();
         self.companion.begin_turn();
         self.begun = false;
@@ -201,7 +208,7 @@ impl Client {
         self.errands.end();
         let duration = clock.elapsed();
         // Freeze before ending leftovers: a background command that ends would wake the agent.
-        let context = if cut == Some(Cut::Stopped) { None } else { self.measure(signals) }.or(self.session.context());
+        let context = if cut == Some(TurnAbort::Stopped) { None } else { self.measure(signals) }.or(self.session.context());
         self.freeze();
         Turn { end, cut, duration, leftovers: self.end_leftovers(limits.grace.min(Duration::from_secs(1)), signals), context }
     }
@@ -226,13 +233,13 @@ impl Client {
         clock: &Stopwatch,
         limits: TurnLimits,
         signals: &Signals,
-        ears: &mut Ears<'_>,
-    ) -> (Option<TurnEnd>, Option<Cut>) {
+        ears: &mut TurnHandlers<'_>,
+    ) -> (Option<TurnEnd>, Option<TurnAbort>) {
         let (mut last_output, mut last_tick) = (Duration::ZERO, Duration::ZERO);
         // Why the turn is being ended, and the deadline for that.
-        let mut cutting: Option<(Cut, Duration)> = None;
+        let mut cutting: Option<(TurnAbort, Duration)> = None;
         loop {
-            let heard = self.companion.hear(TICK);
+            let heard = self.companion.receive(TICK);
             let now = clock.elapsed();
             let mut asked = None;
             if self.errands.heed(signals) {
@@ -243,8 +250,8 @@ impl Client {
                 Heard::Line(stream, bytes) => {
                     last_output = now;
                     match self.line(stream, &bytes, ears, &mut asked) {
-                        Heeded::TurnOver(end) => return (Some(*end), cutting.map(|(why, _)| why)),
-                        Heeded::Nothing | Heeded::Answered { .. } => {}
+                        LineEffect::TurnOver(end) => return (Some(*end), cutting.map(|(why, _)| why)),
+                        LineEffect::Nothing | LineEffect::Answered { .. } => {}
                     }
                 }
                 Heard::Exited => return (self.exited(), cutting.map(|(why, _)| why)),
@@ -258,10 +265,10 @@ impl Client {
             }
             let over = |limit: Option<Duration>, since: Duration| limit.is_some_and(|limit| now.saturating_sub(since) >= limit);
             let why = match signals.stop() {
-                Some(_) => Some(Cut::Stopped),
-                None if asked.is_some() => asked.map(Cut::Asked),
-                None if over(limits.wall, Duration::ZERO) => Some(Cut::Wall),
-                None if over(limits.idle, last_output) => Some(Cut::Idle),
+                Some(_) => Some(TurnAbort::Stopped),
+                None if asked.is_some() => asked.map(TurnAbort::Asked),
+                None if over(limits.wall, Duration::ZERO) => Some(TurnAbort::Wall),
+                None if over(limits.idle, last_output) => Some(TurnAbort::Idle),
                 None => None,
             };
             match (&cutting, why) {
@@ -284,7 +291,7 @@ impl Client {
     }
 
     /// Stores a line, shows the parts meant for people, and does what it requests.
-    fn line(&mut self, stream: Stream, bytes: &[u8], ears: &mut Ears<'_>, asked: &mut Option<String>) -> Heeded {
+    fn line(&mut self, stream: Stream, bytes: &[u8], ears: &mut TurnHandlers<'_>, asked: &mut Option<String>) -> LineEffect {
         ears.capture.push(stream, bytes, &mut |_, _| {});
         ears.capture.push(stream, b"\n", &mut |_, _| {});
         match stream {
@@ -293,14 +300,14 @@ impl Client {
                 let text = String::from_utf8_lossy(bytes);
                 let text = ears.redactor.redact(&text);
                 ears.flow.line(stream, &text, &mut |stream, text| (ears.on)(Moment::Line { stream, text }));
-                Heeded::Nothing
+                LineEffect::Nothing
             }
-            Stream::Stdout => self.heed(bytes, Some((ears, asked))),
+            Stream::Stdout => self.handle_line(bytes, Some((ears, asked))),
         }
     }
 
-    fn heed(&mut self, bytes: &[u8], ears: Option<(&mut Ears<'_>, &mut Option<String>)>) -> Heeded {
-        let Some(line) = parse(bytes) else { return Heeded::Nothing };
+    fn handle_line(&mut self, bytes: &[u8], ears: Option<(&mut TurnHandlers<'_>, &mut Option<String>)>) -> LineEffect {
+        let Some(line) = parse(bytes) else { return LineEffect::Nothing };
         if let (ClientLine::Init(init), Some((ears, _))) = (&line, &ears) {
             // The hooks for the session start run before this line, and the model is asked after it.
             let unguarded = init.session_id.as_deref().is_some_and(|session| !(ears.saw_start)(session));
@@ -340,7 +347,7 @@ impl Client {
                 self.say(&ToClient::Refuse { request, reason: "not supported" });
             }
             (ClientLine::ControlAnswer(answer), _) => {
-                return Heeded::Answered {
+                return LineEffect::Answered {
                     request: answer.request.as_deref().unwrap_or_default().to_owned(),
                     ok: answer.succeeded(),
                     context: ContextUse::answered(&answer.context()).inspect(|_| self.session.measured(&answer.context())),
@@ -364,8 +371,8 @@ impl Client {
             (_, None) => {}
         }
         match self.session.feed(&line, Timestamp::now()) {
-            Some(end) => Heeded::TurnOver(Box::new(end)),
-            None => Heeded::Nothing,
+            Some(end) => LineEffect::TurnOver(Box::new(end)),
+            None => LineEffect::Nothing,
         }
     }
 
@@ -379,9 +386,9 @@ impl Client {
         let begin = Stopwatch::start();
         let mut measured = None;
         while begin.elapsed() < ANSWER && signals.stop().is_none() {
-            match self.companion.hear(TICK) {
+            match self.companion.receive(TICK) {
                 Heard::Line(Stream::Stdout, bytes) => {
-                    if let Heeded::Answered { request: of, context, .. } = self.heed(&bytes, None)
+                    if let LineEffect::Answered { request: of, context, .. } = self.handle_line(&bytes, None)
                         && of == request
                     {
                         measured = context;
@@ -410,9 +417,9 @@ impl Client {
         self.say(&ToClient::Clear { uuid });
         let begin = Stopwatch::start();
         while begin.elapsed() < ANSWER && signals.stop().is_none() {
-            match self.companion.hear(TICK) {
+            match self.companion.receive(TICK) {
                 Heard::Line(Stream::Stdout, bytes) => {
-                    if let Heeded::TurnOver(_) = self.heed(&bytes, None) {
+                    if let LineEffect::TurnOver(_) = self.handle_line(&bytes, None) {
                         return self.session.id() != before;
                     }
                 }

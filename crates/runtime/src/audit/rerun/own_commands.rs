@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use verdone_core::base::redact::MARK;
 use verdone_core::check::CommandSpec;
 use verdone_core::journal::event::Event;
-use verdone_core::journal::event::light::kind;
+use verdone_core::journal::event::partial::kind;
 
 use crate::git::Git;
 use crate::store::{JournalReader, Store, StoredRun, are_of_here};

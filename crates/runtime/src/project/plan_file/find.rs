@@ -109,7 +109,7 @@ pub fn find(request: &PlanRequest) -> Result<PlanLocation, FindError> {
 
 impl PlanLocation {
     /// The location of a plan that is known to be a file.
-    pub fn of(plan: PathBuf) -> Self {
+    pub fn new(plan: PathBuf) -> Self {
         Self { home: home(&plan), plan, progress: None }
     }
 

@@ -45,7 +45,7 @@ pub fn preview(request: &LandRequest<'_>) -> Result<Vec<(Waiting, Landable)>, La
     for waiting in waiting(request.project)?.into_iter().filter(is_asked_for) {
         let target = Target::find(&git, waiting.target.as_deref())?.ok_or(LandError::Nothing)?;
         let commits = git.commits_to_land(&waiting.tip, &target.tip)?;
-        let landable = landable(&git, &Store::of(&request.project.root), &commits, request.proof)?;
+        let landable = landable(&git, &Store::new(&request.project.root), &commits, request.proof)?;
         found.push((waiting, landable));
     }
     if let [(_, landable)] = &found[..] {

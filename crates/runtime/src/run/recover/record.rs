@@ -40,7 +40,7 @@ pub(super) fn mark_done(
     commit: &Oid,
 ) -> Result<(), RecordError> {
     let Some(path) = plan_of(project, stored)? else { return Ok(()) };
-    let file = PlanFile::open(PlanLocation::of(path))?;
+    let file = PlanFile::open(PlanLocation::new(path))?;
     if let Some(path) = git.repo_path(file.path())
         && git.changed_paths(evidence.base.as_ref(), commit)?.iter().any(|change| change.path == path)
     {
@@ -59,7 +59,7 @@ pub(super) fn mark_done(
 pub(super) fn commit_progress(git: &Git, project: &Project, stored: &StoredRun, settled: &[Event]) -> Result<(), RecordError> {
     let commits = commits(stored, settled)?;
     let (Some(path), Some(branch)) = (plan_of(project, stored)?, branch_of(stored)?) else { return Ok(()) };
-    let location = PlanLocation::of(path);
+    let location = PlanLocation::new(path);
     let (Some(tip), Some(head)) = (git.branch_tip(&branch)?, git.status()?.head) else { return Ok(()) };
     // If the user's branch has moved on, a commit here would be in the way of the next run.
     if commits.is_empty() || git.apart(&tip, &head)?.1 > 0 {

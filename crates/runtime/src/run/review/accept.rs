@@ -42,9 +42,9 @@ pub struct AcceptedStory {
 pub fn accept(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<AcceptedStory, ReviewError> {
     let ReviewRequest { project, config, story } = *request;
     let git = Git::open(&project.root)?;
-    let _lock = RunLock::take(git.git_dir())?;
+    let _lock = RunLock::acquire(git.git_dir())?;
     recover(project, signals, reporter)?;
-    let store = Store::of(&project.root);
+    let store = Store::new(&project.root);
     let review = find(&store, story)?;
     let stored = store.run(review.run.clone());
     let by = git.identity()?;
@@ -55,7 +55,7 @@ pub fn accept(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn
     let objects = git.object_folders()?;
     let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: folder.path(), objects });
     spaces.open(&git)?;
-    let file = PlanFile::open(PlanLocation::of(project.root.join(&review.plan)))?;
+    let file = PlanFile::open(PlanLocation::new(project.root.join(&review.plan)))?;
     let plan = RunPlan::open(&git, file, &tip, &head, &folder.path().join("plan"))?;
     let redactor = process::redactor_from_environment(&[]);
     let accepting =
@@ -200,7 +200,7 @@ impl Accepting<'_> {
         attempt.previous = self.git.last_evidence(&self.tip)?;
         let state = State { run: Some(self.review.run.clone()), seal: Some(self.spaces.seal()), ..State::default() };
         let proof = report.proof.unwrap_or(Proof::Unchecked);
-        let evidence = Evidence::of(&state, &attempt, (proof, Outcome::Accepted), &report);
+        let evidence = Evidence::for_attempt(&state, &attempt, (proof, Outcome::Accepted), &report);
         Ok(Evidence { accepted: Some(self.acceptance()), ..evidence })
     }
 
@@ -224,7 +224,7 @@ impl Accepting<'_> {
         };
         let mut results = Results::default();
         let mut verification = Verification::new(job, Some(trees), &results);
-        verification.go_on(&mut bench, &mut results, reporter)?;
+        verification.advance(&mut bench, &mut results, reporter)?;
         let report = verification.report();
         if report.outcome == Outcome::Accepted {
             return Ok(report);
@@ -247,7 +247,7 @@ impl Accepting<'_> {
         let commands: Vec<&CommandSpec> = frozen.values().flatten().chain(&gates).map(|check| &check.command).collect();
         let base = self.git.tree_of(&self.tip)?;
         let folder = self.git.repo_path(&project.root).map(|folder| folder.to_string()).unwrap_or_default();
-        let trees = Trees::look(&TreesRequest {
+        let trees = Trees::compare(&TreesRequest {
             git: self.git,
             settings: &config.protect,
             folder: &folder,

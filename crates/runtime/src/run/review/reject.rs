@@ -25,9 +25,9 @@ pub struct RejectedStory {
 pub fn reject(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn Reporter) -> Result<RejectedStory, ReviewError> {
     let ReviewRequest { project, story, .. } = *request;
     let git = Git::open(&project.root)?;
-    let _lock = RunLock::take(git.git_dir())?;
+    let _lock = RunLock::acquire(git.git_dir())?;
     recover(project, signals, reporter)?;
-    let runs = Store::of(&project.root);
+    let runs = Store::new(&project.root);
     let review = find(&runs, story)?;
     let mut journal = Journal::reopen(&runs.run(review.run.clone()).dir)?;
     let story = review.place.story.clone();

@@ -9,27 +9,27 @@ use verdone_core::plan::Story;
 use verdone_core::policy::Scope;
 
 use super::{StepError, io_error};
-use crate::guard::tell;
-use crate::run::site::Site;
+use crate::guard::write_briefing;
+use crate::run::context::RunContext;
 
-pub(super) fn brief(site: &Site, state: &State, attempt: &Attempt) -> Result<(), StepError> {
+pub(super) fn brief(site: &RunContext, state: &State, attempt: &Attempt) -> Result<(), StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
     let plan = site.plan.path();
     let mut briefing = briefing(site, story);
     briefing.branch = Some(site.branch.clone());
     (briefing.iteration, briefing.turn) = (state.iteration, attempt.place.turn);
     briefing.plan = fs::canonicalize(plan).unwrap_or_else(|_| plan.to_owned()).to_string_lossy().into_owned();
-    tell(&site.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
+    write_briefing(&site.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
 }
 
 /// The paths in the story's scope.
-pub(super) fn scope_of(site: &Site, story: &Story) -> Option<Scope> {
+pub(super) fn scope_of(site: &RunContext, story: &Story) -> Option<Scope> {
     briefing(site, story).scope(false)
 }
 
-fn briefing(site: &Site, story: &Story) -> Briefing {
+fn briefing(site: &RunContext, story: &Story) -> Briefing {
     let checks = site.own_checks(&story.id).iter().map(|check| check.command.display());
-    let mut briefing = Briefing::of(story, checks, &folder(site.git.top(), &site.root));
+    let mut briefing = Briefing::for_story(story, checks, &folder(site.git.top(), &site.root));
     briefing.exempt = site.plan.paths().iter().map(ToString::to_string).collect();
     briefing
 }

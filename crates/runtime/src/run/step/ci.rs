@@ -9,13 +9,13 @@ use verdone_core::plan::Story;
 
 use super::StepError;
 use super::turn::within_the_run;
-use crate::agent::judge::{Court, ask_ci};
+use crate::agent::judge::{ProverContext, ask_ci};
 use crate::git::CommitError;
 use crate::process::{EnvPlan, Moment, RUN_VARIABLE};
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 
 /// Waits for the answer, within the run's time limit. A clear answer about a tree is final.
-pub(super) fn ask(site: &mut Site, story: &Story, tree: &Oid, reporter: &mut dyn Reporter) -> Result<CiFact, StepError> {
+pub(super) fn ask(site: &mut RunContext, story: &Story, tree: &Oid, reporter: &mut dyn Reporter) -> Result<CiFact, StepError> {
     let known = site.ci_answers.iter().find(|(tip, about, _)| *tip == site.tip && about == tree);
     if let Some((.., said)) = known {
         return Ok(said.clone());
@@ -45,11 +45,11 @@ pub(super) fn ask(site: &mut Site, story: &Story, tree: &Oid, reporter: &mut dyn
     Ok(said)
 }
 
-fn wait_for_answer(site: &Site, commit: &Oid, reporter: &mut dyn Reporter) -> CiFact {
+fn wait_for_answer(site: &RunContext, commit: &Oid, reporter: &mut dyn Reporter) -> CiFact {
     let ci = &site.config.done.ci;
     let limits = within_the_run(&Limits { turn_time: ci.timeout, ..site.config.limits.clone() }, site.clock);
     let settings = CiSettings { timeout: limits.turn_time, ..ci.clone() };
-    let court = Court {
+    let court = ProverContext {
         root: &site.root,
         inside: None,
         dir: &site.run_dir,

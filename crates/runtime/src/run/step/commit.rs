@@ -14,17 +14,17 @@ use verdone_core::verify::Outcome;
 use super::verify::verify_again;
 use super::{StepError, attempt_of};
 use crate::git::{CommitError, GitError};
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 use crate::workspace::HookOutcome;
 
-pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn commit(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "commit")?;
     let (Phase::Committing { tree, proof, outcome }, Some(candidate), Some(report)) =
         (&state.phase, site.candidate.take(), attempt.report.as_deref())
     else {
         return Err(StepError::NoAttempt("commit"));
     };
-    let mut evidence = Evidence::of(state, attempt, (*proof, *outcome), report);
+    let mut evidence = Evidence::for_attempt(state, attempt, (*proof, *outcome), report);
     let mut message = evidence.commit_message(&site.config.commit.subject);
     let mut tree = tree.clone();
     let mut rewrote = false;
@@ -41,7 +41,7 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
                     return refused(site, &format!("a git hook changed files, and the result does not pass: {why}"));
                 }
                 // The commit message names the first evidence, so the note contains both.
-                evidence = Evidence::of(state, attempt, (*proof, *outcome), &again).in_place_of(&evidence);
+                evidence = Evidence::for_attempt(state, attempt, (*proof, *outcome), &again).in_place_of(&evidence);
                 tree = rewritten;
                 // The agent's files now differ from the commit.
                 rewrote = true;
@@ -79,14 +79,14 @@ pub fn commit(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     Ok(Input::Committed { commit, tree, files, evidence: Some(evidence.digest()), noted: noted.is_ok() })
 }
 
-fn refused(site: &mut Site, said: &str) -> Result<Input, StepError> {
+fn refused(site: &mut RunContext, said: &str) -> Result<Input, StepError> {
     site.plan.unmark()?;
     // Hook output may contain secrets.
     Ok(Input::CommitRefused { message: site.redactor.redact(said).into_owned() })
 }
 
 /// `None` if the user has no commit hooks.
-fn run_hooks(site: &mut Site, tree: &Oid, message: &str) -> Result<Option<HookOutcome>, StepError> {
+fn run_hooks(site: &mut RunContext, tree: &Oid, message: &str) -> Result<Option<HookOutcome>, StepError> {
     if !site.git.has_commit_hooks()? {
         return Ok(None);
     }
@@ -97,7 +97,7 @@ fn run_hooks(site: &mut Site, tree: &Oid, message: &str) -> Result<Option<HookOu
 }
 
 /// Follow-up work after a commit. Failures here cannot undo the commit.
-fn record(site: &mut Site, evidence: &Evidence, commit: &Oid, tree: &Oid, reporter: &mut dyn Reporter) {
+fn record(site: &mut RunContext, evidence: &Evidence, commit: &Oid, tree: &Oid, reporter: &mut dyn Reporter) {
     let base = evidence.base.clone().unwrap_or_else(|| commit.clone());
     let mut notice = |text: String| reporter.report(Update::Notice { text: &text });
     let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());

@@ -5,7 +5,7 @@ use verdone_core::agent::Usage;
 use verdone_core::base::id::Oid;
 use verdone_core::check::CheckRun;
 use verdone_core::done::{
-    CiFact, Facts, GitFact, Judge, JudgeFact, JudgeRecord, Judged, Lessons, Memory, Prover, complexity, judge,
+    CiFact, Facts, GitFact, JudgeChoice, JudgeFact, JudgeRecord, JudgedCondition, Lessons, Memory, Prover, complexity, judge,
 };
 use verdone_core::engine::prompt::{self, Refute};
 use verdone_core::engine::run::{Attempt, State};
@@ -16,13 +16,13 @@ use verdone_core::verify::{SeenCondition, Tree, VerifyReport};
 use super::brief::scope_of;
 use super::turn::within_the_run;
 use super::{StepError, ci, io_error};
-use crate::agent::judge::{Court, Seat, ask_judge, limits_of};
+use crate::agent::judge::{ClientContext, ProverContext, ask_judge, limits_of};
 use crate::git::{ChangedPath, RepoPath};
 use crate::process::{Moment, RUN_VARIABLE};
 use crate::project::approval::Approvals;
 use crate::project::ralph_state::{self, Projection};
 use crate::project::template::read_template;
-use crate::run::site::{Candidate, Site};
+use crate::run::context::{Candidate, RunContext};
 use crate::session::claims;
 use crate::session::done::{Checked, checks_fact, gate_facts, plan_found};
 use crate::store::sessions::run_sessions;
@@ -31,7 +31,7 @@ use crate::workspace::CheckPlace;
 
 /// What the settings require for this attempt.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct Requirements {
     /// Names of the conditions, without the judge's.
     pub(super) conditions: Vec<String>,
     pub(super) judge: bool,
@@ -39,23 +39,23 @@ pub(super) struct Asked {
     facts: Facts,
 }
 
-pub(super) fn asked(site: &Site, attempt: &Attempt, changed: &[ChangedPath]) -> Result<Asked, StepError> {
+pub(super) fn asked(site: &RunContext, attempt: &Attempt, changed: &[ChangedPath]) -> Result<Requirements, StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
     let settings = &site.config.done;
     let facts = facts(site, story, changed);
     if !settings.asks_more_than_a_run() {
-        return Ok(Asked { facts, ..Asked::default() });
+        return Ok(Requirements { facts, ..Requirements::default() });
     }
     let wanted = settings.wants_judge(complexity(settings, &facts).value);
     // If a judge is asked, its answer is a separate step of the verification. If not, its condition stays open.
-    let is_asked_here = |one: &Judged| one.required && !(wanted && one.prover == Prover::Judge);
+    let is_asked_here = |one: &JudgedCondition| one.required && !(wanted && one.prover == Prover::Judge);
     let conditions = judge(settings, &facts).conditions.into_iter().filter(is_asked_here).map(|one| one.name).collect();
-    Ok(Asked { conditions, judge: wanted, facts })
+    Ok(Requirements { conditions, judge: wanted, facts })
 }
 
-impl Asked {
+impl Requirements {
     /// Keeps only CI, whose answer is valid for one tree only. The other conditions were asked about the work as the agent left it.
-    pub(super) fn of_ci(mut self, site: &Site) -> Self {
+    pub(super) fn of_ci(mut self, site: &RunContext) -> Self {
         let settings = &site.config.done;
         self.conditions.retain(|name| settings.prover_of(name) == Some(Prover::Ci));
         Self { judge: false, ..self }
@@ -68,17 +68,17 @@ impl Asked {
 }
 
 /// Evaluates the conditions after the checks passed. CI is asked last, because that can take long.
-pub(super) fn look(
-    site: &mut Site,
+pub(super) fn evaluate(
+    site: &mut RunContext,
     attempt: &Attempt,
-    asked: &mut Asked,
+    asked: &mut Requirements,
     report: &VerifyReport,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<SeenCondition>, StepError> {
     let judge_fact = if asked.judge { JudgeFact::Holds } else { JudgeFact::Off };
     let mut facts = Facts { judge: judge_fact, ..with_checks(site, attempt, asked, report) };
     let mut judged = judge(&site.config.done, &facts);
-    let is_open = |one: &&Judged| asked.conditions.contains(&one.name) && one.outcome.as_flag() != Some(true);
+    let is_open = |one: &&JudgedCondition| asked.conditions.contains(&one.name) && one.outcome.as_flag() != Some(true);
     let provers: Vec<&Prover> = judged.conditions.iter().filter(is_open).map(|one| &one.prover).collect();
     if provers.contains(&&Prover::Ci) {
         let is_last = provers.iter().all(|prover| **prover == Prover::Ci);
@@ -96,10 +96,10 @@ pub(super) fn look(
 
 /// Writes our state for other loops that keep theirs in files.
 pub(super) fn tell_other_loops(
-    site: &Site,
+    site: &RunContext,
     state: &State,
     attempt: &Attempt,
-    asked: &Asked,
+    asked: &Requirements,
     report: &VerifyReport,
     reporter: &mut dyn Reporter,
 ) {
@@ -123,7 +123,7 @@ pub(super) fn tell_other_loops(
     }
 }
 
-fn with_checks(site: &Site, attempt: &Attempt, asked: &Asked, report: &VerifyReport) -> Facts {
+fn with_checks(site: &RunContext, attempt: &Attempt, asked: &Requirements, report: &VerifyReport) -> Facts {
     let passed = !report.reasons.iter().any(|reason| reason.failing_check().is_some());
     let checked = Some(Checked { runs: report.runs_on(Tree::Attempt), passed, gates_only: false });
     let gates = gate_facts(&site.gates, checked);
@@ -131,7 +131,7 @@ fn with_checks(site: &Site, attempt: &Attempt, asked: &Asked, report: &VerifyRep
     Facts { gates, own_checks, ..asked.facts.clone() }
 }
 
-fn facts(site: &Site, story: &Story, changed: &[ChangedPath]) -> Facts {
+fn facts(site: &RunContext, story: &Story, changed: &[ChangedPath]) -> Facts {
     let approvals = Approvals::read(&site.root).unwrap_or_default();
     let scope = scope_of(site, story);
     let is_outside = scope.as_ref().map(|scope| scope.outside(false));
@@ -155,23 +155,23 @@ fn facts(site: &Site, story: &Story, changed: &[ChangedPath]) -> Facts {
 }
 
 /// The changed files of the candidate, without the plan.
-fn changed(site: &Site) -> Vec<RepoPath> {
+fn changed(site: &RunContext) -> Vec<RepoPath> {
     let changes = site.candidate.iter().flat_map(|candidate| site.changed_by_agent(candidate));
     changes.map(|change| change.path).collect()
 }
 
 /// The first clear answer about a tree is final. Without one, the judge is asked once more, and then a person must review.
 pub(super) fn refute(
-    site: &mut Site,
+    site: &mut RunContext,
     state: &State,
     attempt: &Attempt,
     report: &VerifyReport,
     reporter: &mut dyn Reporter,
 ) -> Result<JudgeRecord, StepError> {
     let story = site.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
-    let judge = Judge::of(&site.config.done.judge, &site.config.agent).name();
+    let judge = JudgeChoice::from_settings(&site.config.done.judge, &site.config.agent).name();
     let files = changed(site);
-    let Some(candidate) = site.candidate.take() else { return Ok(JudgeRecord::of(judge)) };
+    let Some(candidate) = site.candidate.take() else { return Ok(JudgeRecord::new(judge)) };
     if let Some((.., record)) = site.judged.iter().find(|(about, tree, _)| *about == story.id && *tree == candidate.tree) {
         let record = JudgeRecord { usage: Usage::default(), duration_ms: 0, ..record.clone() };
         site.candidate = Some(candidate);
@@ -182,7 +182,7 @@ pub(super) fn refute(
     let asking = Asking { state, attempt, prompt: &prompt, candidate: &candidate };
     let mut record = asking.ask(site, None, reporter)?;
     if record.proved_nothing() && site.signals.requested().is_none() {
-        reporter.report(Update::Notice { text: &format!("the judge {}; it is asked once more", record.words()) });
+        reporter.report(Update::Notice { text: &format!("the judge {}; it is asked once more", record.describe()) });
         record = asking.ask(site, Some(&record), reporter)?.after(&record);
     }
     if !record.proved_nothing() {
@@ -202,14 +202,19 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     /// The judge runs in a separate workspace, and its writes are discarded.
-    fn ask(&self, site: &mut Site, earlier: Option<&JudgeRecord>, reporter: &mut dyn Reporter) -> Result<JudgeRecord, StepError> {
+    fn ask(
+        &self,
+        site: &mut RunContext,
+        earlier: Option<&JudgeRecord>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<JudgeRecord, StepError> {
         let place = site.spaces.question_on(&site.git, &self.candidate.tree, &site.tip)?;
         self.answer(site, &place, earlier, reporter)
     }
 
     fn answer(
         &self,
-        site: &Site,
+        site: &RunContext,
         place: &CheckPlace,
         earlier: Option<&JudgeRecord>,
         reporter: &mut dyn Reporter,
@@ -218,7 +223,7 @@ impl Asking<'_> {
         let dir = site.run_dir.join("judge").join(format!("{}{again}", site.checks_run));
         let spent = self.state.cost_usd + earlier.and_then(|earlier| earlier.usage.cost_usd).unwrap_or(0.0);
         let limits = within_the_run(&limits_of(&site.config), site.clock);
-        let seat = Seat {
+        let seat = ClientContext {
             run: &site.run,
             run_dir: &site.run_dir,
             top: site.git.top(),
@@ -228,8 +233,15 @@ impl Asking<'_> {
         };
         let env = place.env.clone().with(RUN_VARIABLE, site.run.as_str());
         let inside = place.inside.as_ref();
-        let court =
-            Court { root: &place.cwd, inside, dir: &dir, env, redactor: &site.redactor, limits: &limits, seat: Some(seat) };
+        let court = ProverContext {
+            root: &place.cwd,
+            inside,
+            dir: &dir,
+            env,
+            redactor: &site.redactor,
+            limits: &limits,
+            seat: Some(seat),
+        };
         let clock = site.clock;
         let mut on = |moment: Moment<'_>| match moment {
             Moment::Tick => reporter.report(clock.tick()),
@@ -240,7 +252,7 @@ impl Asking<'_> {
 }
 
 fn prompt_of(
-    site: &Site,
+    site: &RunContext,
     attempt: &Attempt,
     story: &Story,
     report: &VerifyReport,
@@ -252,7 +264,7 @@ fn prompt_of(
         .runs_on(Tree::Attempt)
         .iter()
         .map(CheckRun::for_agent)
-        .map(|run| format!("`{}`: {}", run.command.display(), run.outcome.words()))
+        .map(|run| format!("`{}`: {}", run.command.display(), run.outcome.describe()))
         .collect();
     let protected: Vec<String> = report.protected.iter().map(|change| change.path.clone()).collect();
     let base = attempt.base.as_ref();

@@ -14,15 +14,15 @@ use super::StepError;
 use super::script::run_script;
 use crate::git::{CommitError, GitError};
 use crate::process;
+use crate::run::context::RunContext;
 use crate::run::land::{LandError, Landed, Target, land_tip};
-use crate::run::site::Site;
 use crate::store::{Store, proven};
 
 const PROGRESS: &str = "chore: record progress";
 pub(super) const REOPEN_ONE: &str = "chore: reopen a broken story";
 pub(super) const REOPEN_SEVERAL: &str = "chore: reopen broken stories";
 
-pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn finish(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let grace = site.config.limits.grace.duration();
     site.scripts.end_background(grace, &site.signals);
     site.claude.end(grace, &site.signals);
@@ -41,7 +41,7 @@ pub fn finish(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     Ok(Input::Finished { landed, script: script? })
 }
 
-fn put_in_order(site: &mut Site, state: &State) -> Result<Option<Event>, StepError> {
+fn put_in_order(site: &mut RunContext, state: &State) -> Result<Option<Event>, StepError> {
     if let Phase::Stopping { finish } = &state.phase {
         let status = LoopStatus {
             iteration: state.iteration,
@@ -60,7 +60,7 @@ fn put_in_order(site: &mut Site, state: &State) -> Result<Option<Event>, StepErr
 }
 
 /// The state is complete only if every story was proven, by this run or an earlier one.
-fn loop_state(site: &Site, finish: Finish) -> LoopState {
+fn loop_state(site: &RunContext, finish: Finish) -> LoopState {
     let plan = site.plan.plan();
     match finish {
         Finish::Complete if all_proven(site, plan) => LoopState::Complete,
@@ -78,13 +78,13 @@ fn loop_state(site: &Site, finish: Finish) -> LoopState {
     }
 }
 
-fn all_proven(site: &Site, plan: &Plan) -> bool {
-    let Ok(known) = proven(&Store::of(&site.root), &site.plan_name()) else { return false };
+fn all_proven(site: &RunContext, plan: &Plan) -> bool {
+    let Ok(known) = proven(&Store::new(&site.root), &site.plan_name()) else { return false };
     plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|result| result.is_checked()))
 }
 
 /// Progress written after the last story commit gets a separate commit, if git tracks the files.
-fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
+fn commit_progress(site: &mut RunContext, state: &State) -> Result<(), StepError> {
     if state.attempt.is_some() || state.commits == 0 {
         return Ok(());
     }
@@ -92,7 +92,7 @@ fn commit_progress(site: &mut Site, state: &State) -> Result<(), StepError> {
 }
 
 /// Lands progress, and whatever an earlier landing left.
-fn land_the_rest(site: &Site, state: &State) -> Result<Option<Event>, LandError> {
+fn land_the_rest(site: &RunContext, state: &State) -> Result<Option<Event>, LandError> {
     if site.config.run.land != LandMode::Auto || is_held(state) {
         return Ok(None);
     }
@@ -124,7 +124,7 @@ fn message(subject: &str, run: &RunId) -> String {
 }
 
 /// Commits the plan's current files on top of the run's branch. `None` if they have not changed.
-pub(super) fn commit_plan(site: &mut Site, subject: &str) -> Result<Option<Oid>, StepError> {
+pub(super) fn commit_plan(site: &mut RunContext, subject: &str) -> Result<Option<Oid>, StepError> {
     let before = site.tip_tree()?;
     let tree = site.with_plan(&before)?;
     if tree == before {

@@ -7,14 +7,14 @@ use verdone_core::engine::run::{Attempt, State};
 use verdone_core::plan::Story;
 
 use super::StepError;
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 
 /// How many remaining stories are listed; the plan has the rest.
 const MOST_LEFT: usize = 20;
 const REASON_BYTES: usize = 250;
 
 /// `None` if the agent has no sessions, continues the same one, or starts its first.
-pub(super) fn hand_over(site: &mut Site, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
+pub(super) fn hand_over(site: &mut RunContext, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
     if site.config.agent.name != "claude" {
         return Ok(None);
     }
@@ -34,13 +34,13 @@ pub(super) fn hand_over(site: &mut Site, state: &State, attempt: &Attempt) -> Re
     Ok(Some(handover.render("built-in", HANDOVER)?))
 }
 
-fn done(site: &Site, state: &State) -> Vec<String> {
+fn done(site: &RunContext, state: &State) -> Vec<String> {
     let story = |id| site.plan.plan().story(id).map(named);
     state.results.iter().filter_map(|(id, result)| Some(format!("{} ({})", story(id)?, result.name()))).collect()
 }
 
 /// Files changed since the attempt started, without the plan.
-fn changed(site: &mut Site) -> Result<Vec<String>, StepError> {
+fn changed(site: &mut RunContext) -> Result<Vec<String>, StepError> {
     let candidate = site.read_attempt()?;
     let theirs = site.changed_by_agent(&candidate);
     Ok(theirs.iter().map(|change| sanitise_line(&change.path.to_string()).into_owned()).collect())
@@ -54,7 +54,7 @@ fn failed(state: &State, attempt: &Attempt) -> Vec<String> {
 }
 
 /// Remaining stories, the current one first.
-fn left(site: &Site, state: &State, attempt: &Attempt) -> Vec<String> {
+fn left(site: &RunContext, state: &State, attempt: &Attempt) -> Vec<String> {
     let present = &attempt.place.story;
     let open = site.plan.plan().open().filter(|story| !state.progress.failed.contains_key(&story.id));
     let (now, later): (Vec<&Story>, Vec<&Story>) = open.partition(|story| story.id == *present);

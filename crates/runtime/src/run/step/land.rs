@@ -4,10 +4,10 @@ use verdone_core::engine::run::{Input, State};
 use verdone_core::journal::event::Event;
 
 use super::StepError;
+use crate::run::context::RunContext;
 use crate::run::land::{LandError, Landed, Target, land_tip};
-use crate::run::site::Site;
 
-pub fn land(site: &Site, _state: &State) -> Result<Input, StepError> {
+pub fn land(site: &RunContext, _state: &State) -> Result<Input, StepError> {
     let Some(target) = Target::find(&site.git, site.target.as_deref())? else { return Err(StepError::NoAttempt("landing")) };
     let event = match land_tip(&site.git, target.name.as_deref(), &site.tip) {
         Ok(Landed { branch, from, to, .. }) => Event::Landed { branch, from, to, left: 0 },

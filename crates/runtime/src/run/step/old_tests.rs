@@ -7,21 +7,21 @@ use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::check::{Check, CheckRun, When};
 use verdone_core::engine::run::{RegressionReport, State};
 use verdone_core::evidence::Evidence;
-use verdone_core::evidence::audit::Note;
+use verdone_core::evidence::audit::GitNote;
 use verdone_core::journal::update::Reporter;
 use verdone_core::protect::subjects;
 use verdone_core::verify::{ChangeKind, CheckState, Outcome, Proof, Tree, VerifyReport, changes_of};
 
 use super::StepError;
 use super::verify::scripts;
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 use crate::verify::checks::seen_from;
 use crate::verify::{BenchPlace, Trees, TreesRequest, Verification, may_weaken_checks};
 
 /// Reports a verification. Work is `verified` only if the story's own checks also pass
 /// with the old tests and configuration. Otherwise an agent wrote what proves it.
 pub(super) fn report(
-    site: &mut Site,
+    site: &mut RunContext,
     verification: &mut Verification,
     reporter: &mut dyn Reporter,
 ) -> Result<VerifyReport, StepError> {
@@ -36,8 +36,8 @@ pub(super) fn report(
     let permitted: Vec<String> = earlier.permitted.iter().chain(&story.scope).cloned().collect();
     let tree = trees_of_run(site, &verification.job.attempt, &permitted)?.build(&site.git, Tree::Pristine)?;
     let runs = site.run_checks_in(&mut BenchPlace::default(), &tree, &story.checks, reporter)?;
-    verification.observed.interrupted |= runs.iter().any(|run| CheckState::of(run) == CheckState::Interrupted);
-    let red = runs.into_iter().filter(|run| CheckState::of(run) != CheckState::Green);
+    verification.observed.interrupted |= runs.iter().any(|run| CheckState::from_run(run) == CheckState::Interrupted);
+    let red = runs.into_iter().filter(|run| CheckState::from_run(run) != CheckState::Green);
     verification.observed.red_with_old_tests = red.map(|run| run.name).collect();
     Ok(verification.report())
 }
@@ -45,7 +45,7 @@ pub(super) fn report(
 /// If stories changed tests or configuration, the gates must pass on the final files with
 /// the tests and configuration from before the first of those changes.
 pub(super) fn run_gates(
-    site: &mut Site,
+    site: &mut RunContext,
     state: &State,
     report: &mut RegressionReport,
     reporter: &mut dyn Reporter,
@@ -65,7 +65,7 @@ pub(super) fn run_gates(
     let tree = trees.build(&site.git, Tree::Pristine)?;
     let gates: Vec<Check> = site.gates.iter().filter(|gate| is_always_due(gate)).cloned().collect();
     let runs = site.run_checks_in(&mut BenchPlace::cold(), &tree, &gates, reporter)?;
-    let red = runs.into_iter().filter(|run| CheckState::of(run) == CheckState::Red);
+    let red = runs.into_iter().filter(|run| CheckState::from_run(run) == CheckState::Red);
     let red: Vec<CheckRun> =
         red.map(|run| CheckRun { name: format!("{} with the tests from before the run", run.name), ..run }).collect();
     if !red.is_empty() {
@@ -92,12 +92,12 @@ struct ChangedTests {
     permitted: Vec<String>,
 }
 
-fn changed_tests(site: &Site) -> Result<ChangedTests, StepError> {
+fn changed_tests(site: &RunContext) -> Result<ChangedTests, StepError> {
     let mut found = ChangedTests::default();
     let commits = site.git.commits_between(&site.start, &site.tip)?;
     let notes = if commits.is_empty() { BTreeMap::new() } else { site.git.notes()? };
     for commit in commits {
-        let Some(Note::Bytes(note)) = notes.get(&commit) else { continue };
+        let Some(GitNote::Bytes(note)) = notes.get(&commit) else { continue };
         let Ok(evidence) = Evidence::from_note(note) else { continue };
         let is_seen_by_a_person = matches!(evidence.outcome, Outcome::Accepted | Outcome::NeedsReview);
         for change in evidence.protected {
@@ -115,8 +115,8 @@ fn changed_tests(site: &Site) -> Result<ChangedTests, StepError> {
 }
 
 /// All changes of the run's stories up to this tree, treated as one attempt that may change the permitted files.
-fn trees_of_run(site: &Site, attempt: &Oid, permitted: &[String]) -> Result<Trees, StepError> {
-    Ok(Trees::look(&TreesRequest {
+fn trees_of_run(site: &RunContext, attempt: &Oid, permitted: &[String]) -> Result<Trees, StepError> {
+    Ok(Trees::compare(&TreesRequest {
         git: &site.git,
         settings: &site.config.protect,
         folder: &site.folder(),

@@ -9,16 +9,16 @@ use verdone_core::journal::update::Reporter;
 use verdone_core::plan::Status;
 
 use super::StepError;
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 
-pub fn prepare(site: &mut Site, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn prepare(site: &mut RunContext, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let checks = baseline_checks(site);
     let baseline = site.run_checks(&site.tip_tree()?, &checks, reporter)?;
     Ok(Input::Prepared { baseline })
 }
 
 /// If no story is open, the ticked ones are only claims, so their checks run too, each command once.
-fn baseline_checks(site: &Site) -> Vec<Check> {
+fn baseline_checks(site: &RunContext) -> Vec<Check> {
     let stories = &site.plan.plan().stories;
     // Nothing has changed yet, so every path counts. Gates for complex stories run only if there is such a story.
     let open = stories.iter().filter(|story| story.status != Status::Done);

@@ -4,10 +4,10 @@ use verdone_core::engine::run::{Input, State};
 use verdone_core::journal::update::Reporter;
 
 use super::{StepError, attempt_of};
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 use crate::verify::checks::red_of;
 
-pub fn red_check(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn red_check(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "red check")?;
     let checks = site.own_checks(&attempt.place.story).to_vec();
     let runs = site.run_checks(&site.tip_tree()?, &checks, reporter)?;

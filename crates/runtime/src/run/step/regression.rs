@@ -13,21 +13,21 @@ use verdone_core::verify::{CheckState, StoryResult};
 
 use super::finish::{REOPEN_ONE, REOPEN_SEVERAL, commit_plan};
 use super::{StepError, old_tests};
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 use crate::store::{Store, proven};
 use crate::verify::BenchPlace;
 
 /// How many stories of earlier runs are checked: the last ones in the plan.
 const MOST_EARLIER: usize = 500;
 
-pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn regression(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let earlier = match site.only {
         Some(_) => BTreeMap::new(),
-        None => proven(&Store::of(&site.root), &site.plan_name()).unwrap_or_default(),
+        None => proven(&Store::new(&site.root), &site.plan_name()).unwrap_or_default(),
     };
     let due = due(site, state, &earlier);
     let tree = site.tip_tree()?;
-    let mut report = look(site, &due, &tree, reporter)?;
+    let mut report = recheck(site, &due, &tree, reporter)?;
     if report.broken.is_empty() && report.not_checked.is_empty() && site.signals.requested().is_none() {
         old_tests::run_gates(site, state, &mut report, reporter)?;
     }
@@ -35,7 +35,7 @@ pub fn regression(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -
 }
 
 /// Unticks broken stories, in a separate commit if git tracks the plan.
-pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
+pub fn reopen(site: &mut RunContext, state: &State) -> Result<Input, StepError> {
     let Phase::Reopening { stories } = &state.phase else { return Err(StepError::NoAttempt("the reopening of stories")) };
     for story in stories {
         if !site.plan.is_committed() {
@@ -54,7 +54,7 @@ pub fn reopen(site: &mut Site, state: &State) -> Result<Input, StepError> {
 type Due = Vec<(Check, Vec<StoryId>)>;
 
 /// Stories marked done in the plan that have evidence: from this run and, unless the run is about a single story, from earlier ones.
-fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryResult>) -> Due {
+fn due(site: &RunContext, state: &State, earlier: &BTreeMap<StoryId, StoryResult>) -> Due {
     let evident = |result: Option<&StoryResult>| result.is_some_and(|result| result.is_checked());
     let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
     let (now, before): (Vec<&StoryId>, Vec<&StoryId>) = done
@@ -76,7 +76,7 @@ fn due(site: &Site, state: &State, earlier: &BTreeMap<StoryId, StoryResult>) -> 
     due
 }
 
-fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
+fn recheck(site: &mut RunContext, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
     let (begun, time) = (site.clock.elapsed(), site.config.regression.time.limit());
     let mut report = RegressionReport::default();
     let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
@@ -84,7 +84,7 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
     // Start without a cache: what earlier stories left there must not prove anything.
     let mut place = BenchPlace::cold();
     let mut interrupted = false;
-    let left = |site: &Site| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
+    let left = |site: &RunContext| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
     for (check, stories) in due {
         // It just passed on exactly this tree, in this run.
         if site.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {
@@ -104,7 +104,7 @@ fn look(site: &mut Site, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> 
         if run.outcome == CheckOutcome::Interrupted {
             interrupted = true;
             skipped.extend(stories.iter().cloned());
-        } else if CheckState::of(&run) != CheckState::Green {
+        } else if CheckState::from_run(&run) != CheckState::Green {
             for story in stories {
                 broken.entry(story.clone()).or_default().push(run.clone());
             }

@@ -13,17 +13,17 @@ use super::{StepError, io_error};
 use crate::process::RUN_VARIABLE;
 use crate::process::signal::Signals;
 use crate::process::{EnvPlan, Moment};
+use crate::run::context::RunContext;
 use crate::run::lifecycle::ScriptRequest;
-use crate::run::site::Site;
 use crate::workspace::{ScriptPlace, WorkspaceError};
 
-pub fn script(site: &mut Site, state: &State, script: Script, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn script(site: &mut RunContext, state: &State, script: Script, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     Ok(Input::ScriptRan(run_script(site, state, script, reporter)?))
 }
 
 /// Runs the script if it exists and is enabled.
 pub(super) fn run_script(
-    site: &mut Site,
+    site: &mut RunContext,
     state: &State,
     script: Script,
     reporter: &mut dyn Reporter,
@@ -72,7 +72,7 @@ pub(super) fn run_script(
 }
 
 /// A read-only view of the run's tip, if there is a script to run.
-fn place(site: &mut Site, script: Script) -> Result<Option<ScriptPlace>, WorkspaceError> {
+fn place(site: &mut RunContext, script: Script) -> Result<Option<ScriptPlace>, WorkspaceError> {
     if !site.scripts.would_run(script) {
         return Ok(None);
     }
@@ -85,7 +85,7 @@ fn timeout(hooks: &Hooks, script: Script) -> Option<Duration> {
     hooks.timeout.limit().or_else(last)
 }
 
-fn environment(site: &Site, state: &State, script: Script) -> EnvPlan {
+fn environment(site: &RunContext, state: &State, script: Script) -> EnvPlan {
     let facts = Facts {
         mode: "building",
         iteration: state.iteration,

@@ -7,9 +7,9 @@ use verdone_core::plan::{self, Selection, Status};
 
 use super::StepError;
 use crate::run::Refreshed;
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 
-pub fn select(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn select(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     if site.plan.refresh()? == Refreshed::Edited {
         reporter.report(Update::Notice {
             text: "the plan was edited: the new text is used from now on, but checks stay as they were at the start",

@@ -21,9 +21,9 @@ use crate::agent::{TurnRequest, run_client_turn, run_turn};
 use crate::base::clock::Stopwatch;
 use crate::guard::{TurnOf, turn_tests};
 use crate::process::Moment;
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 
-pub fn turn(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn turn(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "turn")?;
     let workspace = site.spaces.agent()?;
     let prompt = prompt_of(site, state, attempt, &workspace.mount_points)?;
@@ -103,7 +103,7 @@ fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &Moment<'_>) {
     }
 }
 
-fn prompt_of(site: &mut Site, state: &State, attempt: &Attempt, mount_points: &[PathBuf]) -> Result<String, StepError> {
+fn prompt_of(site: &mut RunContext, state: &State, attempt: &Attempt, mount_points: &[PathBuf]) -> Result<String, StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
     let prompt = build_prompt(site, story, Some(state), mount_points)?;
     Ok(match hand_over(site, state, attempt)? {
@@ -113,7 +113,12 @@ fn prompt_of(site: &mut Site, state: &State, attempt: &Attempt, mount_points: &[
 }
 
 /// The prompt for a story. Without an attempt, the prompt of its first turn. `mount_points` are folders of the workspace.
-pub fn build_prompt(site: &Site, story: &Story, state: Option<&State>, mount_points: &[PathBuf]) -> Result<String, StepError> {
+pub fn build_prompt(
+    site: &RunContext,
+    story: &Story,
+    state: Option<&State>,
+    mount_points: &[PathBuf],
+) -> Result<String, StepError> {
     let attempt = state.and_then(|state| state.attempt.as_ref());
     // The agent sees only the name of a hidden check.
     let shown = |check: &Check| if check.terms.hidden.is_some() { check.name.clone() } else { check.command.display() };

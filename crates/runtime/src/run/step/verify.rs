@@ -12,13 +12,13 @@ use verdone_core::policy::OnScope;
 use verdone_core::protect::{check_scripts, subjects};
 use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
-use super::conditions::{self, Asked};
+use super::conditions::{self, Requirements};
 use super::{StepError, attempt_of, old_tests};
 use crate::git::ChangedPath;
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
 
-pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn verify(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "verification")?;
     if site.plan.is_committed() {
         site.plan.mark(&attempt.place.story, Status::Done)?;
@@ -32,7 +32,7 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
     site.candidate = Some(candidate);
     let mut judge: Option<JudgeRecord> = None;
     loop {
-        match site.on_bench(|bench, results| verification.go_on(bench, results, reporter))? {
+        match site.on_bench(|bench, results| verification.advance(bench, results, reporter))? {
             Pause::Conditions => {
                 ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?;
             }
@@ -58,13 +58,13 @@ pub fn verify(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Re
 
 /// Asks the conditions. After a signal, a missing answer from CI is not the work's fault.
 fn ask_conditions(
-    site: &mut Site,
+    site: &mut RunContext,
     attempt: &Attempt,
-    asked: &mut Asked,
+    asked: &mut Requirements,
     verification: &mut Verification,
     reporter: &mut dyn Reporter,
 ) -> Result<(), StepError> {
-    let seen = conditions::look(site, attempt, asked, &verification.report(), reporter)?;
+    let seen = conditions::evaluate(site, attempt, asked, &verification.report(), reporter)?;
     verification.observed.conditions = Some(seen);
     verification.observed.interrupted = asked.ci_is_unknown() && site.signals.requested().is_some();
     Ok(())
@@ -72,7 +72,7 @@ fn ask_conditions(
 
 /// Verifies a tree as the work of this attempt. Conditions and judge were asked about the first tree; only CI is asked again.
 pub(super) fn verify_again(
-    site: &mut Site,
+    site: &mut RunContext,
     state: &State,
     attempt: &Attempt,
     tree: &Oid,
@@ -84,7 +84,7 @@ pub(super) fn verify_again(
     let mut verification = begin(site, state, attempt, tree, &changed, &asked)?;
     verification.job.feedback = FeedbackTurn::NoneLeft;
     loop {
-        match site.on_bench(|bench, results| verification.go_on(bench, results, reporter))? {
+        match site.on_bench(|bench, results| verification.advance(bench, results, reporter))? {
             Pause::Conditions => ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?,
             Pause::Judge | Pause::Done => return old_tests::report(site, &mut verification, reporter),
         }
@@ -92,12 +92,12 @@ pub(super) fn verify_again(
 }
 
 fn begin(
-    site: &Site,
+    site: &RunContext,
     state: &State,
     attempt: &Attempt,
     tree: &Oid,
     changed: &[ChangedPath],
-    asked: &Asked,
+    asked: &Requirements,
 ) -> Result<Verification, StepError> {
     let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
     let base = site.tip_tree()?;
@@ -105,7 +105,7 @@ fn begin(
     let mut settings = site.config.protect.clone();
     // The command that asks CI runs outside workspaces.
     settings.autorun.extend(check_scripts(&site.config.done.ci.command));
-    let trees = Trees::look(&TreesRequest {
+    let trees = Trees::compare(&TreesRequest {
         git: &site.git,
         settings: &settings,
         folder: &site.folder(),
@@ -149,7 +149,7 @@ fn begin(
     Ok(Verification::new(job, Some(trees), &site.results))
 }
 
-fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
+fn job_story(site: &RunContext, story: &Story, own: &[Check]) -> JobStory {
     JobStory {
         id: StoryId(story.id.0.clone()),
         checks: own.to_vec(),
@@ -161,13 +161,13 @@ fn job_story(site: &Site, story: &Story, own: &[Check]) -> JobStory {
 }
 
 /// Scripts that checks of the plan run.
-pub(super) fn scripts(site: &Site) -> BTreeSet<String> {
+pub(super) fn scripts(site: &RunContext) -> BTreeSet<String> {
     let commands: Vec<&CommandSpec> = site.frozen.values().flatten().chain(&site.gates).map(|check| &check.command).collect();
     check_scripts(commands)
 }
 
 /// The checks of stories that are done, in this run or earlier.
-fn of_earlier_stories(site: &Site, state: &State, story: &StoryId) -> Vec<Check> {
+fn of_earlier_stories(site: &RunContext, state: &State, story: &StoryId) -> Vec<Check> {
     let is_done = |id: &StoryId| site.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
     let done = site.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));
     earlier_checks(site.own_checks(story), done.map(|other| (&other.id, site.own_checks(&other.id).to_vec())))

@@ -7,11 +7,11 @@ use verdone_core::engine::run::{Input, Phase, State};
 use verdone_core::journal::active::millis_between;
 use verdone_core::journal::update::Reporter;
 
-use crate::run::site::Site;
+use crate::run::context::RunContext;
 
 const MOMENT: Duration = Duration::from_millis(100);
 
-pub fn wait(site: &mut Site, state: &State, reporter: &mut dyn Reporter) -> Input {
+pub fn wait(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Input {
     let left = match &state.phase {
         Phase::Waiting { until, .. } => Duration::from_millis(millis_between(Timestamp::now(), *until)),
         _ => Duration::ZERO,

@@ -35,7 +35,7 @@ pub(super) struct About {
 }
 
 impl About {
-    pub(super) fn of(tree: &Tree, story: Option<&Story>) -> Self {
+    pub(super) fn new(tree: &Tree, story: Option<&Story>) -> Self {
         Self { files: tree.content.clone(), story: story.map(Story::fingerprint).unwrap_or_default() }
     }
 }
@@ -122,18 +122,18 @@ impl Answers {
 
 /// The answers of external provers, if they still apply.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct ProverAnswers {
     pub(super) judge: JudgeFact,
     /// The record behind the fact, or else the most recent one.
     pub(super) record: Option<JudgeRecord>,
     pub(super) ci: CiFact,
 }
 
-pub(super) fn heard(ask: &Ask<'_>, git: &GitFact, story: Option<&Story>, ours: &[PathBuf]) -> Heard {
-    let Ok(top) = find_git_top(ask.root) else { return Heard::default() };
+pub(super) fn heard(ask: &Ask<'_>, git: &GitFact, story: Option<&Story>, ours: &[PathBuf]) -> ProverAnswers {
+    let Ok(top) = find_git_top(ask.root) else { return ProverAnswers::default() };
     let answers = Answers::read(ask.root, &top, ask.session);
     let tree = if answers.is_empty() { None } else { look_at_tree(ask.root, &top, ours).ok() };
-    let about = tree.as_ref().map(|tree| About::of(tree, story));
+    let about = tree.as_ref().map(|tree| About::new(tree, story));
     let record = about.as_ref().and_then(|about| answers.about(about)).or_else(|| answers.last());
     let mut ci = answers.ci(tree.as_ref().and_then(|tree| tree.head.as_ref()));
     let uncommitted = git.uncommitted();
@@ -141,7 +141,7 @@ pub(super) fn heard(ask: &Ask<'_>, git: &GitFact, story: Option<&Story>, ours: &
         let why = format!("CI knows commits, and in none is: {}; commit it, then run `verdone done --ask`", listed(uncommitted));
         ci = CiFact::Unknown { why };
     }
-    Heard { judge: answers.judge(about.as_ref()), record: record.cloned(), ci }
+    ProverAnswers { judge: answers.judge(about.as_ref()), record: record.cloned(), ci }
 }
 
 /// The folder of a session, created if necessary.

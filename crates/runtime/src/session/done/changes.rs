@@ -18,7 +18,7 @@ use crate::session::{self, SeenLoop};
 
 /// Whose changes are looked at.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whose<'a> {
+pub(super) struct ChangeRequest<'a> {
     pub(super) root: &'a Path,
     pub(super) records: &'a SessionFold,
     pub(super) held_by: Option<&'a SeenLoop>,
@@ -36,15 +36,15 @@ pub(super) struct Changes {
 }
 
 /// What git cannot tell is unknown.
-pub(super) fn look(whose: Whose<'_>) -> Changes {
+pub(super) fn collect_changes(whose: ChangeRequest<'_>) -> Changes {
     try_to(whose).unwrap_or_else(|error| {
         let fact = GitFact::Unknown { why: error.to_string() };
         Changes { fact, changed: Vec::new(), base: None }
     })
 }
 
-fn try_to(whose: Whose<'_>) -> Result<Changes, GitError> {
-    let Whose { root, records, held_by, plan, story } = whose;
+fn try_to(whose: ChangeRequest<'_>) -> Result<Changes, GitError> {
+    let ChangeRequest { root, records, held_by, plan, story } = whose;
     let git = Git::open(root)?;
     let status = git.status()?;
     // Git may spell the top otherwise than we spell the root.

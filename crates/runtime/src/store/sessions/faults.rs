@@ -34,12 +34,12 @@ pub struct FaultWatch {
 }
 
 impl FaultWatch {
-    pub fn of(run_dir: &Path) -> Self {
+    pub fn new(run_dir: &Path) -> Self {
         Self { folder: run_sessions(run_dir), seen: None }
     }
 
     /// The failures added since the last call. A file that cannot be read is a failure as well and is reported once.
-    pub fn look(&mut self, redactor: &Redactor) -> Option<GuardFailures> {
+    pub fn new_failures(&mut self, redactor: &Redactor) -> Option<GuardFailures> {
         let path = self.folder.join(FILE);
         let meta = fs::symlink_metadata(&path).ok()?;
         let now = (meta.ino(), meta.len());
@@ -93,9 +93,9 @@ mod tests {
     fn each_fault_is_told_once_also_when_the_file_is_set_aside() {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join(FOLDER);
-        let mut watch = FaultWatch::of(temp.path());
+        let mut watch = FaultWatch::new(temp.path());
         let redactor = Redactor::new([("MY_TOKEN".to_owned(), "s3cr3t-value-of-mine".to_owned())]);
-        let mut look = || watch.look(&redactor).map(|found| (found.failures, found.denied, found.cause));
+        let mut look = || watch.new_failures(&redactor).map(|found| (found.failures, found.denied, found.cause));
         assert_eq!(look(), None);
         fail(&folder, "one", true);
         fail(&folder, "s3cr3t-value-of-mine", false);
@@ -121,10 +121,10 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         assert_eq!(faults(&folder).unwrap(), None);
         rustix::fs::mknodat(rustix::fs::CWD, folder.join(FILE), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
-        let mut watch = FaultWatch::of(temp.path());
-        let found = watch.look(&Redactor::default()).unwrap();
+        let mut watch = FaultWatch::new(temp.path());
+        let found = watch.new_failures(&Redactor::default()).unwrap();
         assert_eq!(found.failures, 1);
         assert!(found.cause.contains("cannot be read"), "{}", found.cause);
-        assert_eq!(watch.look(&Redactor::default()), None);
+        assert_eq!(watch.new_failures(&Redactor::default()), None);
     }
 }

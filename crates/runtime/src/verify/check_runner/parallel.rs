@@ -47,7 +47,7 @@ pub(super) fn run(
             drop(started);
         }
         drop(news);
-        hear(jobs, &heard, on)
+        forward_progress(jobs, &heard, on)
     });
     sweep.end(shared.grace, signals);
     let mut results = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn run(
         match ended {
             Some(result) => results.push(result?),
             // It was not started.
-            None if signals.requested().is_some() => results.push(CheckRun::of(job.check).into()),
+            None if signals.requested().is_some() => results.push(CheckRun::pending(job.check).into()),
             None => return Err(io::Error::other("a gate could not be started in a thread of its own")),
         }
     }
@@ -82,7 +82,11 @@ fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals:
 }
 
 /// Forwards progress until the last thread has ended.
-fn hear(jobs: &[Job<'_>], heard: &Receiver<News>, on: &mut dyn FnMut(CheckMoment<'_>)) -> Vec<Option<io::Result<CheckResult>>> {
+fn forward_progress(
+    jobs: &[Job<'_>],
+    heard: &Receiver<News>,
+    on: &mut dyn FnMut(CheckMoment<'_>),
+) -> Vec<Option<io::Result<CheckResult>>> {
     let mut ended: Vec<Option<io::Result<CheckResult>>> = jobs.iter().map(|_| None).collect();
     while let Ok((at, what)) = heard.recv() {
         let check = jobs[at].check;

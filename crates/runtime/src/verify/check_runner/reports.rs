@@ -38,7 +38,7 @@ pub(super) enum Written {
 }
 
 impl<'a> Reports<'a> {
-    pub(super) fn look(places: &'a [(PathBuf, PathBuf)], pattern: Option<&'a str>) -> Self {
+    pub(super) fn snapshot(places: &'a [(PathBuf, PathBuf)], pattern: Option<&'a str>) -> Self {
         let found = pattern.and_then(|pattern| found(places, pattern).ok()).unwrap_or_default();
         Self { places, pattern, before: found.into_iter().map(|report| (report.path, report.stamp)).collect() }
     }

@@ -29,7 +29,7 @@ pub(super) struct Settings {
 
 /// Everything that was asked for, ready to run.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct Inputs {
     pub(super) config: Config,
     pub(super) gates: Vec<Check>,
     pub(super) story: Option<JobStory>,
@@ -52,7 +52,7 @@ pub(super) struct OtherStory {
 
 /// A missing story may exist in another plan.
 pub(super) enum Read {
-    Found(Box<Asked>),
+    Found(Box<Inputs>),
     NoStory(VerifyError),
 }
 
@@ -107,7 +107,7 @@ impl Settings {
             None => (None, Vec::new()),
         };
         let (exports, warnings) = (self.loaded.exports.clone(), self.loaded.warnings.clone());
-        Ok(Read::Found(Box::new(Asked { config, gates, story, others, plan_files, at_most: None, exports, warnings })))
+        Ok(Read::Found(Box::new(Inputs { config, gates, story, others, plan_files, at_most: None, exports, warnings })))
     }
 
     /// The story from the plan, and the others. Commands in an agent's plan count only if they are approved.
@@ -131,7 +131,7 @@ impl Settings {
     }
 }
 
-impl Asked {
+impl Inputs {
     /// Whether there are no checks at all.
     pub(super) fn is_empty(&self) -> bool {
         self.gates.is_empty() && self.story.as_ref().is_none_or(|story| story.checks.is_empty())

@@ -12,7 +12,7 @@ use verdone_core::config::{FolderMode, WorkspaceSettings};
 
 use super::super::disposable::Disposable;
 use super::super::layer::Layer;
-use super::super::visible::key;
+use super::super::view_contents::key;
 use super::{Build, Cache, KeptCache, Parts};
 use crate::git::{Git, copy_index_file};
 use crate::project::HOME;

@@ -55,10 +55,10 @@ impl Report<'_> {
                 ("verdone run", Case::Run(size), Some(Case::DryRun(size))),
             ];
             for (name, case, start) in rows {
-                let start = |build| start.and_then(|start| self.of(start, build, 0.5)).unwrap_or(0.0);
+                let start = |build| start.and_then(|start| self.results_of(start, build, 0.5)).unwrap_or(0.0);
                 let middle = each(self.median(case), start(Build::Ours));
                 let high = each(self.p99(case), start(Build::Ours));
-                let other = self.of(case, Build::Other, 0.5).map(|other| each(other, start(Build::Other)));
+                let other = self.results_of(case, Build::Other, 0.5).map(|other| each(other, start(Build::Other)));
                 self.values(&format!("{name}, {size} stories"), (middle, high), &[middle / bare, middle / bash], other)?;
             }
         }
@@ -116,7 +116,7 @@ impl Report<'_> {
     }
 
     fn row(&mut self, name: &str, case: Case, ratios: &[f64]) -> fmt::Result {
-        self.values(name, (self.median(case), self.p99(case)), ratios, self.of(case, Build::Other, 0.5))
+        self.values(name, (self.median(case), self.p99(case)), ratios, self.results_of(case, Build::Other, 0.5))
     }
 
     fn values(&mut self, name: &str, (middle, high): (f64, f64), ratios: &[f64], other: Option<f64>) -> fmt::Result {
@@ -129,14 +129,14 @@ impl Report<'_> {
     }
 
     fn median(&self, case: Case) -> f64 {
-        self.of(case, Build::Ours, 0.5).expect("every case of the schedule was sampled")
+        self.results_of(case, Build::Ours, 0.5).expect("every case of the schedule was sampled")
     }
 
     fn p99(&self, case: Case) -> f64 {
-        self.of(case, Build::Ours, 0.99).expect("every case of the schedule was sampled")
+        self.results_of(case, Build::Ours, 0.99).expect("every case of the schedule was sampled")
     }
 
-    fn of(&self, case: Case, build: Build, part: f64) -> Option<f64> {
+    fn results_of(&self, case: Case, build: Build, part: f64) -> Option<f64> {
         self.samples.get(&(case, build)).map(|samples| quantile(samples, part))
     }
 }

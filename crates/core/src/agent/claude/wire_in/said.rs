@@ -32,7 +32,7 @@ impl ClientLine<'_> {
                 let what = if subtype == "task_started" { "started" } else { "ended" };
                 Some(format!("background task {what}: {}", cut(words, INPUT)))
             }
-            Self::Result(result) if result.is_error => result.words(),
+            Self::Result(result) if result.is_error => result.text(),
             Self::ConversationReset { .. } => Some("a fresh session".to_owned()),
             Self::Garbage { text } => Some(text.clone()),
             Self::StateChanged(State::Running | State::RequiresAction | State::Idle | State::Other)
@@ -58,7 +58,7 @@ impl ClientLine<'_> {
 
 impl super::ResultLine<'_> {
     /// The text of the result, or the errors.
-    pub fn words(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         let said = self.result.as_deref().map(str::trim).filter(|text| !text.is_empty());
         said.map(str::to_owned).or_else(|| (!self.errors.is_empty()).then(|| self.errors.join("; ")))
     }

@@ -130,7 +130,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         allowance: report.allowance.clone(),
         claim: report.claim.clone(),
     }];
-    let words = format!("the turn {}", report.outcome.words());
+    let words = format!("the turn {}", report.outcome.describe());
     if let Some(reason) = &report.tests.ended_turn
         && judges_the_story(&report.outcome)
     {

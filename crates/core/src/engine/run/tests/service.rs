@@ -390,7 +390,7 @@ fn money_that_is_spent_between_two_turns_ends_the_run_without_blame() {
 fn what_a_judge_costs_is_spent_by_the_run_and_by_the_attempt() {
     let judge = |cost: f64| {
         let usage = Usage { cost_usd: Some(cost), tokens: None };
-        Some(JudgeRecord { usage, session: Some("s2".to_owned()), said: JudgeFact::Holds, ..JudgeRecord::of("claude") })
+        Some(JudgeRecord { usage, session: Some("s2".to_owned()), said: JudgeFact::Holds, ..JudgeRecord::new("claude") })
     };
     let capped = |limits: &mut Limits| limits.cost_usd = Usd::try_from(1.0).unwrap();
     let mut bench = Bench::with(capped);
@@ -406,7 +406,7 @@ fn what_a_judge_costs_is_spent_by_the_run_and_by_the_attempt() {
     bench.turn(TurnOutcome::Ended, 0.3);
     bench.verify_with(CheckOutcome::Passed, judge(f64::NAN));
     let result = (Proof::Verified, Outcome::Done);
-    let evidence = Evidence::of(&bench.state, bench.attempt(), result, bench.attempt().report.as_ref().unwrap());
+    let evidence = Evidence::for_attempt(&bench.state, bench.attempt(), result, bench.attempt().report.as_ref().unwrap());
     let judge = evidence.judge.unwrap();
     assert_eq!((judge.session.as_deref(), evidence.cost_usd), (Some("s2"), Some(0.3)), "what is no number costs nothing");
 }
@@ -417,7 +417,7 @@ fn a_judge_that_gives_no_clear_answer_spends_no_turn_and_leaves_the_story_to_a_p
         let mut bench = Bench::with(change);
         bench.turn(TurnOutcome::Ended, 0.3);
         let usage = Usage { cost_usd: Some(0.3), tokens: None };
-        bench.verify_with(CheckOutcome::Passed, Some(JudgeRecord { said, usage, ..JudgeRecord::of("claude") }));
+        bench.verify_with(CheckOutcome::Passed, Some(JudgeRecord { said, usage, ..JudgeRecord::new("claude") }));
         let rejection = bench.journal.iter().find_map(|recorded| match &recorded.event {
             Event::AttemptRejected { rejection, .. } => Some(rejection.clone()),
             _ => None,
