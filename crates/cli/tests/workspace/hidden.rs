@@ -1,7 +1,7 @@
 //! Hidden checks: only the check that a folder belongs to can see it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use verdone_core::check::{CommandSpec, Gate, Stage};
 use verdone_core::config::Config;
@@ -18,11 +18,21 @@ fn gate(name: &str, folder: &Path) -> Gate {
     Gate { hidden: Some(folder.to_owned()), ..Gate::new(name, Stage::Correctness, CommandSpec::Shell("true".to_owned())) }
 }
 
+/// Not below a shared temporary folder: that is private in every view, and would hide the folders anyway. The checkout may be in one.
+fn outside_of_temp() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    if !target.starts_with("/tmp") && !target.starts_with("/var/tmp") {
+        return target.to_owned();
+    }
+    let folder = std::env::home_dir().unwrap().join(".cache/verdone/tests");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
 #[test]
 fn a_hidden_folder_is_read_only_for_its_check_and_empty_for_everybody_else() {
     let _alone = alone();
-    // Not below a shared temporary folder: that is private in every view, and would hide them anyway.
-    let world = World::below(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let world = World::below(&outside_of_temp());
     let top = world.path("project");
     run_git(&top, &["init", "-q", "-b", "main"]);
     write(&top.join(".gitignore"), "target/\n");

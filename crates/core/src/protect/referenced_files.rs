@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(run("check:\n\t@for t in t/*.sh; do sh $$t || exit 1; done\nx: y\n", "Makefile"), "t/*.sh");
         assert_eq!(
             run("include rules.inc $(wildcard x/*)\n-include local/settings\nall:\n\tinclude no\n", "Makefile"),
-            "local/settings rules.inc"
+            "local/settings rules.inc x/*"
         );
         assert_eq!(run(r#"{ "scripts": { "test": "PATH=tools:$PATH verify" } }"#, "package.json"), "tools/*");
         assert_eq!(run("sh t/a.sh", "README.md"), "");
