@@ -25,10 +25,10 @@ mod report;
 mod reporter;
 mod review;
 mod run;
-mod run_request;
 mod show;
 mod status;
 mod stop;
+mod stop_announcer;
 mod undo;
 mod users_own;
 mod verify;
@@ -75,7 +75,7 @@ impl Context {
     /// The same for commands about loops: a loop stays active even if `.verdone/` was deleted.
     pub(crate) fn project_of_loops(&self) -> Result<Project, CliError> {
         let project = self.project()?;
-        let root = gate::armed_root(&project).unwrap_or_else(|| project.root.clone());
+        let root = gate::root_of_held_loop(&project).unwrap_or_else(|| project.root.clone());
         Ok(Project { root, ..project })
     }
 

@@ -1,8 +1,8 @@
 //! A check is one command that Verdone runs; a gate is a named, staged check that every story must pass.
 
+mod cache_key;
 mod counts;
 mod gate;
-mod key;
 mod order;
 mod stage;
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::span::Span;
 
+pub use cache_key::{CacheKey, counts_for_results};
 pub use counts::{TestCount, TestsSeen, tests_seen};
-pub use gate::{Gate, GateSettings, Terms, When, ZeroTests};
-pub use key::{ResultKey, counts_for_results};
-pub use order::{due, stages, stages_by};
+pub use gate::{CheckOptions, Gate, GateSettings, When, ZeroTests};
+pub use order::{due_checks, stages, stages_by};
 pub use stage::Stage;
 
 /// A command from the config or a plan: a string is passed to `sh -c`, a list is executed directly.
@@ -62,14 +62,14 @@ pub struct Check {
     pub command: CommandSpec,
     pub timeout: Span,
     /// How the config says to run and judge it. A story's own checks use the defaults.
-    #[serde(default, skip_serializing_if = "Terms::are_plain")]
-    pub terms: Terms,
+    #[serde(default, skip_serializing_if = "CheckOptions::are_plain")]
+    pub terms: CheckOptions,
 }
 
 impl Check {
     /// A story's own check.
     pub fn own(command: CommandSpec, timeout: Span) -> Self {
-        Self { name: command.display(), origin: CheckOrigin::Story, command, timeout, terms: Terms::default() }
+        Self { name: command.display(), origin: CheckOrigin::Story, command, timeout, terms: CheckOptions::default() }
     }
 }
 

@@ -40,7 +40,7 @@ pub use crate::protect::ProtectSettings;
 pub use flat::flatten;
 pub use fresher::{Fresher, fresher, script_variables};
 pub use layer::{Layer, Origin, Resolved, resolve};
-pub use policy::{alone, for_hook, rule_lines};
+pub use policy::{config_of_one_file, for_hook, rule_lines};
 pub use problem::ConfigProblem;
 pub use regression::Regression;
 pub use run::{LandMode, OnReview, RunSettings};

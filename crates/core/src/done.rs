@@ -19,12 +19,12 @@ pub mod source;
 pub use crate::base::complexity::{MOST_COMPLEX, read_complexity};
 pub use answer::{Answer, answer_schema, judge_answer, only_answer};
 pub use condition::{Condition, Prover};
-pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, Memory, PlanFact, StateFile};
-pub use judge::{Complexity, Prospect, Source, best_case, complexity, judge, stated_complexity};
+pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, LessonsConsulted, PlanFact, StateFile};
+pub use judge::{Complexity, KnownBeforeWork, Source, best_case, complexity, judge, stated_complexity};
 pub use judge_choice::JudgeChoice;
 pub use question::open_questions;
 pub use record::JudgeRecord;
-pub use report::{ConditionOutcome, DoneReport, JudgedCondition, Standing};
+pub use report::{ConditionOutcome, DoneReport, DoneState, JudgedCondition};
 pub use settings::{CiSettings, DoneSettings, JudgeAgent, JudgeSettings, OwnCondition, Profile, RalphState};
 
 pub const UNKNOWN_COMPLEXITY: u8 = 7;

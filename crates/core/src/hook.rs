@@ -34,4 +34,4 @@ pub use stop_record::StopRecord;
 pub use tally::{DenialTally, FaultTally, SessionTally, Spent, TestTally, ToolTally};
 pub use transcript::spent_in;
 pub use value_end::ValueEnd;
-pub use watch::{FileLook, Looked, Watch, looks_after};
+pub use watch::{ChangedFiles, FileLook, Watch, looks_after};

@@ -101,7 +101,7 @@ impl ScriptExit {
 /// What a script's exit means for the run. Ordered: the worst one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Meaning {
+pub enum ScriptEffect {
     GoOn,
     /// Reported as a warning; the run continues.
     Warning,
@@ -113,7 +113,7 @@ pub enum Meaning {
     Abort,
 }
 
-impl Meaning {
+impl ScriptEffect {
     /// As a phrase for the docs.
     pub fn describe(self) -> &'static str {
         match self {
@@ -127,18 +127,18 @@ impl Meaning {
 }
 
 /// Exit code 0 continues, 1 warns (and skips, for `next_iteration`), 2 aborts; the config decides about any other code.
-pub fn meaning(script: Script, exit: &ScriptExit, behavior: FailBehavior) -> Meaning {
+pub fn meaning(script: Script, exit: &ScriptExit, behavior: FailBehavior) -> ScriptEffect {
     let failed = match behavior {
-        FailBehavior::Continue => Meaning::Error,
-        FailBehavior::Abort => Meaning::Abort,
+        FailBehavior::Continue => ScriptEffect::Error,
+        FailBehavior::Abort => ScriptEffect::Abort,
     };
     let meaning = match exit {
-        ScriptExit::Code(0) | ScriptExit::Background | ScriptExit::Interrupted => Meaning::GoOn,
-        ScriptExit::Code(1) if script == Script::NextIteration => Meaning::Skip,
-        ScriptExit::Code(1) | ScriptExit::NotRunnable { .. } => Meaning::Warning,
-        ScriptExit::Code(2) => Meaning::Abort,
+        ScriptExit::Code(0) | ScriptExit::Background | ScriptExit::Interrupted => ScriptEffect::GoOn,
+        ScriptExit::Code(1) if script == Script::NextIteration => ScriptEffect::Skip,
+        ScriptExit::Code(1) | ScriptExit::NotRunnable { .. } => ScriptEffect::Warning,
+        ScriptExit::Code(2) => ScriptEffect::Abort,
         ScriptExit::Code(_) | ScriptExit::Signal(_) | ScriptExit::TimedOut { .. } => failed,
     };
     // The run is already over, so there is nothing left to abort.
-    if script == Script::Finished { meaning.min(Meaning::Error) } else { meaning }
+    if script == Script::Finished { meaning.min(ScriptEffect::Error) } else { meaning }
 }

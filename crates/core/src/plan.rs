@@ -31,7 +31,7 @@ use crate::check::CommandSpec;
 
 pub use crate::base::position::Problem;
 pub use document::{Document, MarkError, Undo};
-pub use select::{Progress, Selection, Waiting, select};
+pub use select::{Progress, ReviewState, Selection, select};
 pub use thin_vec::ThinVec;
 
 /// The supported formats.

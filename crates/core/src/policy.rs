@@ -10,11 +10,11 @@ mod builtin;
 mod config;
 mod evaluate;
 mod example;
-mod looking;
 mod matcher;
 mod one_liner;
 mod path;
 mod plan_text;
+mod read_only;
 mod tool;
 mod write;
 
@@ -24,7 +24,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::base::scope::Covered;
+use crate::base::scope::ScopeMatcher;
 use crate::base::verdict::PolicyVerdict;
 
 pub use act::{Access, ReadCommand, paths_and_changes, paths_to_resolve, reads, writes};
@@ -35,10 +35,10 @@ pub use config::{
 };
 pub use evaluate::{evaluate, evaluate_prompt};
 pub use example::{ExampleProblem, check_examples};
-pub use looking::{Looking, look_only};
 pub use matcher::{Certainty, CommandPattern, FilePatterns, Matcher};
 pub use path::{Place, normalise, pattern_takes};
 pub use plan_text::{PlanFile, Protected, ProtectedRange};
+pub use read_only::{ReadOnlyReason, read_only_rule};
 pub use tool::{ToolKind, kind_of};
 
 /// One rule.
@@ -174,7 +174,7 @@ pub struct Scope {
 impl Scope {
     /// Returns a test for paths below the tree that are outside of the scope. A scope without paths limits nothing.
     pub fn outside(&self, ignore_case: bool) -> impl Fn(&str) -> bool {
-        let covered = Covered::new(&self.paths, ignore_case);
+        let covered = ScopeMatcher::new(&self.paths, ignore_case);
         move |path| {
             let ours = path.is_empty()
                 || path.split('/').any(|part| part == ".verdone")

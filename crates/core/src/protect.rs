@@ -18,10 +18,10 @@ mod settings;
 mod trees;
 
 pub use check_scripts::{check_scripts, deciding_programs};
-pub use checked_files::subjects;
-pub use classify::{FileClass, Group, Protection, Release, Role, Why};
+pub use checked_files::files_read_by;
+pub use classify::{FileClass, Group, Protection, ProtectionReason, Release, Role};
 pub use ecosystem::{AUTORUN, Defaults, Ecosystem};
 pub use manifest::{KeyPath, Manifest, ManifestError, Merged};
 pub use referenced_files::{may_be_named, named_in, scripts_in};
 pub use settings::ProtectSettings;
-pub use trees::{Change, ChangeKind, Entry, ProtectedChange, Take, TreePlan, plan_trees};
+pub use trees::{Change, ChangeKind, Entry, ProtectedChange, TreePlan, Version, plan_trees};

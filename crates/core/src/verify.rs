@@ -26,7 +26,7 @@ pub use crate::base::proof::{Proof, UnknownProof};
 pub use changes::changes_of;
 pub use counts::{CheckState, CountChange, CountFall, TestNames};
 pub use criteria::ProvenCriterion;
-pub use facts::{OwnBefore, command_names};
+pub use facts::{OwnCheckBefore, command_names};
 pub use feedback::{Feedback, FeedbackCheck};
 pub use job::{
     AutorunChange, Baseline, ChangeKind, FeedbackTurn, JobGate, JobStory, OtherCheck, PlannedCheck, ProtectedChange,

@@ -1,7 +1,7 @@
 //! Which story is next.
 
 use verdone_core::base::id::StoryId;
-use verdone_core::plan::{Document, Plan, Progress, Selection, Waiting, select};
+use verdone_core::plan::{Document, Plan, Progress, ReviewState, Selection, select};
 
 fn plan(text: &str) -> Plan {
     Document::parse("IMPLEMENTATION_PLAN.md", text.as_bytes()).unwrap_or_else(|error| panic!("{error}")).plan().clone()
@@ -15,7 +15,7 @@ fn progress(attempts: &[(&str, u32)], failed: &[&str]) -> Progress {
     }
 }
 
-fn waiting(stories: &[(&str, Waiting)], failed: &[&str]) -> Progress {
+fn waiting(stories: &[(&str, ReviewState)], failed: &[&str]) -> Progress {
     Progress { review: stories.iter().map(|(id, how)| (StoryId::from(*id), *how)).collect(), ..progress(&[], failed) }
 }
 
@@ -44,12 +44,12 @@ fn the_next_story_is_in_progress_then_by_priority_then_first_and_untouched() {
         (chain, progress(&[], &["A2"]), None, Err("1 failed, 2 waiting for a story that is not done")),
         (chain, progress(&[], &[]), Some("A1"), Err("1 waiting for a story that is not done")),
         (two, progress(&[("A5", 2)], &[]), Some("A5"), Ok("A5")),
-        (two, waiting(&[("A3", Waiting::Aside)], &[]), None, Ok("A4")),
-        (two, waiting(&[("A3", Waiting::Stacked)], &[]), None, Ok("A4")),
-        (two, waiting(&[("A3", Waiting::Aside)], &[]), Some("A3"), Err("1 for you to review")),
-        (chain, waiting(&[("A2", Waiting::Stacked)], &[]), None, Ok("A1")),
-        (chain, waiting(&[("A2", Waiting::Aside)], &[]), None, Err("1 for you to review, 2 waiting for a story that is not done")),
-        (two, waiting(&[("A1", Waiting::Aside), ("A2", Waiting::Aside)], &["A3", "A4", "A5"]), None, Err("3 failed, 2 for you to review")),
+        (two, waiting(&[("A3", ReviewState::Aside)], &[]), None, Ok("A4")),
+        (two, waiting(&[("A3", ReviewState::Stacked)], &[]), None, Ok("A4")),
+        (two, waiting(&[("A3", ReviewState::Aside)], &[]), Some("A3"), Err("1 for you to review")),
+        (chain, waiting(&[("A2", ReviewState::Stacked)], &[]), None, Ok("A1")),
+        (chain, waiting(&[("A2", ReviewState::Aside)], &[]), None, Err("1 for you to review, 2 waiting for a story that is not done")),
+        (two, waiting(&[("A1", ReviewState::Aside), ("A2", ReviewState::Aside)], &["A3", "A4", "A5"]), None, Err("3 failed, 2 for you to review")),
         (done, progress(&[], &[]), None, Err("all done")),
         (&half, progress(&[], &[]), Some("A2"), Err("all done")),
         (two, progress(&[], &[]), Some("A9"), Err("all done")),

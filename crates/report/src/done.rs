@@ -1,6 +1,6 @@
 //! How a session stands: one line per condition, each followed by what to do about it.
 
-use verdone_core::done::{ConditionOutcome, DoneReport, JudgedCondition, Standing};
+use verdone_core::done::{ConditionOutcome, DoneReport, DoneState, JudgedCondition};
 
 use crate::width::clean;
 
@@ -8,9 +8,9 @@ use crate::width::clean;
 pub fn done_page(report: &DoneReport, session: &str, story: Option<&str>, complexity: u8) -> String {
     let open = report.open().len();
     let first = match (report.standing(), open) {
-        (Standing::Done, _) => "Done: everything that is asked for holds".to_owned(),
-        (Standing::Unknown | Standing::Open, 1) => "Not done: 1 condition does not hold".to_owned(),
-        (Standing::Unknown | Standing::Open, open) => format!("Not done: {open} conditions do not hold"),
+        (DoneState::Done, _) => "Done: everything that is asked for holds".to_owned(),
+        (DoneState::Unknown | DoneState::Open, 1) => "Not done: 1 condition does not hold".to_owned(),
+        (DoneState::Unknown | DoneState::Open, open) => format!("Not done: {open} conditions do not hold"),
     };
     let story = story.map(|story| format!("story {}, ", clean(story))).unwrap_or_default();
     let mut out = format!("{first} (session {}, {story}complexity {complexity}).\n\n", clean(session));

@@ -10,7 +10,7 @@ use verdone_core::done::{JudgeFact, JudgeRecord};
 use verdone_core::journal::control::Request;
 use verdone_core::journal::event::{Event, Place, Rejection, Verified};
 use verdone_core::journal::view::RunView;
-use verdone_core::lifecycle::{Meaning, ScriptExit};
+use verdone_core::lifecycle::{ScriptEffect, ScriptExit};
 use verdone_core::verify::{Failure, Outcome, Reason, StoryResult, Tree, VerifyReport};
 
 use crate::guard::{guard_failed, guard_file};
@@ -249,11 +249,11 @@ pub(crate) fn passes(stories: u32) -> &'static str {
     if stories == 1 { "passes" } else { "pass" }
 }
 
-pub(crate) fn script_mark(meaning: Meaning) -> Mark {
+pub(crate) fn script_mark(meaning: ScriptEffect) -> Mark {
     match meaning {
-        Meaning::GoOn => Mark::Good,
-        Meaning::Warning | Meaning::Skip => Mark::Warn,
-        Meaning::Error | Meaning::Abort => Mark::Bad,
+        ScriptEffect::GoOn => Mark::Good,
+        ScriptEffect::Warning | ScriptEffect::Skip => Mark::Warn,
+        ScriptEffect::Error | ScriptEffect::Abort => Mark::Bad,
     }
 }
 

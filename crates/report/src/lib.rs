@@ -35,7 +35,7 @@ pub use done::done_page;
 pub use json::{Json, escape_json};
 pub use log::log_line;
 pub use markdown::{Extra, ListedStory, markdown};
-pub use plain::{Loudness, Plain};
+pub use plain::{Plain, Verbosity};
 pub use reference::events_reference;
 pub use result_text::results;
 pub use session::{FaultsOf, SessionOf, Sessions, fault_line, session, session_lines, sessions, sessions_schema};

@@ -16,7 +16,7 @@ use crate::width::clean;
 
 /// How much to print.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Loudness {
+pub enum Verbosity {
     #[default]
     Normal,
     /// Only problems and the summary.
@@ -27,7 +27,7 @@ pub enum Loudness {
 pub struct Plain<W: Write> {
     sink: Sink<W>,
     style: Style,
-    loudness: Loudness,
+    loudness: Verbosity,
     /// If set, each line starts with the local time.
     zone: Option<TimeZone>,
     view: RunView,
@@ -37,7 +37,7 @@ pub struct Plain<W: Write> {
 }
 
 impl<W: Write> Plain<W> {
-    pub fn new(out: W, style: Style, loudness: Loudness) -> Self {
+    pub fn new(out: W, style: Style, loudness: Verbosity) -> Self {
         Self { sink: Sink::new(out), style, loudness, zone: None, view: RunView::default(), now: None, heading: None }
     }
 
@@ -60,15 +60,15 @@ impl<W: Write> Plain<W> {
         let mut out = String::new();
         for line in lines {
             match self.loudness {
-                Loudness::Normal => self.write(&mut out, &line),
-                Loudness::Quiet if matches!(line, Line::Finding { mark: Mark::Story, .. }) => self.heading = Some(line),
-                Loudness::Quiet if line.is_problem() => {
+                Verbosity::Normal => self.write(&mut out, &line),
+                Verbosity::Quiet if matches!(line, Line::Finding { mark: Mark::Story, .. }) => self.heading = Some(line),
+                Verbosity::Quiet if line.is_problem() => {
                     if let Some(heading) = self.heading.take() {
                         self.write(&mut out, &heading);
                     }
                     self.write(&mut out, &line);
                 }
-                Loudness::Quiet => {}
+                Verbosity::Quiet => {}
             }
         }
         self.sink.put(&out);
@@ -97,10 +97,10 @@ impl<W: Write> Reporter for Plain<W> {
                     self.sink.put(&format!("\n{text}"));
                 }
             }
-            Update::Output { speaker: Speaker::Agent, line, stream: _ } if self.loudness == Loudness::Normal => {
+            Update::Output { speaker: Speaker::Agent, line, stream: _ } if self.loudness == Verbosity::Normal => {
                 self.say(vec![Line::quote(line)]);
             }
-            Update::Output { speaker: Speaker::Script(name), line, stream: _ } if self.loudness == Loudness::Normal => {
+            Update::Output { speaker: Speaker::Script(name), line, stream: _ } if self.loudness == Verbosity::Normal => {
                 self.say(vec![Line::script(name, line)]);
             }
             Update::Output { .. } | Update::Checking { .. } | Update::Continued => {}

@@ -26,7 +26,7 @@ pub(crate) fn result_mark(result: StoryResult) -> Mark {
 }
 
 /// Outcome and proof: `done, verified`, `needs review, agent-tested`.
-pub(crate) fn both(result: StoryResult) -> String {
+pub(crate) fn outcome_and_proof(result: StoryResult) -> String {
     let outcome = match result.outcome {
         Outcome::Done => "done",
         Outcome::NeedsReview | Outcome::Accepted | Outcome::Failed => result_words(result),
@@ -66,7 +66,7 @@ pub(crate) fn report_words(report: &VerifyReport) -> String {
         // Older versions recorded the proof with the commit.
         Outcome::Done if report.proof.is_none() => "passed".to_owned(),
         outcome @ (Outcome::Done | Outcome::NeedsReview | Outcome::Accepted) => {
-            both(StoryResult { outcome, proof: report.proof })
+            outcome_and_proof(StoryResult { outcome, proof: report.proof })
         }
     }
 }
@@ -172,11 +172,11 @@ mod tests {
         assert_eq!(words, ["verified", "agent-tested", "untested", "unchecked", "accepted", "needs review", "failed"]);
         let pending = StoryResult { outcome: Outcome::NeedsReview, proof: Some(Proof::AgentTested) };
         assert_eq!(
-            (both(pending), committed_as(pending)),
+            (outcome_and_proof(pending), committed_as(pending)),
             ("needs review, agent-tested".into(), "agent-tested, needs review".into())
         );
         let done = StoryResult::done(Proof::Verified);
-        assert_eq!((both(done), committed_as(done)), ("done, verified".into(), "verified".into()));
-        assert_eq!(both(StoryResult::FAILED), "failed");
+        assert_eq!((outcome_and_proof(done), committed_as(done)), ("done, verified".into(), "verified".into()));
+        assert_eq!(outcome_and_proof(StoryResult::FAILED), "failed");
     }
 }

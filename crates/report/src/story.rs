@@ -11,7 +11,7 @@ use verdone_core::verify::{Outcome, ProvenCriterion, Tree, VerifyReport};
 use crate::event_lines::{files, judged, kept as kept_line, name};
 use crate::guard::guard_told;
 use crate::result_text::{
-    argument, both, changed_label, committed_as, reason_mark, report_mark, report_words, result_mark, tree_words,
+    argument, changed_label, committed_as, outcome_and_proof, reason_mark, report_mark, report_words, result_mark, tree_words,
 };
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{result_of, story_mark};
@@ -59,7 +59,7 @@ impl Page<'_> {
         self.put(0, Some(story_mark(story)), Tone::Strong, &name(story.id.as_str(), &story.title));
         let dot = self.style.dot();
         let mut facts = vec![
-            story.result.map_or_else(|| result_of(view, story).to_owned(), both),
+            story.result.map_or_else(|| result_of(view, story).to_owned(), outcome_and_proof),
             plural(story.attempts.len(), "attempt", "attempts"),
             plural(story.turns(), "turn", "turns"),
             duration(story.duration_ms(now)),

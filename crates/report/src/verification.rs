@@ -120,7 +120,7 @@ pub(crate) mod tests {
     use verdone_core::base::span::Span;
     use verdone_core::check::{Check, CommandSpec, TestCount};
     use verdone_core::verify::{
-        ChangeKind, Doubt, Note, Outcome, OwnBefore, Proof, ProtectedChange, ProtectedKind, Reason, Surface, TreeIds,
+        ChangeKind, Doubt, Note, Outcome, OwnCheckBefore, Proof, ProtectedChange, ProtectedKind, Reason, Surface, TreeIds,
         VerifyReport,
     };
 
@@ -148,7 +148,7 @@ pub(crate) mod tests {
                 said: failed().describe(),
                 files: vec!["tests/a.py".to_owned()],
             }),
-            Reason::Note(Note::OwnCheck { check: "own".to_owned(), before: OwnBefore::Red }),
+            Reason::Note(Note::OwnCheck { check: "own".to_owned(), before: OwnCheckBefore::Red }),
         ];
         let mut red = run("test", failed());
         red.tests = Some(TestCount { ran: 3, passed: 2, failed: 1, skipped: 0 });

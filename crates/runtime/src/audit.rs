@@ -94,7 +94,7 @@ fn journals(store: &Store) -> Result<Journals, AuditError> {
 
 /// Returns whether the whole journal could be read.
 fn read_commits(stored: &StoredRun, journals: &mut Journals) -> Result<bool, AuditError> {
-    let mut whole = !stored.was_mended();
+    let mut whole = !stored.was_repaired();
     let mut reader = JournalReader::open(&stored.journal())?;
     loop {
         match reader.line() {
@@ -105,7 +105,7 @@ fn read_commits(stored: &StoredRun, journals: &mut Journals) -> Result<bool, Aud
             Err(error @ JournalError::Io { .. }) => return Err(error.into()),
         }
         match reader.event() {
-            Ok(Some(recorded)) => journals.take_in(&stored.id, recorded.event),
+            Ok(Some(recorded)) => journals.add_event(&stored.id, recorded.event),
             Ok(None) => return Ok(whole),
             Err(JournalError::Newer { .. } | JournalError::Broken { .. }) => whole = false,
             Err(error @ JournalError::Io { .. }) => return Err(error.into()),

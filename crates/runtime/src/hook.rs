@@ -9,13 +9,13 @@ mod stdin;
 use std::ffi::OsString;
 
 use verdone_core::hook::{HookEvent, HookInput, Response, Role, event_in};
-use verdone_core::policy::{Looking, Mode, look_only};
+use verdone_core::policy::{Mode, ReadOnlyReason, read_only_rule};
 
 use crate::base::fault;
-use crate::guard::{self, Answered, Concurrency, EventJudge, Fault, FileSettings, Home, LOOKING, SessionGate, StoryFile};
+use crate::guard::{self, Answered, Concurrency, EventJudge, Fault, FileSettings, HookProject, LOOKING, SessionGate, StoryFile};
 use crate::process::RUN_VARIABLE;
 use crate::process::signal::Signals;
-use crate::session::{Gate, armed_root, judges_alone};
+use crate::session::{Gate, must_answer_without_settings, root_of_held_loop};
 
 use responder::Responder;
 
@@ -39,7 +39,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
     if mode == Mode::Interactive && std::env::var_os(RUN_VARIABLE).is_some_and(|run| !run.is_empty()) {
         return 0;
     }
-    let judged = match (Home::find(mode, armed_root), mode) {
+    let judged = match (HookProject::find(mode, root_of_held_loop), mode) {
         (None, Mode::Interactive) => return 0,
         (None, Mode::Run) => Err(Fault::NoProject),
         (Some(home), _) => {
@@ -60,7 +60,7 @@ pub fn main(arguments: &[OsString]) -> u8 {
 }
 
 fn judge(
-    home: &Home,
+    home: &HookProject,
     mode: Mode,
     event: Option<&str>,
     read: Result<Vec<u8>, stdin::StdinError>,
@@ -91,14 +91,14 @@ fn judge(
     assert!(!panics, "asked for by a test");
     let (settings, unreadable) = match settings {
         Ok(settings) => (settings, None),
-        Err(error) if mode == Mode::Interactive && judges_alone(&home.root, &input) => {
+        Err(error) if mode == Mode::Interactive && must_answer_without_settings(&home.root, &input) => {
             (FileSettings::default(), Some(error.to_string()))
         }
         Err(error) => return Err(error.into()),
     };
     let mut rules = settings.rules();
     if let Some(name) = std::env::var_os(LOOKING).filter(|_| mode == Mode::Run) {
-        rules.insert(0, look_only(Looking::from_name(&name.to_string_lossy())));
+        rules.insert(0, read_only_rule(ReadOnlyReason::from_name(&name.to_string_lossy())));
     }
     let story = StoryFile::open(&home.root, mode);
     // Only tool results are counted per turn. Other events do not need the story.

@@ -6,7 +6,7 @@ use std::path::Path;
 use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
-use verdone_core::done::{Approval, DoneSettings, JudgeChoice, PlanFact, Prospect, best_case, stated_complexity};
+use verdone_core::done::{Approval, DoneSettings, JudgeChoice, KnownBeforeWork, PlanFact, best_case, stated_complexity};
 use verdone_core::plan::{Plan, Status};
 
 use crate::agent::check_claude;
@@ -247,7 +247,7 @@ pub fn never_known<'a>(
         }
         let (name, questions) = (String::new(), Vec::new());
         let plan = PlanFact::Found { name, approval: Approval::Approved, complexity: Some(complexity), questions };
-        let unknown = best_case(done, Prospect { plan, has_own_checks, stages }).unknown();
+        let unknown = best_case(done, KnownBeforeWork { plan, has_own_checks, stages }).unknown();
         if !unknown.is_empty() {
             let of = story.map(|story| format!(" (story {story})")).unwrap_or_default();
             return unknown.into_iter().map(|line| format!("{line}{of}")).collect();

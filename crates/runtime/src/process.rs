@@ -40,12 +40,12 @@ pub use background::Background;
 pub(crate) use detached::{own_session, start_detached};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
-pub(crate) use flood_limit::Flow;
+pub(crate) use flood_limit::FloodLimit;
 pub(crate) use helpers_spared::{forget_spared, start_spared};
-pub use line_process::{Heard, LineProcess};
+pub use line_process::{LineProcess, Received};
 pub use program::{check_program, program_exists};
-pub use supervise::{Sweep, run, run_beside, run_beside_others};
-pub use tree::{adopt_orphans, let_orphans_go, let_orphans_go_of};
+pub use supervise::{Sweep, run, run_and_end_marked, run_without_sweep};
+pub use tree::{adopt_orphans, let_orphans_go_of, stop_adopting_orphans};
 
 /// Set for everything that a run starts. It prevents a run inside a run.
 pub const RUN_VARIABLE: &str = "VERDONE_RUN";

@@ -24,12 +24,12 @@ use jiff::Timestamp;
 use verdone_core::base::id::{Oid, RunId, StoryId, digest};
 use verdone_core::check::Check;
 use verdone_core::config::{Config, LandMode, OnReview};
-use verdone_core::done::{Prospect, best_case, stated_complexity};
+use verdone_core::done::{KnownBeforeWork, best_case, stated_complexity};
 use verdone_core::engine::prompt;
 use verdone_core::engine::run::Rules;
 use verdone_core::journal::event::{Event, Seal};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::{Plan, Status, Waiting};
+use verdone_core::plan::{Plan, ReviewState, Status};
 
 use crate::agent::Claude;
 use crate::base::clock::Stopwatch;
@@ -229,7 +229,7 @@ impl Ready {
         let approvals = Approvals::read(&self.request.project.root)?;
         let hardest = stories().max_by_key(|story| stated_complexity(done, story.complexity).value);
         let plan = done::plan_found(&self.plan, hardest, &self.plan_name(), &approvals);
-        let report = best_case(done, Prospect { plan, has_own_checks: true, stages: &stages });
+        let report = best_case(done, KnownBeforeWork { plan, has_own_checks: true, stages: &stages });
         Ok(preflight::conditions("run", &report.open()))
     }
 
@@ -432,7 +432,7 @@ impl Ready {
     }
 
     /// Stories from earlier runs that need review.
-    fn reviews(&self) -> Result<BTreeMap<StoryId, Waiting>, RunError> {
+    fn reviews(&self) -> Result<BTreeMap<StoryId, ReviewState>, RunError> {
         let (store, plan) = (Store::new(&self.request.project.root), self.plan_name());
         let found = review::pending(&store)?.into_iter().filter(|review| review.plan == plan);
         Ok(found.map(|review| (review.place.story.clone(), review.waiting)).collect())

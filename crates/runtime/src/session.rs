@@ -1,4 +1,4 @@
-//! The Stop gate of sessions that Verdone did not start, and their loops. The hook asks and answers (`turn`, `others`, `ask`). The worker
+//! The Stop gate of sessions that Verdone did not start, and their loops. The hook asks and answers (`turn`, `subagents`, `worker_client`). The worker
 //! verifies, marks, commits and writes the journal (`worker`, `drive` and its steps). The core decides. Runs need no such gate, because
 //! their driver verifies the work.
 
@@ -31,7 +31,7 @@ use std::time::Instant;
 use verdone_core::check::CheckRun;
 use verdone_core::config::Config;
 use verdone_core::engine::session::{
-    Base, BlockCause, HeldLoop, Incomplete, MOST_FAULTS, StopDecision, StopFacts, StopRecord, StoryToDo, Work, Yield,
+    Base, BlockCause, HeldLoop, Incomplete, MOST_FAULTS, ReleaseReason, StopDecision, StopFacts, StopRecord, StoryToDo, Work,
     fault_words, incomplete_words, loop_words, seen_on_tree,
 };
 use verdone_core::hook::{Answer, HookEvent, HookInput, Record, StartSource};
@@ -49,8 +49,8 @@ use files::Task;
 pub use abandoned::{AbandonedLoops, FORGOTTEN_DAYS};
 pub(crate) use files::SessionFiles;
 pub use files::{Loops, SeenLoop, SessionLoop};
-pub use sealed_copy::armed_root;
-pub use start_loop::{ArmError, ArmRequest, Armed, LoopOwner, arm, end};
+pub use sealed_copy::root_of_held_loop;
+pub use start_loop::{ArmError, ArmRequest, Armed, LoopOwner, end, start_loop};
 pub(crate) use tree::{Tree, fingerprint as look_at_tree};
 pub use worker::{ARGUMENT, main};
 
@@ -106,7 +106,7 @@ pub(crate) struct Gate<'a> {
 }
 
 /// Whether the gate must answer this event even if the settings cannot be read: a loop that holds the session has its own settings.
-pub(crate) fn judges_alone(root: &Path, input: &HookInput<'_>) -> bool {
+pub(crate) fn must_answer_without_settings(root: &Path, input: &HookInput<'_>) -> bool {
     let asks = matches!(
         input.event,
         HookEvent::Stop { .. }
@@ -331,7 +331,7 @@ pub(super) type Judged = (StopFacts, StopDecision, Trace);
 pub(crate) fn fault(session: &SessionFiles, active: bool, cause: &str) -> StopDecision {
     let times = session.count_fault(active);
     if times > MOST_FAULTS {
-        let why = Yield::Fault { times: times - 1, cause: cause.to_owned() };
+        let why = ReleaseReason::Fault { times: times - 1, cause: cause.to_owned() };
         return StopDecision::Yield { why };
     }
     StopDecision::Block { cause: BlockCause::Fault, reason: fault_words(cause, times) }

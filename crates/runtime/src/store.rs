@@ -25,7 +25,7 @@ use crate::base::plain_file::read_regular;
 use run_id_allocator::{RunIdAllocator, is_id};
 
 pub use journal::{Journal, JournalError, When};
-pub use local_runs::are_of_here;
+pub use local_runs::are_local;
 pub use lock::{Holder, LockError, RunLock};
 pub use proven::proven;
 pub use reader::{JournalReader, read_journal, readable_lines};

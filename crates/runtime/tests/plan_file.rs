@@ -10,7 +10,7 @@ use verdone_core::check::CommandSpec;
 use verdone_core::plan::progress::{LoopState, LoopStatus, StoryEntry};
 use verdone_core::plan::{Document, Status};
 use verdone_runtime::project::plan_file::{
-    FindError, Home, PlanFile, PlanFileError, PlanLocation, PlanRequest, find, resolve_checks,
+    FindError, PlanConventions, PlanFile, PlanFileError, PlanLocation, PlanRequest, find, resolve_checks,
 };
 
 const PLAN: &str = "# Plan\n\n### US-001: One\n- [x] a\n- [ ] b\n\n### US-002: Two\n- [ ] c\n";
@@ -62,11 +62,19 @@ fn the_plan_is_the_one_that_is_named_first() {
     let base = request(root);
     let named = |path: &str| PlanRequest { named: Some(path.into()), cwd: root.join("docs"), ..base.clone() };
     let table = [
-        (named("./my.md"), "docs/my.md", Home::Plain),
-        (named("../sub"), "sub/prd.json", Home::Plain),
-        (PlanRequest { prd: Some(2), configured: Some("PLAN.md".into()), ..base.clone() }, ".ralph/PRD-2/plan.md", Home::Prd),
-        (PlanRequest { configured: Some("docs/my.md".into()), ..base.clone() }, "docs/my.md", Home::Plain),
-        (PlanRequest { loop_dir: Some("loops/x".into()), ..base.clone() }, "loops/x/feature_list.json", Home::RalphLoop),
+        (named("./my.md"), "docs/my.md", PlanConventions::Plain),
+        (named("../sub"), "sub/prd.json", PlanConventions::Plain),
+        (
+            PlanRequest { prd: Some(2), configured: Some("PLAN.md".into()), ..base.clone() },
+            ".ralph/PRD-2/plan.md",
+            PlanConventions::Prd,
+        ),
+        (PlanRequest { configured: Some("docs/my.md".into()), ..base.clone() }, "docs/my.md", PlanConventions::Plain),
+        (
+            PlanRequest { loop_dir: Some("loops/x".into()), ..base.clone() },
+            "loops/x/feature_list.json",
+            PlanConventions::RalphLoop,
+        ),
     ];
     for (request, path, home) in table {
         let found = find(&request).expect("a plan");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::redact::Redactor;
 use verdone_core::base::span::Span;
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage, Terms, TestCount, ZeroTests};
+use verdone_core::check::{Check, CheckOptions, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, Stage, TestCount, ZeroTests};
 use verdone_core::verify::TestNames;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{EnvPlan, Moment};
@@ -172,7 +172,7 @@ fn gate(name: &str, stage: Stage, command: &str) -> Check {
     check(name, CheckOrigin::Gate(stage), command)
 }
 
-fn with(check: Check, terms: Terms) -> Check {
+fn with(check: Check, terms: CheckOptions) -> Check {
     Check { terms, ..check }
 }
 
@@ -257,7 +257,7 @@ fn a_stop_ends_all_gates_that_run_beside_each_other() {
 #[test]
 fn an_advisory_gate_is_recorded_and_stops_nothing() {
     let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
-    let advisory = Terms { advisory: true, ..Terms::default() };
+    let advisory = CheckOptions { advisory: true, ..CheckOptions::default() };
     let checks = [with(gate("lint", Stage::Correctness, "false"), advisory), gate("test", Stage::Quality, "true")];
     let runs = run_checks(&checks, &context(dir.path(), &redactor), &Signals::none(), &mut |_| ());
     let seen: Vec<(bool, bool)> = runs.iter().map(|run| (run.outcome.passed(), run.blocks())).collect();
@@ -276,7 +276,7 @@ fn with_keep_going_a_failing_stage_stops_nothing() {
 #[test]
 fn a_pass_after_a_retry_is_flaky_and_a_gate_that_always_fails_is_not() {
     let _one = alone();
-    let retries = |retries| Terms { retries, ..Terms::default() };
+    let retries = |retries| CheckOptions { retries, ..CheckOptions::default() };
     let second = "echo try; if test -e before; then exit 0; fi; touch before; exit 3";
     let flaky = run(&with(gate("e2e", Stage::Quality, second), retries(1)));
     assert!(flaky.outcome.passed() && flaky.flaky);
@@ -301,7 +301,7 @@ fn a_test_run_without_tests_is_unknown_unless_that_is_fine() {
     let empty = tool(&result(0));
     assert_eq!(run(&gate("test", Stage::Correctness, &empty)).outcome, nothing);
     assert_eq!(run(&check("own", CheckOrigin::Story, &empty)).outcome, nothing);
-    let fine = Terms { zero_tests: Some(ZeroTests::Ok), ..Terms::default() };
+    let fine = CheckOptions { zero_tests: Some(ZeroTests::Ok), ..CheckOptions::default() };
     assert!(run(&with(gate("test", Stage::Correctness, &empty), fine)).outcome.passed());
     let some = run(&gate("test", Stage::Correctness, &tool(&[result(0), result(4)].concat())));
     assert!(some.outcome.passed());
@@ -311,7 +311,7 @@ fn a_test_run_without_tests_is_unknown_unless_that_is_fine() {
 #[test]
 fn a_gate_that_says_it_has_tests_passes_only_where_some_are_counted() {
     let _one = alone();
-    let strict = || Terms { zero_tests: Some(ZeroTests::Fail), ..Terms::default() };
+    let strict = || CheckOptions { zero_tests: Some(ZeroTests::Fail), ..CheckOptions::default() };
     let judged = |command: &str| run(&with(gate("test", Stage::Correctness, command), strict())).outcome;
     assert!(judged("echo '12 tests passed'").passed());
     let CheckOutcome::Unknown { reason } = judged("echo fine") else { panic!("nothing was counted") };
@@ -326,7 +326,7 @@ fn a_gate_that_says_it_has_tests_passes_only_where_some_are_counted() {
 fn test_reports_are_counted_and_believed_as_a_whole_or_not_at_all() {
     let (_one, dir, redactor) = (alone(), tempfile::tempdir().unwrap(), Redactor::default());
     let judged_with = |junit: &str, command: &str| {
-        let terms = Terms { junit: Some(junit.to_owned()), ..Terms::default() };
+        let terms = CheckOptions { junit: Some(junit.to_owned()), ..CheckOptions::default() };
         let check = with(gate("test", Stage::Correctness, command), terms);
         run_check(&check, &context(dir.path(), &redactor))
     };
@@ -366,7 +366,7 @@ fn test_reports_are_counted_and_believed_as_a_whole_or_not_at_all() {
 #[test]
 fn a_gate_sees_its_own_variables() {
     let _one = alone();
-    let terms = Terms { env: [("MODE".to_owned(), "strict".to_owned())].into(), ..Terms::default() };
+    let terms = CheckOptions { env: [("MODE".to_owned(), "strict".to_owned())].into(), ..CheckOptions::default() };
     assert!(run(&with(gate("test", Stage::Correctness, "test \"$MODE\" = strict"), terms)).outcome.passed());
 }
 
@@ -386,8 +386,10 @@ fn a_result_has_the_counts_and_the_names_of_its_tests() {
 
     let cases = "<testcase name=\"a sesame-sesame\"/><testcase name=\"b\"><failure/></testcase>";
     let writes = format!("echo '<testsuite>{cases}</testsuite>' > r.xml");
-    let reported =
-        result(&with(gate("unit", Stage::Quality, &writes), Terms { junit: Some("r.xml".to_owned()), ..Terms::default() }));
+    let reported = result(&with(
+        gate("unit", Stage::Quality, &writes),
+        CheckOptions { junit: Some("r.xml".to_owned()), ..CheckOptions::default() },
+    ));
     let names = TestNames { passed: set(&["a [redacted:API_TOKEN]"]), failed: set(&["b"]), ..TestNames::default() };
     assert_eq!(reported.names, Some(names));
 

@@ -9,7 +9,7 @@ use verdone_core::base::finish::StopSignal;
 use verdone_core::base::redact::Redactor;
 use verdone_runtime::process::output::Stream;
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::process::{self, Ended, EnvPlan, Exit, Heard, LineProcess, Moment, Spawn, SpawnError, Stdin};
+use verdone_runtime::process::{self, Ended, EnvPlan, Exit, LineProcess, Moment, Received, Spawn, SpawnError, Stdin};
 
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
@@ -321,8 +321,8 @@ fn companion(script: &str) -> LineProcess {
         .unwrap()
 }
 
-fn line(text: &str) -> Heard {
-    Heard::Line(Stream::Stdout, text.as_bytes().to_vec())
+fn line(text: &str) -> Received {
+    Received::Line(Stream::Stdout, text.as_bytes().to_vec())
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_companion_answers_line_by_line_and_ends_when_nobody_speaks_any_more() {
     cat.say(b"two\nthree\n".to_vec());
     assert_eq!(cat.receive(PATIENCE), line("heard two"));
     assert_eq!(cat.receive(PATIENCE), line("heard three"));
-    assert_eq!(cat.receive(Duration::from_millis(1)), Heard::Nothing);
+    assert_eq!(cat.receive(Duration::from_millis(1)), Received::Nothing);
     let (status, left) = cat.end(PATIENCE, &Signals::none());
     assert!(status.unwrap().success());
     assert_eq!(left, 0);
@@ -346,7 +346,7 @@ fn a_companion_that_ends_by_itself_is_heard_to_its_end() {
     let mut gone = companion("echo bye; printf rest; exit 3");
     assert_eq!(gone.receive(PATIENCE), line("bye"));
     assert_eq!(gone.receive(PATIENCE), line("rest"));
-    assert_eq!(gone.receive(PATIENCE), Heard::Exited);
+    assert_eq!(gone.receive(PATIENCE), Received::Exited);
     assert_eq!(gone.end(PATIENCE, &Signals::none()).0.unwrap().code(), Some(3));
 }
 
@@ -363,7 +363,7 @@ fn a_companion_that_does_not_listen_makes_nobody_wait() {
 fn a_line_without_an_end_keeps_nobody_from_looking_at_the_clock() {
     let _one = alone();
     let mut flood = companion("while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done");
-    assert_eq!(flood.receive(Duration::from_millis(100)), Heard::Nothing);
+    assert_eq!(flood.receive(Duration::from_millis(100)), Received::Nothing);
     let (status, _) = flood.end(Duration::from_millis(100), &Signals::none());
     assert!(!status.unwrap().success());
 }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use verdone_shell::{Runs, Simple, Variables};
 
 pub use absent::{absent, is_code_of_no_tests, may_be_code_of_tests};
-pub use missing_summary::{Unsaid, is_seen_whole, unsaid};
+pub use missing_summary::{MissingOutput, is_seen_whole, missing_from};
 pub use names::TestNames;
 pub use report::{Report, ReportFault, report};
 pub use summary::summary;
@@ -67,6 +67,7 @@ pub struct TestCounts {
 }
 
 impl TestCounts {
+    #[must_use]
     pub fn plus(self, more: Self) -> Self {
         let add = |one: Option<u64>, other: Option<u64>| match (one, other) {
             (Some(one), Some(other)) => Some(one.saturating_add(other)),

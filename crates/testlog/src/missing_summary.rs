@@ -14,7 +14,7 @@ use verdone_shell::{RedirectKind, Simple, Variables, parse};
 
 /// What is missing from the output of a run that exited with 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unsaid {
+pub enum MissingOutput {
     /// Nothing is missing.
     Nothing,
     /// The runner's final summary.
@@ -24,10 +24,10 @@ pub enum Unsaid {
 }
 
 /// Determines what the output of these commands lacks; `commands` as for [`super::read`].
-pub fn unsaid<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Unsaid {
+pub fn missing_from<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> MissingOutput {
     let words = borrowed(commands);
-    let Some(ran) = Ran::from_commands(&words).filter(|ran| ran.exit_is_its_own) else { return Unsaid::Nothing };
-    let (Some(last), [kind]) = (words.last(), ran.kinds.as_slice()) else { return Unsaid::Nothing };
+    let Some(ran) = Ran::from_commands(&words).filter(|ran| ran.exit_is_its_own) else { return MissingOutput::Nothing };
+    let (Some(last), [kind]) = (words.last(), ran.kinds.as_slice()) else { return MissingOutput::Nothing };
     let last = unwrap(last);
     let missing = match kind {
         Kind::Direct(_) if is_unittest(last) => is_silent(output),
@@ -36,10 +36,10 @@ pub fn unsaid<C: AsRef<[W]>, W: AsRef<str>>(commands: &[C], output: &str) -> Uns
         Kind::Direct(_) => false,
         Kind::Runner | Kind::Loose => {
             let idle = up_to_date(last, output) && is_silent(output);
-            return if idle { Unsaid::Tests } else { Unsaid::Nothing };
+            return if idle { MissingOutput::Tests } else { MissingOutput::Nothing };
         }
     };
-    if missing { Unsaid::Summary } else { Unsaid::Nothing }
+    if missing { MissingOutput::Summary } else { MissingOutput::Nothing }
 }
 
 /// Whether the whole output of a command line is captured: none of it goes to a file, a pipe or a command substitution.
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use crate::simple_commands;
 
-    fn from_line(line: &str, output: &str) -> Unsaid {
-        unsaid(&simple_commands(line), output)
+    fn from_line(line: &str, output: &str) -> MissingOutput {
+        missing_from(&simple_commands(line), output)
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
             ("cargo test --test a", "     Running tests/a.rs (target/debug/deps/a-1)\n\nrunning 2 tests\n"),
             ("cargo test -q", "\nrunning 1 test\ntest result: ok. 1 passed; 0 failed\n\nrunning 3 tests\n"),
         ] {
-            assert_eq!(from_line(line, output), Unsaid::Summary, "{line}: {output}");
+            assert_eq!(from_line(line, output), MissingOutput::Summary, "{line}: {output}");
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
             ("pytest --version", "pytest 8.0\n"),
             ("./run_tests.sh", ""),
         ] {
-            assert_eq!(from_line(line, output), Unsaid::Nothing, "{line}: {output}");
+            assert_eq!(from_line(line, output), MissingOutput::Nothing, "{line}: {output}");
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
         let below = "make: Entering directory '/x/sub'\nmake: 'test' is up to date.\nmake: Leaving directory '/x/sub'\n";
         for (line, output) in [("make test", idle("test")), ("make check", idle("check")), ("make -C sub test", below.to_owned())]
         {
-            assert_eq!(from_line(line, &output), Unsaid::Tests, "{line}");
+            assert_eq!(from_line(line, &output), MissingOutput::Tests, "{line}");
         }
         for (line, output) in [
             ("make build/app", idle("build/app")),
@@ -184,7 +184,7 @@ mod tests {
             ("make test", String::new()),
             ("make test && ./test", idle("test")),
         ] {
-            assert_eq!(from_line(line, &output), Unsaid::Nothing, "{line}");
+            assert_eq!(from_line(line, &output), MissingOutput::Nothing, "{line}");
         }
     }
 

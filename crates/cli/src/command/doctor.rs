@@ -17,7 +17,7 @@ use verdone_runtime::run::lifecycle::Scripts;
 use verdone_runtime::run::prune::{disk_use, sessions_disk_use};
 use verdone_runtime::run::recover::unfinished;
 use verdone_runtime::run::{Ready, RunRequest};
-use verdone_runtime::session::{AbandonedLoops, FORGOTTEN_DAYS, armed_root};
+use verdone_runtime::session::{AbandonedLoops, FORGOTTEN_DAYS, root_of_held_loop};
 use verdone_runtime::store::sessions::own_sessions;
 use verdone_runtime::store::{RunLock, Store};
 use verdone_runtime::workspace;
@@ -140,7 +140,7 @@ fn sessions(project: &Project) -> Vec<Finding> {
 /// Loops that keep sessions running unexpectedly.
 fn loops(project: &Project) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if let Some(root) = armed_root(project) {
+    if let Some(root) = root_of_held_loop(project) {
         let message = format!("a loop holds a session of {}, although its .verdone/ is gone", root.display());
         findings.push(Finding { hints: vec!["verdone loop stop".to_owned()], ..Finding::warning("loops", message) });
     }

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 use verdone_core::base::id::StoryId;
-use verdone_core::done::{JudgeRecord, Standing, complexity, judge};
+use verdone_core::done::{DoneState, JudgeRecord, complexity, judge};
 use verdone_report::{cost, done_page};
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::project::ralph_state;
-use verdone_runtime::session::done::{Ask, DoneError, Judging, ask, collect_facts, name_commands, project};
+use verdone_runtime::session::done::{ConditionRequest, DoneError, Judging, ask, collect_facts, name_commands, project};
 use verdone_runtime::store::sessions::{StoredSession, own_sessions, sessions};
 
 use super::{Context, Outcome};
@@ -28,7 +28,15 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     let session = session_of(args, &found.root, context)?;
     let (root, state_home) = (&found.root, ralph_state::home());
     let story = args.story.as_deref().map(StoryId::from);
-    let about = Ask { root, session: &session, config: &config, checked: None, about: None, story: story.as_ref(), state_home };
+    let about = ConditionRequest {
+        root,
+        session: &session,
+        config: &config,
+        checked: None,
+        about: None,
+        story: story.as_ref(),
+        state_home,
+    };
     let judging = if args.ask { ask(&about, &Signals::install()?)? } else { Judging::NotNeeded };
     let seen = collect_facts(&about)?;
     if let Some(judge) = &seen.judge {
@@ -58,7 +66,7 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     } else {
         print(&printable(&done_page(&report, &session, story, complexity)))?;
     }
-    Ok(u8::from(report.standing() != Standing::Done))
+    Ok(u8::from(report.standing() != DoneState::Done))
 }
 
 /// The result of asking a judge; empty if no judge had to be asked.

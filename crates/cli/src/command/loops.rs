@@ -9,7 +9,9 @@ use verdone_report::plural;
 use verdone_runtime::project::Project;
 use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::project::plan_file;
-use verdone_runtime::session::{ArmError, ArmRequest, Armed, LoopOwner, Loops, SeenLoop, SessionLoop, StopError, arm, end};
+use verdone_runtime::session::{
+    ArmError, ArmRequest, Armed, LoopOwner, Loops, SeenLoop, SessionLoop, StopError, end, start_loop,
+};
 
 use super::users_own::refuse_agents;
 use super::{Context, Outcome};
@@ -51,7 +53,7 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         max_iterations: args.max_iterations,
         whose: whose.clone(),
     };
-    let armed = match arm(request) {
+    let armed = match start_loop(request) {
         Ok(armed) => armed,
         Err(error @ ArmError::Interrupted(signal)) => {
             say(&format!("error: {error}\n"));

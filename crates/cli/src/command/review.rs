@@ -2,7 +2,7 @@
 
 use verdone_core::base::id::StoryId;
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::Waiting;
+use verdone_core::plan::ReviewState;
 use verdone_report::plural;
 use verdone_runtime::git::{Git, RepoPath};
 use verdone_runtime::process::signal::Signals;
@@ -113,8 +113,8 @@ fn entry(review: &Review, context: &Context) -> String {
         out.push_str(&format!("  {}\n", printable_line(reason)));
     }
     let stacked = match review.waiting {
-        Waiting::Stacked => "; later stories are built on it",
-        Waiting::Aside => "",
+        ReviewState::Stacked => "; later stories are built on it",
+        ReviewState::Aside => "",
     };
     out.push_str(&format!("  proof: {}{stacked}\n", review.proof));
     let story = printable_line(review.place.story.as_str());
@@ -141,6 +141,6 @@ fn in_json(review: &Review) -> serde_json::Value {
         "reasons": review.reasons,
         "work": review.work,
         "base": review.base,
-        "stacked": review.waiting == Waiting::Stacked,
+        "stacked": review.waiting == ReviewState::Stacked,
     })
 }

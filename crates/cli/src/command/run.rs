@@ -119,30 +119,30 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let plan_name = ready.plan_name();
     let run = RunId::from("RUN-ID");
     let spaces = ready.workspaces(&run, Path::new(""))?;
-    let (mut site, rules) = ready.into_context((run, PathBuf::new()), &branch, spaces, Signals::none())?;
+    let (mut context, rules) = ready.into_context((run, PathBuf::new()), &branch, spaces, Signals::none())?;
     let copies = tempfile::tempdir()?;
-    let user = PlanFile::open(site.plan.location().clone())?;
-    (site.plan, _) =
-        RunPlan::open_read_only(&site.git, user, &branch.tip, &branch.head, copies.path()).map_err(RunError::from)?;
-    let plan = site.plan.plan();
+    let user = PlanFile::open(context.plan.location().clone())?;
+    (context.plan, _) =
+        RunPlan::open_read_only(&context.git, user, &branch.tip, &branch.head, copies.path()).map_err(RunError::from)?;
+    let plan = context.plan.plan();
     let story = match plan::select(plan, &Progress::default(), only.as_ref()) {
         Selection::Story { index } => Some(&plan.stories[index]),
         Selection::AllDone | Selection::NothingRunnable { .. } => None,
     };
-    let prompt = story.map(|story| build_prompt(&site, story, None, &[])).transpose()?;
+    let prompt = story.map(|story| build_prompt(&context, story, None, &[])).transpose()?;
     let prompt = prompt.map(|prompt| redactor_from_environment(&[]).redact(&prompt).into_owned());
-    let checks = story.map_or(&[][..], |story| site.own_checks(&story.id));
+    let checks = story.map_or(&[][..], |story| context.own_checks(&story.id));
     let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect::<Vec<_>>();
     if args.json {
         let value = serde_json::json!({
             "plan": plan_name,
-            "branch": site.branch,
+            "branch": context.branch,
             "base": branch.tip,
             "target": branch.target,
-            "agent": site.config.agent.name,
+            "agent": context.config.agent.name,
             "story": story,
             "checks": commands(checks),
-            "gates": commands(&site.gates),
+            "gates": commands(&context.gates),
             "limits": rules.limits,
             "prompt": prompt,
             "problems": findings.iter().filter(|f| f.health == Health::Bad).map(|f| &f.message).collect::<Vec<_>>(),
@@ -154,10 +154,10 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let mut fact = |name: &str, text: &str| out.push_str(&format!("{name:<9}{}\n", printable_line(text)));
     fact("Plan", &plan_name);
     let how = if branch.at.is_some() { "continued at" } else { "new at" };
-    fact("Branch", &format!("{} ({how} {})", site.branch, branch.tip.short()));
-    fact("Agent", &site.config.agent.name);
+    fact("Branch", &format!("{} ({how} {})", context.branch, branch.tip.short()));
+    fact("Agent", &context.config.agent.name);
     fact("Story", &story.map_or_else(|| "none is open".to_owned(), |story| format!("{}: {}", story.id, story.title)));
-    for (name, list) in [("Check", checks), ("Gate", &site.gates[..])] {
+    for (name, list) in [("Check", checks), ("Gate", &context.gates[..])] {
         for command in commands(list) {
             fact(name, &command);
         }

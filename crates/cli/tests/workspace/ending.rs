@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use verdone_runtime::launcher::Mount;
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::process::{Exit, Heard, SpawnError};
+use verdone_runtime::process::{Exit, Received, SpawnError};
 
 use crate::world::{World, alone, as_everybody};
 
@@ -52,7 +52,7 @@ fn a_companion_that_cannot_be_started_says_why() {
     as_everybody(|world| {
         let view = world.open();
         let mut lost = world.companion_of(&view, &["/no/such/agent"]);
-        assert_eq!(lost.receive(PATIENCE), Heard::Exited);
+        assert_eq!(lost.receive(PATIENCE), Received::Exited);
         assert!(lost.exit_words().contains("cannot execute /no/such/agent"), "{}", lost.exit_words());
         lost.end(PATIENCE, &Signals::none());
     });
@@ -99,11 +99,11 @@ fn stopping_the_group_stops_the_program() {
     as_everybody(|world| {
         let view = world.open();
         let mut ticker = world.companion(&view, "while :; do echo tick; sleep 0.02; done");
-        assert!(matches!(ticker.receive(PATIENCE), Heard::Line(..)));
+        assert!(matches!(ticker.receive(PATIENCE), Received::Line(..)));
         ticker.stop();
-        while ticker.receive(Duration::from_millis(500)) != Heard::Nothing {}
+        while ticker.receive(Duration::from_millis(500)) != Received::Nothing {}
         ticker.go_on();
-        assert!(matches!(ticker.receive(PATIENCE), Heard::Line(..)));
+        assert!(matches!(ticker.receive(PATIENCE), Received::Line(..)));
         let (status, leftovers) = ticker.end(Duration::from_millis(50), &Signals::none());
         assert_eq!((std::os::unix::process::ExitStatusExt::signal(&status.unwrap()), leftovers), (Some(15), 0));
     });

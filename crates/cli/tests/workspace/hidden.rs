@@ -25,7 +25,7 @@ fn outside_of_temp() -> PathBuf {
         return target.to_owned();
     }
     let folder = std::env::home_dir().unwrap().join(".cache/verdone/tests");
-    std::fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(&folder).unwrap();
     folder
 }
 

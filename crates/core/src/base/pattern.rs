@@ -75,7 +75,7 @@ pub fn check(pattern: &str) -> Result<(), PatternError> {
 }
 
 /// Whether the name of a tool or an agent matches: `mcp__*`. Names have no folders.
-pub fn name_fits(pattern: &str, name: &str) -> bool {
+pub fn name_matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) if is_plain(start) => name.starts_with(start),
         None if is_plain(pattern) => pattern == name,
@@ -254,7 +254,7 @@ mod tests {
             ("a*c", "abbc", true),
             ("*-é-*", "x-é-y", true),
         ] {
-            assert_eq!(name_fits(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(name_matches(pattern, name), expected, "{pattern} {name}");
         }
         assert!(check_name("{Edit").is_err());
     }

@@ -11,7 +11,7 @@ const LONGEST: usize = 500;
 
 /// The content of the text after `Scope:`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Named {
+pub struct ParsedScope {
     /// Normalised, without leading or trailing slashes; `.` means everything.
     pub paths: Vec<String>,
     /// Parts that are not valid paths of the project, with the reason.
@@ -44,13 +44,13 @@ impl ScopeFault {
 }
 
 /// Reads a line of text. Only text in backticks counts, if there is any; otherwise all words, if they look like paths.
-pub fn read(text: &str, spans: &[&str]) -> Named {
+pub fn read(text: &str, spans: &[&str]) -> ParsedScope {
     let text = text.trim().trim_end_matches(['.', ';']).trim_end();
     if !spans.is_empty() {
         return list(spans.iter().flat_map(|span| split_list(span, &[','])));
     }
     if is_nothing(text) {
-        return Named::default();
+        return ParsedScope::default();
     }
     let parts: Vec<&str> = split_list(text, &[',', ';']).into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
     let words: Vec<&str> = split_list(text, &[',', ';', ' ', '\t']).into_iter().filter(|word| !word.is_empty()).collect();
@@ -59,12 +59,12 @@ pub fn read(text: &str, spans: &[&str]) -> Named {
     if is_list || words.iter().all(|word| looks_like_path(word)) {
         return list(words.into_iter());
     }
-    Named { paths: Vec::new(), faults: vec![ScopeFault::Prose(cut(text))] }
+    ParsedScope { paths: Vec::new(), faults: vec![ScopeFault::Prose(cut(text))] }
 }
 
 /// Reads paths that are given as a list.
-pub fn list<'a>(given: impl Iterator<Item = &'a str>) -> Named {
-    let mut named = Named::default();
+pub fn list<'a>(given: impl Iterator<Item = &'a str>) -> ParsedScope {
+    let mut named = ParsedScope::default();
     for path in given.map(str::trim).filter(|path| !path.is_empty()) {
         if named.paths.len() == MOST {
             named.faults.push(ScopeFault::TooMany);
@@ -81,14 +81,14 @@ pub fn list<'a>(given: impl Iterator<Item = &'a str>) -> Named {
 
 /// A compiled scope. Each of its paths covers everything below it.
 #[derive(Debug)]
-pub struct Covered {
+pub struct ScopeMatcher {
     everything: bool,
     named: PathPatterns,
     /// Matches everything below folders that are given as patterns.
     below: PathPatterns,
 }
 
-impl Covered {
+impl ScopeMatcher {
     pub fn new(scope: &[String], ignore_case: bool) -> Result<Self, PatternError> {
         let given = || scope.iter().map(|path| path.trim_start_matches("./").trim_end_matches('/'));
         let below: Vec<String> = given().filter(|path| !is_plain(path)).map(|path| format!("{path}/**")).collect();
@@ -202,7 +202,7 @@ mod tests {
     fn a_scope_covers_what_lies_under_it() {
         let scope: Vec<String> =
             ["src/api", "docs/*.md", "packages/*/src", "a.rs", "{web,app}/**/*.ts", "app/[id]/x"].map(str::to_owned).to_vec();
-        let covers = |scope: &[String], path: &str, ignore_case: bool| Covered::new(scope, ignore_case).unwrap().has(path);
+        let covers = |scope: &[String], path: &str, ignore_case: bool| ScopeMatcher::new(scope, ignore_case).unwrap().has(path);
         for (path, inside) in [
             ("src/api", true),
             ("src/api/a/b.rs", true),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CommandSpec;
-use verdone_testlog::{Report, SomeRan, TestCounts, TestNames, Unsaid};
+use verdone_testlog::{MissingOutput, Report, SomeRan, TestCounts, TestNames};
 
 /// How many names of failed tests to list.
 const MOST_NAMES: usize = 10;
@@ -51,10 +51,10 @@ pub fn tests_seen(command: &CommandSpec, exit_code: i32, output: &str, reports: 
         CommandSpec::Argv(_) => true,
     };
     if exit_code == 0 && seen_whole {
-        match verdone_testlog::unsaid(&commands, output) {
-            Unsaid::Nothing => {}
-            Unsaid::Summary => return TestsSeen { no_summary: true, ..TestsSeen::default() },
-            Unsaid::Tests => return TestsSeen { nothing_ran: true, ..TestsSeen::default() },
+        match verdone_testlog::missing_from(&commands, output) {
+            MissingOutput::Nothing => {}
+            MissingOutput::Summary => return TestsSeen { no_summary: true, ..TestsSeen::default() },
+            MissingOutput::Tests => return TestsSeen { nothing_ran: true, ..TestsSeen::default() },
         }
     }
     let tally = verdone_testlog::tally(&commands, output);

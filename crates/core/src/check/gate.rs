@@ -57,7 +57,7 @@ pub struct Gate {
 impl Gate {
     /// A gate with default settings.
     pub fn new(name: impl Into<String>, stage: Stage, command: CommandSpec) -> Self {
-        let terms = Terms::default();
+        let terms = CheckOptions::default();
         Self {
             name: name.into(),
             stage,
@@ -81,7 +81,7 @@ impl Gate {
             origin: CheckOrigin::Gate(self.stage.clone()),
             command: self.command.clone(),
             timeout: self.timeout.unwrap_or(check_time),
-            terms: Terms {
+            terms: CheckOptions {
                 advisory: !self.blocking,
                 when: self.when.clone(),
                 inputs: self.inputs.clone(),
@@ -98,7 +98,7 @@ impl Gate {
 /// How to run and judge a check, apart from its command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Terms {
+pub struct CheckOptions {
     pub advisory: bool,
     pub when: When,
     pub inputs: Vec<String>,
@@ -111,7 +111,7 @@ pub struct Terms {
     pub hidden: Option<PathBuf>,
 }
 
-impl Terms {
+impl CheckOptions {
     pub fn are_plain(&self) -> bool {
         *self == Self::default()
     }

@@ -3,8 +3,8 @@
 use super::{Check, CheckOrigin, Stage};
 
 /// The checks that have to run for these changes and this complexity; see [`super::When::holds`].
-pub fn due(checks: &[Check], changed: Option<&[String]>, complexity: u32) -> Vec<Check> {
-    checks.iter().filter(|check| check.terms.when.holds(changed, complexity)).cloned().collect()
+pub fn due_checks(checks: &[Check], changed: Option<&[String]>, complexity: u32) -> Vec<Check> {
+    checks.iter().filter(|check| check.terms.when.matches(changed, complexity)).cloned().collect()
 }
 
 /// The checks grouped by stage, in the order in which they run: first the stories' own, then the built-in stages, then custom

@@ -51,7 +51,7 @@ fn fault(after: &AfterTool) -> Option<(&'static str, String, Option<String>)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::alone;
+    use crate::config::config_of_one_file;
 
     #[test]
     fn commands_that_cannot_work_are_faults_of_their_line() {
@@ -68,10 +68,11 @@ mod tests {
             ("tools = [\"Edit\"]", "c.toml:1:1: `after_tool[0]` needs the key `run`"),
             ("run = \"fmt\"\ntool = [\"Edit\"]", "c.toml:3:1: unknown key `tool` in `after_tool[0]`"),
         ] {
-            let problem = alone("c.toml", &format!("[[after_tool]]\n{keys}\n")).unwrap_err().to_string();
+            let problem = config_of_one_file("c.toml", &format!("[[after_tool]]\n{keys}\n")).unwrap_err().to_string();
             assert!(problem.starts_with(said), "{problem}\n{keys}");
         }
-        let config = alone("c.toml", "[[after_tool]]\nrun = [\"fmt\", \"{file}\"]\npaths = [\"**/*.rs\"]\n").unwrap();
+        let config =
+            config_of_one_file("c.toml", "[[after_tool]]\nrun = [\"fmt\", \"{file}\"]\npaths = [\"**/*.rs\"]\n").unwrap();
         assert_eq!(config.after_tool[0].timeout.to_string(), "10s");
     }
 
@@ -83,7 +84,7 @@ mod tests {
             ("rollback_after = 3", Some(3)),
             ("on_failure = \"rollback\"\nrollback_after = 2", Some(2)),
         ] {
-            let config = alone("c.toml", &format!("[policy.tests]\n{keys}\n")).unwrap();
+            let config = config_of_one_file("c.toml", &format!("[policy.tests]\n{keys}\n")).unwrap();
             assert_eq!(config.policy.tests.patience(), patience, "{keys}");
         }
         for (keys, said) in [
@@ -91,7 +92,7 @@ mod tests {
             ("rollback_afer = 3", "c.toml:2:1: unknown key `rollback_afer` in `policy.tests`"),
             ("rollback_after = -1", "c.toml:2:18: `policy.tests.rollback_after` has to be a whole number"),
         ] {
-            let problem = alone("c.toml", &format!("[policy.tests]\n{keys}\n")).unwrap_err();
+            let problem = config_of_one_file("c.toml", &format!("[policy.tests]\n{keys}\n")).unwrap_err();
             assert!(problem.to_string().starts_with(said), "{problem}");
         }
     }

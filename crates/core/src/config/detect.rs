@@ -15,7 +15,7 @@ pub use ecosystem::is_python_test;
 
 /// File names and texts of a project, as read by the runtime.
 #[derive(Debug, Clone, Default)]
-pub struct Listing {
+pub struct ProjectFiles {
     /// Paths relative to the project with `/`, folders with a trailing `/`: the top level and the contents of a few known folders.
     pub names: BTreeSet<String>,
     /// The texts of existing files listed in `TEXTS`, and of Python tests if pytest is not installed.
@@ -71,7 +71,7 @@ pub struct Detection {
 }
 
 /// Detects gates, plans and ecosystems from a listing.
-pub fn detect(listing: &Listing) -> Detection {
+pub fn detect(listing: &ProjectFiles) -> Detection {
     let mut found = Proposals::default();
     ecosystem::cargo(listing, &mut found);
     script::package(listing, &mut found);
@@ -90,7 +90,7 @@ pub fn detect(listing: &Listing) -> Detection {
     Detection { gates: found.gates, plan, other_plans, notes: found.notes, ecosystems }
 }
 
-impl Listing {
+impl ProjectFiles {
     fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }

@@ -112,7 +112,7 @@ fn fault(path: Vec<Step>, message: String, hint: Option<String>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::alone;
+    use crate::config::config_of_one_file;
     use crate::done::{Profile, Prover, RalphState};
     use crate::verify::Proof;
 
@@ -147,7 +147,7 @@ mod tests {
             ("[done.ci]\ninterval = \"0s\"\n".to_owned(), "c.toml:2:12: asking CI needs an interval", ""),
             ("[done.judge]\ncomand = \"x\"\n".to_owned(), "c.toml:2:1: unknown key `comand` in `done.judge`", "command"),
         ] {
-            let problem = alone("c.toml", &text).unwrap_err();
+            let problem = config_of_one_file("c.toml", &text).unwrap_err();
             assert!(problem.to_string().starts_with(said), "{problem}\n{text}");
             let all = format!("{problem} {}", problem.hint.clone().unwrap_or_default());
             assert!(all.contains(hinted), "{all}\n{text}");
@@ -158,18 +158,18 @@ mod tests {
     fn conditions_are_read_as_they_are_meant() {
         let text = "[done]\nprofile = \"orchestrator\"\nrequire = [\"quality_passed\", \"ui\"]\nralph_state = \"never\"\n\
                     [[done.condition]]\nname = \"ui\"\nprover = \"gate:e2e\"\ntodo = \"run it\"\n";
-        let done = alone("c.toml", text).unwrap().done;
+        let done = config_of_one_file("c.toml", text).unwrap().done;
         assert_eq!((done.profile, done.ralph_state), (Profile::Orchestrator, RalphState::Never));
         assert_eq!(done.condition[0].prover(), Prover::Gate("e2e".to_owned()));
         assert!(done.requires("ui") && done.requires("quality_passed") && !done.requires("memory_search"));
-        let none = alone("c.toml", "").unwrap().done;
+        let none = config_of_one_file("c.toml", "").unwrap().done;
         assert!(none.requires("quality_passed") && !none.requires("plan_approved") && !none.asks_more_than_a_run());
         assert!(!none.judge.enabled && none.ci.command.is_none());
     }
 
     #[test]
     fn the_minimum_is_untested_unless_it_is_set_and_never_unchecked() {
-        let minimum = |line: &str| alone("c.toml", &format!("[done]\n{line}\n"));
+        let minimum = |line: &str| config_of_one_file("c.toml", &format!("[done]\n{line}\n"));
         for (line, expected) in [
             ("", Proof::Untested),
             ("minimum = \"untested\"", Proof::Untested),

@@ -110,7 +110,7 @@ mod tests {
     use std::path::Path;
 
     use crate::base::span::Span;
-    use crate::config::alone;
+    use crate::config::config_of_one_file;
 
     const HEAD: &str = "[[gate]]\nname = \"g\"\ncommand = \"make\"\n";
 
@@ -150,7 +150,7 @@ mod tests {
             ("hidden = \"~/\"", "c.toml:4:10: the hidden folder of gate \"g\" is too broad"),
             ("retrys = 1", "c.toml:4:1: unknown key `retrys` in `gate[0]`"),
         ] {
-            let problem = alone("c.toml", &format!("{HEAD}{line}\n")).expect_err(line).to_string();
+            let problem = config_of_one_file("c.toml", &format!("{HEAD}{line}\n")).expect_err(line).to_string();
             assert!(problem.starts_with(said), "{line}: {problem}");
         }
     }
@@ -164,7 +164,7 @@ mod tests {
              [[gate]]\nname = \"h\"\ncommand = \"x\"\nwhen = \"always\"\n\
              [gates]\nparallel = 1\nstop_at_failing_stage = false\ncache = false\n"
         );
-        let config = alone("c.toml", &text).unwrap();
+        let config = config_of_one_file("c.toml", &text).unwrap();
         assert!(!config.gate[0].blocking && config.gate[1].blocking);
         assert_eq!(config.gate[0].stage.name(), "smoke");
         assert!(config.gate[1].when.is_always());
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_stage_with_a_slip_says_which_one_was_meant() {
-        let problem = alone("c.toml", &format!("{HEAD}stage = \"qality\"\n")).unwrap_err();
+        let problem = config_of_one_file("c.toml", &format!("{HEAD}stage = \"qality\"\n")).unwrap_err();
         assert_eq!(problem.hint.as_deref(), Some("did you mean \"quality\"? A stage of your own needs another name"));
     }
 }

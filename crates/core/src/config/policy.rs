@@ -9,7 +9,7 @@ use crate::base::pattern;
 use crate::policy::{ExampleProblem, PolicyConfig, RuleProblem, check_examples, rules};
 
 /// The settings of one file, over the defaults and without other layers.
-pub fn alone(place: &str, text: &str) -> Result<Config, ConfigProblem> {
+pub fn config_of_one_file(place: &str, text: &str) -> Result<Config, ConfigProblem> {
     Layer::alone(place, text)
 }
 
@@ -18,7 +18,7 @@ pub fn alone(place: &str, text: &str) -> Result<Config, ConfigProblem> {
 pub fn for_hook(place: &str, text: &str) -> Result<Config, ConfigProblem> {
     match toml::from_str::<Config>(text.trim_start_matches('\u{feff}')) {
         Ok(config) if but_examples(&config).is_none() => Ok(config),
-        Ok(_) | Err(_) => alone(place, text),
+        Ok(_) | Err(_) => config_of_one_file(place, text),
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn rules_are_read_with_their_lines() {
-        let config = alone("c.toml", RULE).unwrap();
+        let config = config_of_one_file("c.toml", RULE).unwrap();
         assert_eq!(config.policy.rule[0].name, "no-deploy");
         assert!(!config.policy.read_before_edit());
         assert_eq!(rule_lines(RULE), [6]);
@@ -121,14 +121,14 @@ mod tests {
     #[test]
     fn a_hook_reads_the_same_and_does_not_try_the_examples() {
         for text in ["", RULE, "\u{feff}plan = \"a.md\"\n[limits]\nturns = 4\n[[gate]]\nname = \"t\"\ncommand = \"make\"\n"] {
-            assert_eq!(for_hook("c.toml", text).unwrap(), alone("c.toml", text).unwrap());
+            assert_eq!(for_hook("c.toml", text).unwrap(), config_of_one_file("c.toml", text).unwrap());
         }
         let broken = RULE.replace("deploy it", "delpoy it");
-        assert!(alone("c.toml", &broken).is_err());
+        assert!(config_of_one_file("c.toml", &broken).is_err());
         assert_eq!(for_hook("c.toml", &broken).unwrap().policy.rule.len(), 1);
         for text in ["plan = 7\n", "plna = \"x\"\n", "[policy]\noff = [\"x\"]\n", "[[gate]]\nname = \"\"\ncommand = \"x\"\n", "["]
         {
-            let problem = alone("c.toml", text).unwrap_err().to_string();
+            let problem = config_of_one_file("c.toml", text).unwrap_err().to_string();
             assert_eq!(for_hook("c.toml", text).unwrap_err().to_string(), problem);
         }
     }
@@ -154,7 +154,7 @@ mod tests {
             ("[policy.tools]\nX = \"perhaps\"\n".to_owned(), "c.toml:2:5: `policy.tools.X` cannot be \"perhaps\""),
             ("[policy]\non_failure = \"x\"\n".to_owned(), "c.toml:2:14: `policy.on_failure` cannot be"),
         ] {
-            let problem = alone("c.toml", &text).unwrap_err().to_string();
+            let problem = config_of_one_file("c.toml", &text).unwrap_err().to_string();
             assert!(problem.starts_with(said), "{problem}\n{text}");
         }
     }

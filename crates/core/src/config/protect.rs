@@ -33,14 +33,14 @@ fn leaves_project(pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::alone;
+    use crate::config::config_of_one_file;
 
     #[test]
     fn every_list_is_read() {
         let text = "[protect]\nfiles = [\"checks/**\"]\nwork = [\"a\"]\nrelease = [\"**/*.snap\"]\nautorun = [\"tasks/**\"]\n";
-        let found = alone("c.toml", text).unwrap().protect;
+        let found = config_of_one_file("c.toml", text).unwrap().protect;
         assert_eq!(found.lists().map(|(_, patterns)| patterns.concat()), ["checks/**", "a", "**/*.snap", "tasks/**"]);
-        assert_eq!(alone("c.toml", "").unwrap().protect, ProtectSettings::default());
+        assert_eq!(config_of_one_file("c.toml", "").unwrap().protect, ProtectSettings::default());
     }
 
     #[test]
@@ -52,7 +52,7 @@ mod tests {
             ("autorun = [\"\"]", "c.toml:2:12: \"\" matches nothing", ""),
             ("fils = []", "c.toml:2:1: unknown key `fils` in `protect`", "did you mean `files`?"),
         ] {
-            let problem = alone("c.toml", &format!("[protect]\n{line}\n")).unwrap_err();
+            let problem = config_of_one_file("c.toml", &format!("[protect]\n{line}\n")).unwrap_err();
             assert!(problem.to_string().starts_with(message), "{problem}");
             assert!(problem.hint.as_deref().unwrap_or_default().contains(hint), "{:?}", problem.hint);
         }

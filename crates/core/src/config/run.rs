@@ -43,7 +43,7 @@ pub enum LandMode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::alone;
+    use crate::config::config_of_one_file;
 
     #[test]
     fn landing_asks_unless_told_otherwise() {
@@ -53,11 +53,11 @@ mod tests {
             ("[run]\nland = \"auto\"\n", LandMode::Auto),
             ("[run]\nland = \"off\"\n", LandMode::Off),
         ] {
-            assert_eq!(alone("c.toml", text).unwrap().run.land, mode, "{text}");
+            assert_eq!(config_of_one_file("c.toml", text).unwrap().run.land, mode, "{text}");
         }
-        let problem = alone("c.toml", "[run]\nland = \"of\"\n").unwrap_err();
+        let problem = config_of_one_file("c.toml", "[run]\nland = \"of\"\n").unwrap_err();
         assert!(problem.to_string().starts_with("c.toml:2:8: `run.land` cannot be \"of\""), "{problem}");
-        let problem = alone("c.toml", "[run]\nlant = \"off\"\n").unwrap_err();
+        let problem = config_of_one_file("c.toml", "[run]\nlant = \"off\"\n").unwrap_err();
         assert_eq!(problem.hint.as_deref(), Some("did you mean `land`?"));
     }
 
@@ -69,9 +69,9 @@ mod tests {
             ("[run]\non_review = \"stop\"\n", Some(OnReview::Stop)),
             ("[run]\non_review = \"stack\"\n", Some(OnReview::Stack)),
         ] {
-            assert_eq!(alone("c.toml", text).unwrap().run.on_review, expected, "{text}");
+            assert_eq!(config_of_one_file("c.toml", text).unwrap().run.on_review, expected, "{text}");
         }
-        let problem = alone("c.toml", "[run]\non_review = \"stak\"\n").unwrap_err();
+        let problem = config_of_one_file("c.toml", "[run]\non_review = \"stak\"\n").unwrap_err();
         assert!(problem.to_string().starts_with("c.toml:2:13: `run.on_review` cannot be \"stak\""), "{problem}");
     }
 }

@@ -123,13 +123,13 @@ fn fault(name: &str, n: usize, message: String, hint: Option<String>) -> Finding
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Layer, Origin, alone, resolve};
+    use crate::config::{Layer, Origin, config_of_one_file, resolve};
 
     #[test]
     fn every_setting_is_read() {
         let text = "[seal]\nrequired = true\nagent_network = \"open\"\ncheck_network = \"off\"\nhide = [\"secrets\", \"/srv/keys\"]\n\
                     show = [\"~/.npmrc\"]\nread = [\"/tmp/toolchain\"]\nenvironment = [\"GITHUB_TOKEN\", \"AWS_*\"]\n";
-        let seal = alone("c.toml", text).unwrap().seal;
+        let seal = config_of_one_file("c.toml", text).unwrap().seal;
         assert!(seal.required);
         assert_eq!((seal.agent_network, seal.check_network), (NetworkAccess::Open, NetworkAccess::Off));
         assert_eq!((seal.hide.len(), seal.show.len(), seal.read.len()), (2, 1, 1));
@@ -138,7 +138,7 @@ mod tests {
         {
             assert_eq!(seal.keeps_variable(name), kept, "{name}");
         }
-        assert!(!alone("c.toml", "").unwrap().seal.required);
+        assert!(!config_of_one_file("c.toml", "").unwrap().seal.required);
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
             ("agent_network = \"closed\"", "c.toml:2:17: `seal.agent_network` cannot be \"closed\""),
             ("requird = true", "c.toml:2:1: unknown key `requird` in `seal`"),
         ] {
-            let problem = alone("c.toml", &format!("[seal]\n{keys}\n")).unwrap_err().to_string();
+            let problem = config_of_one_file("c.toml", &format!("[seal]\n{keys}\n")).unwrap_err().to_string();
             assert!(problem.starts_with(said), "{problem}\n{keys}");
         }
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::pattern::name_fits;
+use crate::base::pattern::name_matches;
 use crate::base::span::Span;
 
 /// The Stop gate of sessions that Verdone did not start: what happens when an agent wants to end its turn. It only holds sessions for
@@ -78,7 +78,7 @@ pub enum OnContext {
 impl StopSettings {
     /// Whether to hold subagents of this type. The end of a compaction has no type.
     pub fn holds_subagent(&self, kind: &str) -> bool {
-        !kind.is_empty() && self.subagents.iter().any(|pattern| name_fits(pattern, kind))
+        !kind.is_empty() && self.subagents.iter().any(|pattern| name_matches(pattern, kind))
     }
 }
 

@@ -190,14 +190,14 @@ pub(super) fn is_everything(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::alone;
+    use crate::config::config_of_one_file;
 
     #[test]
     fn every_setting_is_read() {
         let text = "[workspace]\ncopy_file_bytes = 1\ncopy_total_bytes = 2\npath = \"own\"\nstate = \"~/big/verdone\"\n\
                     home = \"read-only\"\nwritable = [\"~/.cache/sccache\"]\n\
                     [workspace.folders]\nnode_modules = \"copy\"\n\"web/dist\" = \"none\"\nvendor = \"read-only\"\nbuild = \"cache\"\n";
-        let found = alone("c.toml", text).unwrap().workspace;
+        let found = config_of_one_file("c.toml", text).unwrap().workspace;
         let folders = [
             ("build", FolderMode::Cache),
             ("node_modules", FolderMode::Copy),
@@ -214,14 +214,14 @@ mod tests {
             writable: vec!["~/.cache/sccache".to_owned()],
         };
         assert_eq!(found, expected);
-        let none = alone("c.toml", "").unwrap().workspace;
+        let none = config_of_one_file("c.toml", "").unwrap().workspace;
         assert_eq!((none.copy_file_bytes, none.copy_total_bytes), (1 << 20, 16 << 20));
     }
 
     #[test]
     fn the_longest_name_says_how_a_folder_is_shown() {
         let text = "[workspace.folders]\nweb = \"none\"\n\"./web/node_modules/\" = \"copy\"\n";
-        let settings = alone("c.toml", text).unwrap().workspace;
+        let settings = config_of_one_file("c.toml", text).unwrap().workspace;
         for (folder, mode) in [
             ("web", FolderMode::None),
             ("web/dist", FolderMode::None),
@@ -255,7 +255,7 @@ mod tests {
             ("[workspace]\nwritable = [\"/\"]", "c.toml:2:13: `/` is too broad to be writable", "single folders"),
             ("[workspace]\npaht = \"own\"", "c.toml:2:1: unknown key `paht` in `workspace`", "`path`"),
         ] {
-            let problem = alone("c.toml", &format!("{keys}\n")).unwrap_err();
+            let problem = config_of_one_file("c.toml", &format!("{keys}\n")).unwrap_err();
             assert!(problem.to_string().starts_with(said), "{problem}\n{keys}");
             assert!(problem.hint.as_deref().unwrap_or_default().contains(hint), "{:?}\n{keys}", problem.hint);
         }

@@ -10,7 +10,7 @@ use super::{DoneSettings, stated_complexity};
 /// All facts. The default knows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    pub memory: Memory,
+    pub memory: LessonsConsulted,
     pub plan: PlanFact,
     pub git: GitFact,
     /// By name of the stage. A stage that is not listed has no gate.
@@ -31,7 +31,7 @@ pub struct Facts {
 
 /// Whether lessons and past evidence were consulted in this session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Memory {
+pub enum LessonsConsulted {
     Unknown {
         why: String,
     },
@@ -43,7 +43,7 @@ pub enum Memory {
     },
 }
 
-impl Default for Memory {
+impl Default for LessonsConsulted {
     fn default() -> Self {
         Self::Unknown { why: "nobody looked".to_owned() }
     }

@@ -2,8 +2,8 @@
 
 use super::{
     ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, ConditionOutcome, DoneReport, DoneSettings, Facts, GateFact, GitFact,
-    JudgeFact, JudgeSettings, JudgedCondition, Lessons, Memory, OwnCondition, PlanFact, Profile, Prover, StateFile, TASKS_CLOSED,
-    UNKNOWN_COMPLEXITY,
+    JudgeFact, JudgeSettings, JudgedCondition, Lessons, LessonsConsulted, OwnCondition, PlanFact, Profile, Prover, StateFile,
+    TASKS_CLOSED, UNKNOWN_COMPLEXITY,
 };
 
 /// How many names a sentence lists.
@@ -102,7 +102,7 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
 
 /// What is known about a story before the work starts.
 #[derive(Debug, Clone)]
-pub struct Prospect<'s> {
+pub struct KnownBeforeWork<'s> {
     /// Includes the story's complexity and questions.
     pub plan: PlanFact,
     pub has_own_checks: bool,
@@ -112,12 +112,12 @@ pub struct Prospect<'s> {
 
 /// The report in the best case: the agent did everything it can, every check passed, and CI and the judge found nothing. If work
 /// would not be done even then, there is no point in starting it.
-pub fn best_case(settings: &DoneSettings, prospect: Prospect<'_>) -> DoneReport {
-    let Prospect { plan, has_own_checks, stages } = prospect;
+pub fn best_case(settings: &DoneSettings, prospect: KnownBeforeWork<'_>) -> DoneReport {
+    let KnownBeforeWork { plan, has_own_checks, stages } = prospect;
     let green = || GateFact::Green { checks: vec!["all".to_owned()] };
     let claim = |name: &str| Claim { at: String::new(), name: name.to_owned(), note: "said".to_owned(), complexity: Some(1) };
     let mut facts = Facts {
-        memory: Memory::Queried { by: String::new() },
+        memory: LessonsConsulted::Queried { by: String::new() },
         plan,
         git: GitFact::Seen { changed: 1, outside: Vec::new(), uncommitted: Vec::new() },
         gates: stages.iter().map(|stage| (stage.clone(), green())).collect(),
@@ -172,15 +172,15 @@ fn own_condition(own: &OwnCondition, settings: &DoneSettings, facts: &Facts, com
     }
 }
 
-fn memory(memory: &Memory) -> ConditionOutcome {
+fn memory(memory: &LessonsConsulted) -> ConditionOutcome {
     match memory {
-        Memory::Queried { by } => held(by),
-        Memory::NothingThere => not_needed("there are no lessons and no runs yet"),
-        Memory::NotQueried => missing(
+        LessonsConsulted::Queried { by } => held(by),
+        LessonsConsulted::NothingThere => not_needed("there are no lessons and no runs yet"),
+        LessonsConsulted::NotQueried => missing(
             "neither the lessons of this project nor past runs were looked at in this session",
             "Read .verdone/guardrails.md, or run `verdone log`",
         ),
-        Memory::Unknown { why } => unknown(why),
+        LessonsConsulted::Unknown { why } => unknown(why),
     }
 }
 

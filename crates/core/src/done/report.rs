@@ -42,7 +42,7 @@ pub enum ConditionOutcome {
 /// The worst of the required outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum DoneState {
     Done,
     Unknown,
     Open,
@@ -67,18 +67,18 @@ impl ConditionOutcome {
         }
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> DoneState {
         match self {
-            Self::Held { .. } | Self::NotNeeded { .. } => Standing::Done,
-            Self::Unknown { .. } => Standing::Unknown,
-            Self::Missing { .. } => Standing::Open,
+            Self::Held { .. } | Self::NotNeeded { .. } => DoneState::Done,
+            Self::Unknown { .. } => DoneState::Unknown,
+            Self::Missing { .. } => DoneState::Open,
         }
     }
 }
 
 impl DoneReport {
-    pub fn standing(&self) -> Standing {
-        self.required().map(|judged| judged.outcome.standing()).max().unwrap_or(Standing::Unknown)
+    pub fn standing(&self) -> DoneState {
+        self.required().map(|judged| judged.outcome.standing()).max().unwrap_or(DoneState::Unknown)
     }
 
     /// What is left to do, one line each, for an agent: why, and what to do.

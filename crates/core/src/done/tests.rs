@@ -4,7 +4,7 @@ use super::*;
 fn all_held() -> Facts {
     let green = |name: &str| GateFact::Green { checks: vec![name.to_owned()] };
     Facts {
-        memory: Memory::Queried { by: "guardrails.md was read".to_owned() },
+        memory: LessonsConsulted::Queried { by: "guardrails.md was read".to_owned() },
         plan: plan(Approval::Approved, Some(8), &[]),
         git: git(2, &[], &[]),
         gates: [("correctness", "test"), ("quality", "lint"), ("adversarial", "review")]
@@ -36,8 +36,8 @@ fn claim(name: &str, note: &str, complexity: Option<u8>) -> Claim {
     Claim { at: "2026-11-15T08:00:00Z".to_owned(), name: name.to_owned(), note: note.to_owned(), complexity }
 }
 
-fn prospect(plan: PlanFact, stages: &[String]) -> Prospect<'_> {
-    Prospect { plan, has_own_checks: true, stages }
+fn prospect(plan: PlanFact, stages: &[String]) -> KnownBeforeWork<'_> {
+    KnownBeforeWork { plan, has_own_checks: true, stages }
 }
 
 fn orchestrator() -> DoneSettings {
@@ -75,9 +75,9 @@ fn every_condition_with_every_outcome_of_its_prover() {
     let unknown = || "nobody knows".to_owned();
     let table: Vec<(&str, Change, &str, &str)> = vec![
         ("memory_search", by(|_| {}), "held", "held"),
-        ("memory_search", by(|f| f.memory = Memory::NotQueried), "missing", "missing"),
-        ("memory_search", by(|f| f.memory = Memory::NothingThere), "not needed", "not needed"),
-        ("memory_search", by(move |f| f.memory = Memory::Unknown { why: unknown() }), "unknown", "unknown"),
+        ("memory_search", by(|f| f.memory = LessonsConsulted::NotQueried), "missing", "missing"),
+        ("memory_search", by(|f| f.memory = LessonsConsulted::NothingThere), "not needed", "not needed"),
+        ("memory_search", by(move |f| f.memory = LessonsConsulted::Unknown { why: unknown() }), "unknown", "unknown"),
         ("task_classified", by(|_| {}), "held", "held"),
         ("task_classified", by(|f| f.plan = plan(Approval::Approved, None, &[])), "missing", "missing"),
         ("task_classified", by(|f| f.plan = PlanFact::Absent), "missing", "missing"),
@@ -233,7 +233,7 @@ fn every_condition_with_every_outcome_of_its_prover() {
             // Every required condition that is missing or unknown keeps the work from being done, and is reported.
             let closed = judged.required && matches!(expected, "missing" | "unknown");
             assert_eq!(report.open().iter().any(|line| line.starts_with(&format!("{name}: "))), closed, "row {n}");
-            assert!(!closed || report.standing() > Standing::Done, "row {n}");
+            assert!(!closed || report.standing() > DoneState::Done, "row {n}");
         }
     }
 }
@@ -282,7 +282,7 @@ fn a_gate_and_a_judge_with_every_outcome_of_both() {
                 facts.judge = answer;
                 let report = judge(&settings, &facts);
                 let outcome = report.get("adversarial_passed").unwrap().outcome.clone();
-                assert_eq!(report.standing() == Standing::Done, matches!(letter(&outcome), 'H' | 'N'), "{outcome:?}");
+                assert_eq!(report.standing() == DoneState::Done, matches!(letter(&outcome), 'H' | 'N'), "{outcome:?}");
                 letter(&outcome)
             };
             judge_outcomes().map(of).iter().collect()
@@ -395,7 +395,7 @@ fn a_claim_proves_nothing_that_gates_git_plan_or_ci_have_to_prove() {
             assert_eq!(judged, before);
         }
     }
-    assert!(claimed.standing() > Standing::Done);
+    assert!(claimed.standing() > DoneState::Done);
 }
 
 #[test]
@@ -448,16 +448,16 @@ fn a_complexity_is_a_number_or_a_word() {
 #[test]
 fn a_list_of_conditions_replaces_that_of_the_profile_and_makes_no_red_gate_green() {
     let settings = DoneSettings { require: vec!["memory_search".to_owned()], ..orchestrator() };
-    let mut facts = Facts { memory: Memory::Queried { by: "x".to_owned() }, ..Facts::default() };
+    let mut facts = Facts { memory: LessonsConsulted::Queried { by: "x".to_owned() }, ..Facts::default() };
     let report = judge(&settings, &facts);
-    assert_eq!((report.standing(), report.open().len()), (Standing::Done, 0), "{:?}", report.open());
+    assert_eq!((report.standing(), report.open().len()), (DoneState::Done, 0), "{:?}", report.open());
     facts.gates.insert("security".to_owned(), red());
     facts.gates.insert("quality".to_owned(), red());
     let report = judge(&settings, &facts);
     let names: Vec<&str> =
         report.conditions.iter().filter(|judged| judged.name.starts_with("gate:")).map(|judged| judged.name.as_str()).collect();
     assert_eq!(names, ["gate:quality", "gate:security"]);
-    assert_eq!(report.standing(), Standing::Open);
+    assert_eq!(report.standing(), DoneState::Open);
 }
 
 #[test]
@@ -511,7 +511,7 @@ fn what_nobody_could_evaluate_is_known_before_any_work() {
         (by("plan"), 8, true, ""),
     ] {
         let plan = plan(Approval::NeverAsked, Some(complexity), &["which?"]);
-        let unknown = best_case(&settings, Prospect { plan, has_own_checks, stages: &quality }).unknown().join("; ");
+        let unknown = best_case(&settings, KnownBeforeWork { plan, has_own_checks, stages: &quality }).unknown().join("; ");
         assert!(unknown.starts_with(expected) && unknown.is_empty() == expected.is_empty(), "{unknown:?}, not {expected:?}");
     }
 }
@@ -519,11 +519,11 @@ fn what_nobody_could_evaluate_is_known_before_any_work() {
 #[test]
 fn nothing_known_is_never_done_and_all_held_is() {
     for settings in [DoneSettings::default(), orchestrator()] {
-        assert!(judge(&settings, &Facts::default()).standing() > Standing::Done);
+        assert!(judge(&settings, &Facts::default()).standing() > DoneState::Done);
         let report = judge(&settings, &all_held());
-        assert_eq!((report.standing(), report.open()), (Standing::Done, Vec::new()));
+        assert_eq!((report.standing(), report.open()), (DoneState::Done, Vec::new()));
     }
-    assert_eq!(DoneReport::default().standing(), Standing::Unknown, "no condition at all proves nothing");
+    assert_eq!(DoneReport::default().standing(), DoneState::Unknown, "no condition at all proves nothing");
     let json = serde_json::to_value(judge(&orchestrator(), &all_held())).unwrap();
     assert_eq!(json["conditions"][5]["prover"], "gate:correctness");
     assert_eq!(json["conditions"][5]["outcome"], "held");

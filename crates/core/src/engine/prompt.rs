@@ -13,7 +13,7 @@ use crate::base::excerpt::{keep_end, keep_start};
 use crate::engine::run::Feedback;
 use crate::plan::Story;
 
-pub use refute::Refute;
+pub use refute::RefutePrompt;
 
 pub const BUILDING: &str = include_str!("../../prompts/building.md");
 pub const PLANNING: &str = include_str!("../../prompts/planning.md");
@@ -35,7 +35,7 @@ pub struct PromptError {
 
 /// The content of a building prompt.
 #[derive(Debug, Clone)]
-pub struct Building<'a> {
+pub struct BuildPrompt<'a> {
     pub plan: &'a str,
     pub story: &'a Story,
     pub checks: Vec<String>,
@@ -80,7 +80,7 @@ struct RunWords {
     tail: String,
 }
 
-impl Building<'_> {
+impl BuildPrompt<'_> {
     /// Renders it with this template; `name` is for error messages.
     pub fn render(&self, name: &str, template: &str) -> Result<String, PromptError> {
         let story = StoryWords {
@@ -233,8 +233,8 @@ mod tests {
         }
     }
 
-    fn building<'a>(story: &'a Story, failure: Option<&'a Feedback>) -> Building<'a> {
-        Building {
+    fn building<'a>(story: &'a Story, failure: Option<&'a Feedback>) -> BuildPrompt<'a> {
+        BuildPrompt {
             plan: "PLAN.md",
             story,
             checks: vec!["grep hello out".to_owned()],
@@ -268,7 +268,7 @@ mod tests {
         let story = story();
         let text = |names: &[&str]| {
             let mount_points = names.iter().map(|name| (*name).to_owned()).collect();
-            Building { mount_points, ..building(&story, None) }.render("built-in", BUILDING).unwrap()
+            BuildPrompt { mount_points, ..building(&story, None) }.render("built-in", BUILDING).unwrap()
         };
         assert!(!text(&[]).contains("mount point"));
         let few = text(&["node_modules", "target"]);

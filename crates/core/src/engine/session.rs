@@ -19,9 +19,9 @@ pub use check_output::{meaningful, places};
 pub use context::{Tail, tail_of, window_of};
 pub use finding::{Finding, seen_on_tree, stands};
 pub use frozen::FrozenSettings;
-pub use held_loop::{Base, Frozen, GateCount, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, Same, rules};
+pub use held_loop::{Base, Frozen, GateCount, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, RepeatedBlock, rules};
 pub use messages::{LONGEST, debris_words, fault_words, incomplete_words, loop_words};
-pub use plan_drift::{PlanDrift, remaining, survey};
+pub use plan_drift::{PlanDrift, find_plan_drift, remaining};
 pub use record::{CauseTally, StopTally};
 
 use serde::{Deserialize, Serialize};
@@ -74,14 +74,14 @@ pub enum Holder {
     Nobody,
     /// The session's loop has ended.
     Ended(LoopStatus),
-    Loop(Held),
+    Loop(LoopCounters),
     /// A state file of another tool says that the work is not done.
     OtherTool,
 }
 
 /// The counters of a loop.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Held {
+pub struct LoopCounters {
     pub task: String,
     /// Number of blocks so far, and the maximum.
     pub blocks: u32,
@@ -163,7 +163,7 @@ pub enum StopDecision {
     /// The turn continues. The agent reads the reason.
     Block { cause: BlockCause, reason: String },
     /// The turn may end.
-    Yield { why: Yield },
+    Yield { why: ReleaseReason },
 }
 
 /// Why a turn continues, for statistics.
@@ -191,7 +191,7 @@ pub enum BlockCause {
 
 /// Why a turn may end.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Yield {
+pub enum ReleaseReason {
     Foreign,
     Off,
     Ended(LoopStatus),
@@ -264,63 +264,65 @@ impl StopSettings {
 }
 
 /// Decides what can be decided without looking at the work.
-pub fn early(facts: &StopFacts, settings: &StopSettings) -> Option<Yield> {
+pub fn decide_without_work(facts: &StopFacts, settings: &StopSettings) -> Option<ReleaseReason> {
     match (&facts.holder, settings.mode_for(&facts.holder)) {
-        (Holder::Nobody, _) => return Some(Yield::Foreign),
-        (Holder::Ended(status), _) => return Some(Yield::Ended(*status)),
-        (Holder::Loop(_) | Holder::OtherTool, StopMode::Off) => return Some(Yield::Off),
+        (Holder::Nobody, _) => return Some(ReleaseReason::Foreign),
+        (Holder::Ended(status), _) => return Some(ReleaseReason::Ended(*status)),
+        (Holder::Loop(_) | Holder::OtherTool, StopMode::Off) => return Some(ReleaseReason::Off),
         (Holder::Loop(_) | Holder::OtherTool, StopMode::UntilDone | StopMode::Once) => {}
     }
     if facts.paused {
-        return Some(Yield::Paused);
+        return Some(ReleaseReason::Paused);
     }
     if !facts.background.is_empty() {
-        return Some(Yield::Background { tasks: facts.background.clone() });
+        return Some(ReleaseReason::Background { tasks: facts.background.clone() });
     }
-    facts.api_error.clone().map(|error| Yield::ApiFailure { error })
+    facts.api_error.clone().map(|error| ReleaseReason::ApiFailure { error })
 }
 
 /// Decides whether the turn may end.
 pub fn decide(facts: &StopFacts, settings: &StopSettings) -> StopDecision {
-    early(facts, settings).map_or_else(|| late(facts, settings), |why| StopDecision::Yield { why })
+    decide_without_work(facts, settings).map_or_else(|| decide_by_work(facts, settings), |why| StopDecision::Yield { why })
 }
 
-fn late(facts: &StopFacts, settings: &StopSettings) -> StopDecision {
+fn decide_by_work(facts: &StopFacts, settings: &StopSettings) -> StopDecision {
     let yields = |why| StopDecision::Yield { why };
     let held = match &facts.holder {
         Holder::Loop(held) => held.clone(),
-        Holder::Nobody | Holder::Ended(_) | Holder::OtherTool => Held { max_blocks: settings.max_blocks, ..Held::default() },
+        Holder::Nobody | Holder::Ended(_) | Holder::OtherTool => {
+            LoopCounters { max_blocks: settings.max_blocks, ..LoopCounters::default() }
+        }
     };
     // Finished work counts as finished, however full the context is.
     let open = match &facts.work {
-        Work::Complete { proofs } => return yields(Yield::Complete { proofs: proofs.clone() }),
-        Work::Blocked { status, why } => return yields(Yield::Blocked { status: *status, why: why.clone() }),
-        Work::Nothing { why } => return yields(Yield::NothingToVerify { why: why.clone() }),
-        Work::Unknown => return yields(Yield::NothingToVerify { why: "the work was not looked at".to_owned() }),
+        Work::Complete { proofs } => return yields(ReleaseReason::Complete { proofs: proofs.clone() }),
+        Work::Blocked { status, why } => return yields(ReleaseReason::Blocked { status: *status, why: why.clone() }),
+        Work::Nothing { why } => return yields(ReleaseReason::NothingToVerify { why: why.clone() }),
+        Work::Unknown => return yields(ReleaseReason::NothingToVerify { why: "the work was not looked at".to_owned() }),
         Work::Verifying { .. } => None,
         Work::Open(open) => Some(open),
     };
     if facts.active && settings.mode_for(&facts.holder) == StopMode::Once {
-        return yields(Yield::HeldOnce);
+        return yields(ReleaseReason::HeldOnce);
     }
     if let Some((tokens, most)) = context_is_full(facts.context, settings) {
         let spawn = settings.on_context == OnContext::Spawn;
-        return yields(Yield::Context { tokens, most, goes_on: held.goes_on, spawn });
+        return yields(ReleaseReason::Context { tokens, most, goes_on: held.goes_on, spawn });
     }
     if held.max_blocks > 0 && held.blocks >= held.max_blocks {
         let remaining = open.map(remaining_ids).unwrap_or_default();
-        return yields(Yield::Limit { blocks: held.blocks, remaining });
+        return yields(ReleaseReason::Limit { blocks: held.blocks, remaining });
     }
     let Some(open) = open else {
-        let Work::Verifying { checks, seconds, waits } = &facts.work else { return yields(Yield::NotOurs) };
+        let Work::Verifying { checks, seconds, waits } = &facts.work else { return yields(ReleaseReason::NotOurs) };
         if *waits >= MOST_WAITS {
-            return yields(Yield::StillVerifying { waits: *waits });
+            return yields(ReleaseReason::StillVerifying { waits: *waits });
         }
         return StopDecision::Block { cause: BlockCause::Verifying, reason: messages::verifying(checks, *seconds) };
     };
     let cause = cause_of(open);
     if settings.same_limit > 0 && held.same >= settings.same_limit {
-        return yields(Yield::Same { times: held.same, reason: messages::in_short(open) });
+        return yields(ReleaseReason::Same { times: held.same, reason: messages::in_short(open) });
     }
     StopDecision::Block { cause, reason: messages::block(&held, open, &facts.notes) }
 }
@@ -358,7 +360,7 @@ pub fn reasons_of(open: &Open) -> String {
     crate::base::id::digest(text.join("\0").as_bytes())
 }
 
-impl Yield {
+impl ReleaseReason {
     /// The name in records and statistics.
     pub fn name(&self) -> &'static str {
         match self {
@@ -441,7 +443,7 @@ impl StopDecision {
         match (self.answer(event), self) {
             (Answer::Tell { text }, _) => Answer::Tell { text: messages::with_notes(text, notes) },
             // In a session that is not held, report only the notes.
-            (Answer::Silent, Self::Yield { why: why @ (Yield::Foreign | Yield::Ended(_)) })
+            (Answer::Silent, Self::Yield { why: why @ (ReleaseReason::Foreign | ReleaseReason::Ended(_)) })
                 if event == "Stop" && !notes.is_empty() =>
             {
                 Answer::Tell { text: messages::with_notes(format!("Verdone: {}", why.describe()), notes) }

@@ -28,7 +28,7 @@ use commit_auditor::CommitAuditor;
 
 pub use bookkeeping::{Bookkeeping, FileChange, bookkeeping};
 pub use finding::{Finding, Problem, Remark};
-pub use journals::{Fate, JournalCommit, Journals};
+pub use journals::{CommitFate, JournalCommit, Journals};
 pub use missing::Missing;
 pub use rerun::{Rejudged, Rerun, RerunOutcome};
 pub use squashed::Squashed;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::record::cut;
 use super::{Answer, Record, Response};
 use crate::base::excerpt::keep_end;
-use crate::base::pattern::name_fits;
+use crate::base::pattern::name_matches;
 use crate::base::sanitise::sanitise;
 use crate::base::span::Span;
 use crate::check::CommandSpec;
@@ -104,7 +104,7 @@ impl AfterTool {
         let by_tool = match (self.tools.as_slice(), kind_of(tool)) {
             ([], ToolKind::Write) => true,
             ([], ToolKind::Shell | ToolKind::Read | ToolKind::Agent | ToolKind::Other) => false,
-            (globs, _) => globs.iter().any(|glob| name_fits(glob, tool)),
+            (globs, _) => globs.iter().any(|glob| name_matches(glob, tool)),
         };
         // Settings with invalid patterns are rejected earlier.
         let is_for_file =

@@ -27,13 +27,13 @@ pub struct FileLook {
     /// The state of git at the last check.
     pub last: Option<GitState>,
     /// Files outside the scope that differed from HEAD when the turn began.
-    pub before: Option<Looked>,
+    pub before: Option<ChangedFiles>,
     /// Files outside the scope that were reported to the agent.
     pub outside: BTreeSet<String>,
 }
 
 /// Files that differ from HEAD, relative to the tree, each with a stamp that changes with the file.
-pub type Looked = BTreeMap<String, String>;
+pub type ChangedFiles = BTreeMap<String, String>;
 
 /// The settings of the checks, the earlier state and the current state.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +47,7 @@ pub struct Watch {
     /// The current state of git; absent if it was not read.
     pub git: Option<GitState>,
     /// The current differences from HEAD; absent if they were not read.
-    pub changed: Option<Looked>,
+    pub changed: Option<ChangedFiles>,
 }
 
 /// What an event means for the checks.
@@ -138,7 +138,7 @@ fn begin(watch: &Watch, seen: &mut FileLook) {
     seen.outside.clear();
 }
 
-fn left_out(watch: &Watch, changed: &Looked) -> Looked {
+fn left_out(watch: &Watch, changed: &ChangedFiles) -> ChangedFiles {
     let outside = watch.scope.as_ref().map(|scope| scope.outside(false));
     let is_out = |path: &str| outside.as_ref().is_some_and(|outside| outside(path));
     changed.iter().filter(|(path, _)| is_out(path)).map(|(path, stamp)| (path.clone(), stamp.clone())).collect()

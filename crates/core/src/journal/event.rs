@@ -17,8 +17,8 @@ use crate::base::id::{Oid, RunId, StoryId};
 use crate::base::verdict::Red;
 use crate::check::CheckRun;
 use crate::journal::control::Request;
-use crate::lifecycle::{Meaning, Script, ScriptExit};
-use crate::plan::Waiting;
+use crate::lifecycle::{Script, ScriptEffect, ScriptExit};
+use crate::plan::ReviewState;
 use crate::verify::{Outcome, Proof, ProvenCriterion};
 
 pub use crate::base::seal::{Seal, SealLevel};
@@ -184,7 +184,7 @@ pub enum Event {
         gates: Option<String>,
         /// Stories of earlier runs that still wait for a review.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        reviews: BTreeMap<StoryId, Waiting>,
+        reviews: BTreeMap<StoryId, ReviewState>,
         /// Digest of the latest evidence in the branch's history. The next evidence names it as its predecessor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<String>,
@@ -395,7 +395,7 @@ pub enum Event {
         script: Script,
         exit: ScriptExit,
         /// What the exit means for the run.
-        meaning: Meaning,
+        meaning: ScriptEffect,
         duration_ms: u64,
         /// The redacted output, relative to the run's directory.
         output: Option<String>,

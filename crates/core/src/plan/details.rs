@@ -8,7 +8,7 @@ use super::markdown::{Block, BlockKind, Scan};
 use super::position::{Fault, quote};
 use crate::base::complexity::read_complexity;
 use crate::base::proof::Proof;
-use crate::base::scope::{self, Named};
+use crate::base::scope::{self, ParsedScope};
 use crate::base::sentence::capitalise;
 use crate::check::CommandSpec;
 
@@ -31,13 +31,13 @@ pub(super) struct Details {
 const LONGEST_COMMAND: usize = 8 * 1024;
 
 /// A label, and the depth below which it applies.
-type Under = Option<(Label, i32)>;
+type ActiveLabel = Option<(Label, i32)>;
 
 impl Details {
     /// Reads the blocks of one story. `depth` is the depth of its tasks.
     pub(super) fn read(scan: &Scan<'_>, blocks: Range<usize>, depth: i32) -> Self {
         let mut details = Self::default();
-        let mut under: Under = None;
+        let mut under: ActiveLabel = None;
         for block in &scan.blocks[blocks] {
             details.block(scan, block, depth, &mut under);
         }
@@ -46,11 +46,11 @@ impl Details {
 
     /// Reads the lines of a paragraph after its first. Labels count there as they do in bullets.
     pub(super) fn continuation(&mut self, scan: &Scan<'_>, from: usize, to: usize, depth: i32) {
-        let mut under: Under = None;
+        let mut under: ActiveLabel = None;
         self.lines(scan, from..to, depth, &mut under);
     }
 
-    fn block(&mut self, scan: &Scan<'_>, block: &Block, depth: i32, under: &mut Under) {
+    fn block(&mut self, scan: &Scan<'_>, block: &Block, depth: i32, under: &mut ActiveLabel) {
         if matches!(under, Some((_, covers)) if block.depth <= *covers) {
             *under = None;
         }
@@ -84,7 +84,7 @@ impl Details {
     }
 
     /// An item without a label. Its meaning depends on the label above it, or on its box.
-    fn item(&mut self, text: &str, block: &Block, under: Under) {
+    fn item(&mut self, text: &str, block: &Block, under: ActiveLabel) {
         let ticked = block.mark.map(|mark| mark.status == super::Status::Done);
         match under.map(|(label, _)| label) {
             Some(Label::Verification) => self.read_check(text, block.content.start),
@@ -101,7 +101,7 @@ impl Details {
         }
     }
 
-    fn lines(&mut self, scan: &Scan<'_>, range: Range<usize>, depth: i32, under: &mut Under) {
+    fn lines(&mut self, scan: &Scan<'_>, range: Range<usize>, depth: i32, under: &mut ActiveLabel) {
         if range.is_empty() {
             return;
         }
@@ -139,7 +139,7 @@ impl Details {
         }
     }
 
-    fn labelled(&mut self, label: Label, value: &str, at: usize, depth: i32, under: &mut Under) {
+    fn labelled(&mut self, label: Label, value: &str, at: usize, depth: i32, under: &mut ActiveLabel) {
         let under_verification = matches!(under, Some((Label::Verification | Label::Command, _)));
         if label == Label::Command {
             if under_verification {
@@ -212,7 +212,7 @@ impl Details {
         self.add_scope(scope::read(text, &spans), at);
     }
 
-    pub(super) fn add_scope(&mut self, named: Named, at: usize) {
+    pub(super) fn add_scope(&mut self, named: ParsedScope, at: usize) {
         self.scope.extend(named.paths);
         self.warnings.extend(named.faults.iter().map(|fault| Fault::new(at, fault.to_string()).hint(fault.hint())));
     }

@@ -18,13 +18,13 @@ pub struct Progress {
     /// Stories that get no further attempt in this run, with the reason.
     pub failed: BTreeMap<StoryId, String>,
     /// Stories that wait for a review. Stacked ones count as done for the stories that build on them.
-    pub review: BTreeMap<StoryId, Waiting>,
+    pub review: BTreeMap<StoryId, ReviewState>,
 }
 
 /// How a story's work is kept while it waits for a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Waiting {
+pub enum ReviewState {
     /// Kept under a ref, outside the run's branch.
     Aside,
     /// Committed on the run's branch; later stories build on it.
@@ -92,7 +92,7 @@ impl Progress {
 }
 
 fn dependencies_done(plan: &Plan, progress: &Progress, story: &Story) -> bool {
-    let is_stacked = |id: &StoryId| progress.review.get(id) == Some(&Waiting::Stacked);
+    let is_stacked = |id: &StoryId| progress.review.get(id) == Some(&ReviewState::Stacked);
     story.depends_on.iter().all(|id| is_stacked(id) || plan.story(id).is_some_and(|on| on.status == Status::Done))
 }
 

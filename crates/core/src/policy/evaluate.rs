@@ -4,7 +4,7 @@ use super::act::{Acts, gather};
 use super::matcher::{Certainty, Hit, Matcher};
 use super::tool::default_verdict;
 use super::{Decision, Family, MatchedRule, Mode, OnUnknown, PolicyContext, Rule, STORY_SCOPE, Source, ToolCall};
-use crate::base::pattern::name_fits;
+use crate::base::pattern::name_matches;
 use crate::base::verdict::PolicyVerdict;
 use verdone_shell::Unknown;
 
@@ -47,7 +47,7 @@ pub fn evaluate_prompt(prompt: &str, mode: Mode, rules: &[Rule]) -> Decision {
 }
 
 fn is_for(rule: &Rule, tool: &str) -> bool {
-    rule.tools.is_empty() || rule.tools.iter().any(|glob| name_fits(glob, tool))
+    rule.tools.is_empty() || rule.tools.iter().any(|glob| name_matches(glob, tool))
 }
 
 /// In their own sessions, users may tell an agent to start or undo a run, unless a loop controls the session.

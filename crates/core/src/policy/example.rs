@@ -3,7 +3,7 @@
 use super::act::gather;
 use super::matcher::Matcher;
 use super::{PlanFile, PolicyContext, Protected, ProtectedRange, Rule, ToolCall, evaluate_prompt};
-use crate::base::pattern::name_fits;
+use crate::base::pattern::name_matches;
 use crate::base::verdict::PolicyVerdict;
 
 /// An example that contradicts its rule.
@@ -37,7 +37,7 @@ fn fits_example(rule: &Rule, example: &str, context: &PolicyContext) -> bool {
         return evaluate_prompt(text, context.mode, &[rule]).verdict == PolicyVerdict::Deny;
     }
     let call = call(example);
-    let is_for = rule.tools.is_empty() || rule.tools.iter().any(|glob| name_fits(glob, &call.tool));
+    let is_for = rule.tools.is_empty() || rule.tools.iter().any(|glob| name_matches(glob, &call.tool));
     is_for && rule.matcher.evaluate(&call, &gather(&call, context), context).is_some()
 }
 

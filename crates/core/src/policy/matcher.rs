@@ -4,7 +4,7 @@ use super::act::{Access, Acts, FileAct};
 use super::arguments::Arguments;
 use super::path::{Place, below};
 use super::plan_text::{self, Protected};
-use super::{Looking, MatchedRule, PolicyContext, ToolCall, looking};
+use super::{MatchedRule, PolicyContext, ReadOnlyReason, ToolCall, read_only};
 use crate::base::pattern::{PathPatterns, PatternError, escape};
 use verdone_shell::{Simple, Word, git_call};
 
@@ -44,7 +44,7 @@ pub enum Matcher {
     /// Parts of a command line that were not parsed.
     Unread,
     /// Anything that may do more than read.
-    BeyondLooking(Looking),
+    BeyondLooking(ReadOnlyReason),
     /// A field of a tool's input.
     Input {
         field: &'static str,
@@ -98,7 +98,7 @@ impl Matcher {
                 command: Some(MatchedRule { range: unknown.range.clone(), text: unknown.why.describe().to_owned() }),
                 path: None,
             }),
-            Self::BeyondLooking(looking) => looking::beyond(*looking, call, acts),
+            Self::BeyondLooking(looking) => read_only::beyond(*looking, call, acts),
             Self::Input { field, value } => (call.text(field) == Some(value)).then(Hit::sure),
             Self::Tool => Some(Hit::sure()),
             Self::Prompt(_) => None,

@@ -1,7 +1,7 @@
 //! Classifies tools, and gives the verdict on tools that no rule covers.
 
 use super::{Mode, PolicyContext};
-use crate::base::pattern::name_fits;
+use crate::base::pattern::name_matches;
 use crate::base::verdict::PolicyVerdict;
 
 /// What a tool does with its input.
@@ -75,14 +75,14 @@ const ASKED: &[&str] = &["AskUserQuestion", "ask_user"];
 
 /// The verdict on the tool itself, with what to do instead.
 pub(super) fn default_verdict(tool: &str, context: &PolicyContext) -> (PolicyVerdict, String) {
-    if let Some((_, verdict)) = context.tools.iter().find(|(glob, _)| name_fits(glob, tool)) {
+    if let Some((_, verdict)) = context.tools.iter().find(|(glob, _)| name_matches(glob, tool)) {
         return (*verdict, "another tool; the config names this one".to_owned());
     }
     match context.mode {
         Mode::Interactive => return (PolicyVerdict::Allow, String::new()),
         Mode::Run => {}
     }
-    if let Some((_, instead)) = DENIED.iter().find(|(glob, _)| name_fits(glob, tool)) {
+    if let Some((_, instead)) = DENIED.iter().find(|(glob, _)| name_matches(glob, tool)) {
         return (PolicyVerdict::Deny, (*instead).to_owned());
     }
     if ASKED.contains(&tool) {
@@ -90,7 +90,7 @@ pub(super) fn default_verdict(tool: &str, context: &PolicyContext) -> (PolicyVer
     }
     match kind_of(tool) {
         ToolKind::Shell | ToolKind::Write | ToolKind::Read | ToolKind::Agent => (PolicyVerdict::Allow, String::new()),
-        ToolKind::Other if ALLOWED.iter().any(|glob| name_fits(glob, tool)) => (PolicyVerdict::Allow, String::new()),
+        ToolKind::Other if ALLOWED.iter().any(|glob| name_matches(glob, tool)) => (PolicyVerdict::Allow, String::new()),
         ToolKind::Other => (
             PolicyVerdict::Deny,
             format!("another tool; to allow this one, set `tools = {{ \"{tool}\" = \"allow\" }}` under `[policy]`"),

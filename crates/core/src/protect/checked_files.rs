@@ -29,7 +29,7 @@ const LOOKERS: [&str; 18] = [
 ];
 
 /// Paths that these commands read, relative to the project.
-pub fn subjects<'c>(commands: impl IntoIterator<Item = &'c CommandSpec>) -> BTreeSet<String> {
+pub fn files_read_by<'c>(commands: impl IntoIterator<Item = &'c CommandSpec>) -> BTreeSet<String> {
     let of_one = |command: &CommandSpec| -> Vec<String> {
         let words = match command {
             CommandSpec::Shell(line) => simple_commands(line),
@@ -66,7 +66,7 @@ mod tests {
             ("test \"$(bin/greet 2>&1)\" = hello", vec!["", "=", "bin/greet", "hello"]),
             ("sh greet.sh > out; cat out", vec!["greet.sh", "out"]),
         ] {
-            let found = subjects([&CommandSpec::Shell(command.to_owned())]);
+            let found = files_read_by([&CommandSpec::Shell(command.to_owned())]);
             assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{command}");
         }
     }

@@ -11,13 +11,13 @@ use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, Modules, PROGRAMS};
 use super::manifest::{KeyPath, Manifest};
 use super::settings::ProtectSettings;
 use crate::base::pattern::{PathPatterns, PatternError, is_plain};
-use crate::base::scope::{self, Covered};
+use crate::base::scope::{self, ScopeMatcher};
 
 /// The role of a file in verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileClass {
     pub role: Role,
-    pub why: Why,
+    pub why: ProtectionReason,
     /// The pattern according to which this file later runs outside the workspace.
     pub autorun: Option<String>,
 }
@@ -42,7 +42,7 @@ pub enum Group {
 /// Why a file is protected, or why it is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "rule", rename_all = "kebab-case")]
-pub enum Why {
+pub enum ProtectionReason {
     /// A pattern of `[protect] files` or `[protect] work`.
     Setting { list: String, pattern: String },
     /// A check runs it.
@@ -77,7 +77,7 @@ pub enum Why {
     Unlisted,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for ProtectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Setting { list, pattern } => write!(f, "`{pattern}` in [protect] {list}"),
@@ -134,7 +134,7 @@ pub struct Protection {
     modules: Vec<Modules>,
     /// Literal folder prefixes of the patterns in `files`, each with its pattern.
     test_folders: Vec<(String, String)>,
-    scope: Vec<(String, Arc<Covered>)>,
+    scope: Vec<(String, Arc<ScopeMatcher>)>,
     /// Scripts that checks run.
     check_scripts: PathPatterns,
     /// Files that the story's own checks read.
@@ -221,7 +221,7 @@ impl Protection {
     #[must_use]
     pub fn with_scope(&self, paths: &[String]) -> Self {
         let placed = scope::below(paths, &self.project);
-        let readable = |path: String| Some((path.clone(), Arc::new(Covered::new(&[path], false).ok()?)));
+        let readable = |path: String| Some((path.clone(), Arc::new(ScopeMatcher::new(&[path], false).ok()?)));
         Self { scope: placed.into_iter().filter_map(readable).collect(), ..self.clone() }
     }
 
@@ -268,52 +268,52 @@ impl Protection {
         FileClass { role, why, autorun }
     }
 
-    fn role(&self, path: &str, is_new: bool, autorun: Option<&String>) -> (Role, Why) {
+    fn role(&self, path: &str, is_new: bool, autorun: Option<&String>) -> (Role, ProtectionReason) {
         if let Some(decided) = self.by_pattern(path, autorun) {
             return decided;
         }
         if let Some(module) = self.replaced_by(path).filter(|_| is_new || self.added.contains(path)) {
-            return (Role::Protected, Why::Shadows { module });
+            return (Role::Protected, ProtectionReason::Shadows { module });
         }
         if let Some((pattern, of)) = self.work_conventions.find(path) {
             let ecosystem = of.map_or("", |(one, _)| one.name()).to_owned();
-            return (Role::Work, Why::WorkConvention { ecosystem, pattern: pattern.clone() });
+            return (Role::Work, ProtectionReason::WorkConvention { ecosystem, pattern: pattern.clone() });
         }
         if is_new && self.subjects.contains(path) {
-            return (Role::Work, Why::Subject);
+            return (Role::Work, ProtectionReason::Subject);
         }
         let (folder, _) = path.rsplit_once('/').unwrap_or(("", path));
         if is_new && (folder.is_empty() || folder == self.project.trim_end_matches('/')) {
-            return (Role::Protected, Why::NewAtRoot);
+            return (Role::Protected, ProtectionReason::NewAtRoot);
         }
         match self.test_folders.iter().find(|(test_folder, _)| is_new && test_folder == folder) {
-            Some((_, pattern)) => (Role::Protected, Why::NewInTestFolder { pattern: pattern.clone() }),
-            None => (Role::Work, Why::Unlisted),
+            Some((_, pattern)) => (Role::Protected, ProtectionReason::NewInTestFolder { pattern: pattern.clone() }),
+            None => (Role::Work, ProtectionReason::Unlisted),
         }
     }
 
     /// The decision of the patterns about a path, whether or not the file exists.
-    fn by_pattern(&self, path: &str, autorun: Option<&String>) -> Option<(Role, Why)> {
+    fn by_pattern(&self, path: &str, autorun: Option<&String>) -> Option<(Role, ProtectionReason)> {
         if let Some(pattern) = self.files.pattern(path) {
-            return Some((Role::Protected, Why::Setting { list: "files".to_owned(), pattern }));
+            return Some((Role::Protected, ProtectionReason::Setting { list: "files".to_owned(), pattern }));
         }
         if let Some(pattern) = self.work.pattern(path) {
-            return Some((Role::Work, Why::Setting { list: "work".to_owned(), pattern }));
+            return Some((Role::Work, ProtectionReason::Setting { list: "work".to_owned(), pattern }));
         }
         if self.check_scripts.matches(path) {
-            return Some((Role::Protected, Why::CheckScript));
+            return Some((Role::Protected, ProtectionReason::CheckScript));
         }
         if let Some(file) = self.named.get(path) {
-            return Some((Role::Protected, Why::NamedIn { file: file.clone() }));
+            return Some((Role::Protected, ProtectionReason::NamedIn { file: file.clone() }));
         }
         if let Some((pattern, Some((ecosystem, group)))) = self.protected.find(path) {
             let ecosystem = ecosystem.name().to_owned();
-            return Some((Role::Protected, Why::Convention { ecosystem, group: *group, pattern: pattern.clone() }));
+            return Some((Role::Protected, ProtectionReason::Convention { ecosystem, group: *group, pattern: pattern.clone() }));
         }
         if let Some(manifest) = Manifest::of_path(path) {
-            return Some((Role::Split(manifest), Why::Manifest));
+            return Some((Role::Split(manifest), ProtectionReason::Manifest));
         }
-        autorun.map(|pattern| (Role::Protected, Why::Autorun { pattern: pattern.clone() }))
+        autorun.map(|pattern| (Role::Protected, ProtectionReason::Autorun { pattern: pattern.clone() }))
     }
 
     /// The program or module that a file with this path would replace.
@@ -357,7 +357,7 @@ impl Protection {
         let class = self.classify(path, false);
         match class.role {
             Role::Split(_) => true,
-            Role::Work => is_rust(path) && !matches!(class.why, Why::Setting { .. }),
+            Role::Work => is_rust(path) && !matches!(class.why, ProtectionReason::Setting { .. }),
             Role::Protected => is_pre_commit(path),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::classify::{Protection, Release, Role, Why, is_pre_commit, is_rust};
+use super::classify::{Protection, ProtectionReason, Release, Role, is_pre_commit, is_rust};
 use super::inline_tests::{InlineTests, Unreadable, has_inline_tests};
 use super::manifest::{Manifest, Merged, runs_on_install};
 
@@ -38,7 +38,7 @@ pub struct Change {
 
 /// Which version of a path goes into a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Take {
+pub enum Version {
     /// As in the base, including its absence.
     Base,
     /// As in the attempt, including its absence.
@@ -65,7 +65,7 @@ pub struct ProtectedChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
     pub kind: ChangeKind,
-    pub why: Why,
+    pub why: ProtectionReason,
     /// What allows the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<Release>,
@@ -78,9 +78,9 @@ pub struct ProtectedChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TreePlan {
     /// Base with only the attempt's work.
-    pub pristine: BTreeMap<String, Take>,
+    pub pristine: BTreeMap<String, Version>,
     /// Base with only the attempt's protected files.
-    pub proof: BTreeMap<String, Take>,
+    pub proof: BTreeMap<String, Version>,
     pub protected_changes: Vec<ProtectedChange>,
 }
 
@@ -96,7 +96,7 @@ pub fn plan_trees(protection: &Protection, changes: &[Change]) -> TreePlan {
         planner.change(change);
     }
     let Planner { mut plan, .. } = planner;
-    clear_the_way(&mut plan, changes);
+    resolve_file_folder_conflicts(&mut plan, changes);
     plan.protected_changes.sort_by(|a, b| a.path.cmp(&b.path));
     plan
 }
@@ -114,7 +114,7 @@ impl Planner<'_> {
         let is_new = change.base.is_none() || old_path.is_some();
         let class = self.protection.classify(&change.path, is_new);
         let autorun = class.autorun.is_some() && !is_version_bump(change);
-        let is_set = matches!(class.why, Why::Setting { .. });
+        let is_set = matches!(class.why, ProtectionReason::Setting { .. });
         match (class.role, old_path) {
             (Role::Work, None) if is_rust(&change.path) && !is_set => self.rust(change),
             (Role::Work, Some(old)) if is_rust(&change.path) && !is_set && self.is_rust_work(old) => self.rust(change),
@@ -136,7 +136,7 @@ impl Planner<'_> {
     }
 
     /// If a rename changes the role, treat it as a deletion and an addition.
-    fn renamed(&mut self, change: &Change, old: &str, role: Role, why: Why, autorun: bool) {
+    fn renamed(&mut self, change: &Change, old: &str, role: Role, why: ProtectionReason, autorun: bool) {
         let before = self.protection.classify(old, false);
         let gone = Change { path: old.to_owned(), base: change.base.clone(), attempt: None, renamed_from: None };
         let added = Change { path: change.path.clone(), base: None, attempt: change.attempt.clone(), renamed_from: None };
@@ -164,7 +164,7 @@ impl Planner<'_> {
         }
     }
 
-    fn protect(&mut self, change: &Change, why: Why, autorun: bool) {
+    fn protect(&mut self, change: &Change, why: ProtectionReason, autorun: bool) {
         let released = self.protection.released(&change.path);
         match released {
             Some(_) => self.take_released(&change.path),
@@ -177,13 +177,13 @@ impl Planner<'_> {
         let sides = [&change.base, &change.attempt];
         if sides.iter().any(|side| side.as_ref().is_some_and(|entry| !entry.is_file() || entry.content.is_none())) {
             let reason = "not a file that can be read".to_owned();
-            return self.protect(change, Why::Unreadable { reason }, false);
+            return self.protect(change, ProtectionReason::Unreadable { reason }, false);
         }
         let (base, attempt) = (content(change.base.as_ref()), content(change.attempt.as_ref()));
         let merged = manifest.for_pristine(base, attempt).and_then(|pristine| Ok((pristine, manifest.for_proof(base, attempt)?)));
         let (pristine, proof) = match merged {
             Ok(merged) => merged,
-            Err(error) => return self.protect(change, Why::Unreadable { reason: error.to_string() }, false),
+            Err(error) => return self.protect(change, ProtectionReason::Unreadable { reason: error.to_string() }, false),
         };
         let mode_changed = is_mode_change(change);
         let Some(keys) = manifest.protected_change(base, attempt).or_else(|| mode_changed.then(Vec::new)) else {
@@ -204,7 +204,7 @@ impl Planner<'_> {
             self.plan.pristine.insert(change.path.clone(), to_version(pristine, mode));
             self.plan.proof.insert(change.path.clone(), to_version(proof, mode));
         }
-        let why = if keys.is_empty() { Why::Manifest } else { Why::Keys { keys } };
+        let why = if keys.is_empty() { ProtectionReason::Manifest } else { ProtectionReason::Keys { keys } };
         self.report(change, why, released, autorun);
     }
 
@@ -216,19 +216,21 @@ impl Planner<'_> {
         let unread = sides.into_iter().flatten().any(|entry| entry.is_file() && entry.content.is_none());
         let replaced = tested[0] && sides[1].is_some_and(|entry| !entry.is_file());
         if unread || replaced {
-            return self.protect_rust(change, Why::Unreadable { reason: "not a file that can be read".to_owned() });
+            return self.protect_rust(change, ProtectionReason::Unreadable { reason: "not a file that can be read".to_owned() });
         }
         let parts = InlineTests::read_side(base_text).and_then(|base| Ok((base, InlineTests::read_side(attempt_text)?)));
         match parts.and_then(|(base, attempt)| self.rust_parts(change, &base, &attempt)) {
             Ok(()) => {}
-            Err(error) if tested.contains(&true) => self.protect_rust(change, Why::Unreadable { reason: error.to_string() }),
+            Err(error) if tested.contains(&true) => {
+                self.protect_rust(change, ProtectionReason::Unreadable { reason: error.to_string() });
+            }
             Err(_) => self.take_rust_work(change),
         }
     }
 
     fn rust_parts(&mut self, change: &Change, base: &InlineTests<'_>, attempt: &InlineTests<'_>) -> Result<(), Unreadable> {
         if base.is_whole_file() || attempt.is_whole_file() {
-            self.protect_rust(change, Why::InlineTests);
+            self.protect_rust(change, ProtectionReason::InlineTests);
             return Ok(());
         }
         let [base_text, attempt_text] = [&change.base, &change.attempt].map(|side| content(side.as_ref()));
@@ -246,16 +248,16 @@ impl Planner<'_> {
         let proof = proof.filter(|merged| Some(merged.as_bytes()) != base_text);
         let merged = |text: String, side: Option<&Entry>| {
             let mode = side.or(change.attempt.as_ref()).map_or(0o100_644, |entry| entry.mode);
-            Take::Merged { mode, content: text.into_bytes() }
+            Version::Merged { mode, content: text.into_bytes() }
         };
         // The base's work keeps its old path.
         self.take_rust_work(change);
         let old = change.renamed_from.as_ref().unwrap_or(&change.path);
-        let pristine = pristine.map_or(Take::Attempt, |text| merged(text, change.attempt.as_ref()));
+        let pristine = pristine.map_or(Version::Attempt, |text| merged(text, change.attempt.as_ref()));
         self.plan.pristine.insert(change.path.clone(), pristine);
-        self.plan.proof.insert(old.clone(), proof.map_or(Take::Base, |text| merged(text, change.base.as_ref())));
+        self.plan.proof.insert(old.clone(), proof.map_or(Version::Base, |text| merged(text, change.base.as_ref())));
         if !same {
-            self.report(change, Why::InlineTests, released, false);
+            self.report(change, ProtectionReason::InlineTests, released, false);
         }
         Ok(())
     }
@@ -267,7 +269,7 @@ impl Planner<'_> {
         }
     }
 
-    fn protect_rust(&mut self, change: &Change, why: Why) {
+    fn protect_rust(&mut self, change: &Change, why: ProtectionReason) {
         let released = self.protection.released_by_setting(&change.path);
         for path in [Some(&change.path), change.renamed_from.as_ref()].into_iter().flatten() {
             if released.is_some() { self.take_released(path) } else { self.take_protected(path) }
@@ -276,21 +278,21 @@ impl Planner<'_> {
     }
 
     fn take_work(&mut self, path: &str) {
-        self.plan.pristine.insert(path.to_owned(), Take::Attempt);
-        self.plan.proof.insert(path.to_owned(), Take::Base);
+        self.plan.pristine.insert(path.to_owned(), Version::Attempt);
+        self.plan.proof.insert(path.to_owned(), Version::Base);
     }
 
     fn take_protected(&mut self, path: &str) {
-        self.plan.pristine.insert(path.to_owned(), Take::Base);
-        self.plan.proof.insert(path.to_owned(), Take::Attempt);
+        self.plan.pristine.insert(path.to_owned(), Version::Base);
+        self.plan.proof.insert(path.to_owned(), Version::Attempt);
     }
 
     fn take_released(&mut self, path: &str) {
-        self.plan.pristine.insert(path.to_owned(), Take::Attempt);
-        self.plan.proof.insert(path.to_owned(), Take::Attempt);
+        self.plan.pristine.insert(path.to_owned(), Version::Attempt);
+        self.plan.proof.insert(path.to_owned(), Version::Attempt);
     }
 
-    fn report(&mut self, change: &Change, why: Why, released: Option<Release>, autorun: bool) {
+    fn report(&mut self, change: &Change, why: ProtectionReason, released: Option<Release>, autorun: bool) {
         let kind = match (&change.base, &change.attempt) {
             (None, _) => ChangeKind::Added,
             (_, None) => ChangeKind::Deleted,
@@ -304,7 +306,7 @@ impl Planner<'_> {
 }
 
 /// A tree cannot have a file and a folder of the same name: `tests` as a link, next to the base's `tests/a.py`. Work files give way.
-fn clear_the_way(plan: &mut TreePlan, changes: &[Change]) {
+fn resolve_file_folder_conflicts(plan: &mut TreePlan, changes: &[Change]) {
     let mut in_base: BTreeMap<&str, bool> = BTreeMap::new();
     let mut in_attempt: BTreeMap<&str, bool> = BTreeMap::new();
     for change in changes {
@@ -312,13 +314,13 @@ fn clear_the_way(plan: &mut TreePlan, changes: &[Change]) {
         in_attempt.insert(&change.path, change.attempt.is_some());
         in_base.insert(old, change.base.is_some());
     }
-    let exists = |path: &str, take: &Take| match take {
-        Take::Base => in_base.get(path).copied().unwrap_or(false),
-        Take::Attempt => in_attempt.get(path).copied().unwrap_or(false),
-        Take::Merged { .. } => true,
+    let exists = |path: &str, take: &Version| match take {
+        Version::Base => in_base.get(path).copied().unwrap_or(false),
+        Version::Attempt => in_attempt.get(path).copied().unwrap_or(false),
+        Version::Merged { .. } => true,
     };
-    for (tree, work) in [(&mut plan.pristine, Take::Attempt), (&mut plan.proof, Take::Base)] {
-        let other = if work == Take::Attempt { Take::Base } else { Take::Attempt };
+    for (tree, work) in [(&mut plan.pristine, Version::Attempt), (&mut plan.proof, Version::Base)] {
+        let other = if work == Version::Attempt { Version::Base } else { Version::Attempt };
         let mut yields: BTreeMap<String, String> = BTreeMap::new();
         for (path, take) in tree.iter().filter(|(path, take)| exists(path, take)) {
             for (end, _) in path.match_indices('/') {
@@ -334,10 +336,10 @@ fn clear_the_way(plan: &mut TreePlan, changes: &[Change]) {
             }
         }
         for (path, protected) in yields {
-            if tree.insert(path.clone(), other.clone()) == Some(Take::Attempt) && other == Take::Base {
+            if tree.insert(path.clone(), other.clone()) == Some(Version::Attempt) && other == Version::Base {
                 let known = plan.protected_changes.iter().any(|change| change.path == path);
                 let kind = ChangeKind::Added;
-                let why = Why::InTheWay { path: protected };
+                let why = ProtectionReason::InTheWay { path: protected };
                 let change = ProtectedChange { path, renamed_from: None, kind, why, released: None, autorun: false };
                 plan.protected_changes.extend((!known).then_some(change));
             }
@@ -354,11 +356,11 @@ fn is_mode_change(change: &Change) -> bool {
     pair.is_some_and(|(base, attempt)| base.id == attempt.id && base.mode != attempt.mode)
 }
 
-fn to_version(merged: Merged, mode: u32) -> Take {
+fn to_version(merged: Merged, mode: u32) -> Version {
     match merged {
-        Merged::Base => Take::Base,
-        Merged::Attempt => Take::Attempt,
-        Merged::Text(text) => Take::Merged { mode, content: text.into_bytes() },
+        Merged::Base => Version::Base,
+        Merged::Attempt => Version::Attempt,
+        Merged::Text(text) => Version::Merged { mode, content: text.into_bytes() },
     }
 }
 

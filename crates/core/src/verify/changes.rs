@@ -1,7 +1,7 @@
 //! Converts the changed protected files of a tree plan to those of a job.
 
 use super::job::{AutorunChange, ChangeKind, ProtectedChange, ProtectedKind};
-use crate::protect::{self, Group, TreePlan, Why};
+use crate::protect::{self, Group, ProtectionReason, TreePlan};
 
 /// The changed protected files, and the changed files that later run outside the workspace.
 pub fn changes_of(plan: &TreePlan) -> (Vec<ProtectedChange>, Vec<AutorunChange>) {
@@ -32,24 +32,29 @@ fn one(change: &protect::ProtectedChange) -> Vec<ProtectedChange> {
 
 impl ProtectedKind {
     /// `None` for work, which is only listed because it runs automatically later.
-    pub fn from_reason(why: &Why) -> Option<Self> {
+    pub fn from_reason(why: &ProtectionReason) -> Option<Self> {
         match why {
-            Why::Convention { group: Group::Tests, .. } | Why::NewInTestFolder { .. } => Some(ProtectedKind::Test),
-            Why::InlineTests => Some(ProtectedKind::InlineTest),
+            ProtectionReason::Convention { group: Group::Tests, .. } | ProtectionReason::NewInTestFolder { .. } => {
+                Some(ProtectedKind::Test)
+            }
+            ProtectionReason::InlineTests => Some(ProtectedKind::InlineTest),
             // The user's own patterns name the files that make up the checks.
-            Why::Setting { list, .. } if list == "files" => Some(ProtectedKind::Test),
-            Why::CheckScript => Some(ProtectedKind::CheckScript),
-            Why::Convention { group: Group::Ci, .. } => Some(ProtectedKind::Ci),
-            Why::Convention { group: Group::Configuration, .. }
-            | Why::Autorun { .. }
-            | Why::Manifest
-            | Why::Keys { .. }
-            | Why::NamedIn { .. }
-            | Why::Shadows { .. }
-            | Why::NewAtRoot
-            | Why::Unreadable { .. }
-            | Why::InTheWay { .. } => Some(ProtectedKind::Config),
-            Why::Setting { .. } | Why::WorkConvention { .. } | Why::Subject | Why::Unlisted => None,
+            ProtectionReason::Setting { list, .. } if list == "files" => Some(ProtectedKind::Test),
+            ProtectionReason::CheckScript => Some(ProtectedKind::CheckScript),
+            ProtectionReason::Convention { group: Group::Ci, .. } => Some(ProtectedKind::Ci),
+            ProtectionReason::Convention { group: Group::Configuration, .. }
+            | ProtectionReason::Autorun { .. }
+            | ProtectionReason::Manifest
+            | ProtectionReason::Keys { .. }
+            | ProtectionReason::NamedIn { .. }
+            | ProtectionReason::Shadows { .. }
+            | ProtectionReason::NewAtRoot
+            | ProtectionReason::Unreadable { .. }
+            | ProtectionReason::InTheWay { .. } => Some(ProtectedKind::Config),
+            ProtectionReason::Setting { .. }
+            | ProtectionReason::WorkConvention { .. }
+            | ProtectionReason::Subject
+            | ProtectionReason::Unlisted => None,
         }
     }
 }

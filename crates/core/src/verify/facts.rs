@@ -25,7 +25,7 @@ pub(super) struct JobFacts<'a> {
 /// The result of a story's own check before the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
-pub enum OwnBefore {
+pub enum OwnCheckBefore {
     Red,
     Green,
     Unknown {
@@ -42,7 +42,7 @@ pub enum OwnBefore {
     NotRun,
 }
 
-impl fmt::Display for OwnBefore {
+impl fmt::Display for OwnCheckBefore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Red => f.write_str("failed before the work and passes now"),
@@ -96,24 +96,26 @@ impl<'a> JobFacts<'a> {
         self.observed.interrupted || Tree::ALL.into_iter().any(is_cut)
     }
 
-    pub(super) fn before(&self, own: &PlannedCheck) -> OwnBefore {
-        let Some(result) = self.result(Tree::Base, own) else { return OwnBefore::NotRun };
+    pub(super) fn before(&self, own: &PlannedCheck) -> OwnCheckBefore {
+        let Some(result) = self.result(Tree::Base, own) else { return OwnCheckBefore::NotRun };
         match CheckState::before_the_work(&result.run) {
-            CheckState::Green => OwnBefore::Green,
+            CheckState::Green => OwnCheckBefore::Green,
             CheckState::Red => match self.added_test_named_by(&own.check.command) {
                 // If tests pass, the check exists on the base.
-                Some(file) if result.run.tests.is_none_or(|tests| tests.passed == 0) => OwnBefore::Missing { file },
-                Some(_) | None => self.changed_program_of(own).map_or(OwnBefore::Red, |file| OwnBefore::RunsWork { file }),
+                Some(file) if result.run.tests.is_none_or(|tests| tests.passed == 0) => OwnCheckBefore::Missing { file },
+                Some(_) | None => {
+                    self.changed_program_of(own).map_or(OwnCheckBefore::Red, |file| OwnCheckBefore::RunsWork { file })
+                }
             },
-            CheckState::Unknown if result.run.outcome.passed() => OwnBefore::Unknown { why: "ran no tests".to_owned() },
-            CheckState::Unknown => OwnBefore::Unknown { why: result.run.outcome.describe() },
-            CheckState::Interrupted | CheckState::NotRun => OwnBefore::NotRun,
+            CheckState::Unknown if result.run.outcome.passed() => OwnCheckBefore::Unknown { why: "ran no tests".to_owned() },
+            CheckState::Unknown => OwnCheckBefore::Unknown { why: result.run.outcome.describe() },
+            CheckState::Interrupted | CheckState::NotRun => OwnCheckBefore::NotRun,
         }
     }
 
     /// Whether the base cannot answer this check: a test written first belongs to the attempt.
     pub(super) fn exists_only_in_attempt(&self, check: &PlannedCheck) -> bool {
-        let is_absent = matches!(self.before(check), OwnBefore::Unknown { .. } | OwnBefore::Missing { .. });
+        let is_absent = matches!(self.before(check), OwnCheckBefore::Unknown { .. } | OwnCheckBefore::Missing { .. });
         check.is_own() && is_absent && !self.ran_out_of_time(Tree::Base, check)
     }
 

@@ -10,7 +10,7 @@ use super::counts::{CheckState, TestNames};
 use super::observed::CheckResult;
 use crate::base::id::{Oid, StoryId, digest};
 use crate::base::proof::Proof;
-use crate::base::scope::Covered;
+use crate::base::scope::ScopeMatcher;
 use crate::check::{Check, CheckOrigin, CheckOutcome, CommandSpec, TestCount, ZeroTests};
 
 /// Everything that the engine has to know before anything runs.
@@ -317,7 +317,7 @@ impl VerifyJob {
 
     pub(super) fn due_gates(&self) -> impl Iterator<Item = &JobGate> {
         let complexity = self.story.as_ref().map_or(u32::from(crate::done::UNKNOWN_COMPLEXITY), |story| story.complexity);
-        self.gates.iter().filter(move |gate| gate.check.terms.when.holds(self.changed.as_deref(), complexity))
+        self.gates.iter().filter(move |gate| gate.check.terms.when.matches(self.changed.as_deref(), complexity))
     }
 
     /// The weakest proof that counts as done.
@@ -368,7 +368,7 @@ impl VerifyJob {
         let Some(story) = self.story.as_ref().filter(|story| self.enforce_scope && !story.scope.is_empty()) else {
             return Vec::new();
         };
-        let covered = Covered::new(&story.scope, false).ok();
+        let covered = ScopeMatcher::new(&story.scope, false).ok();
         let is_outside = |path: &&String| !covered.as_ref().is_some_and(|covered| covered.has(path));
         self.changed.iter().flatten().filter(is_outside).cloned().collect()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::counts::CheckState;
 use super::criteria::criteria;
-use super::facts::{JobFacts, OwnBefore};
+use super::facts::{JobFacts, OwnCheckBefore};
 use super::feedback::feedback;
 use super::job::{PlannedCheck, Tree, VerifyJob};
 use super::observed::{BuiltTree, Observed, SeenCondition};
@@ -20,7 +20,7 @@ pub fn judge(job: &VerifyJob, observed: &Observed) -> VerifyReport {
     let seen = JobFacts::new(job, observed);
     let failures = failures(&seen);
     let (proof, doubts, notes) = if failures.is_empty() {
-        let (proof, notes) = proven(&seen);
+        let (proof, notes) = proof_with_notes(&seen);
         (Some(proof), doubts(&seen, proof), notes)
     } else {
         (None, Vec::new(), Vec::new())
@@ -209,8 +209,8 @@ fn refutation(seen: &JobFacts<'_>) -> Option<Doubt> {
 }
 
 /// How well work is proven whose checks all pass, and why.
-pub(super) fn proven(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
-    let (mut proof, mut notes) = shown(seen);
+pub(super) fn proof_with_notes(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
+    let (mut proof, mut notes) = proof_from_checks(seen);
     if proof > Proof::AgentTested && !seen.observed.red_with_old_tests.is_empty() {
         proof = Proof::AgentTested;
         notes.extend(seen.observed.red_with_old_tests.iter().map(|check| Note::RedWithOldTests { check: check.clone() }));
@@ -224,7 +224,7 @@ pub(super) fn proven(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
     }
 }
 
-fn shown(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
+fn proof_from_checks(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
     let job = seen.job;
     if seen.required().next().is_none() {
         return (Proof::Unchecked, vec![Note::NoCheck]);
@@ -237,8 +237,8 @@ fn shown(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
         notes.push(Note::PristineSkipped { files: job.unreleased() });
         return (Proof::Untested, notes);
     }
-    let limits = limits(seen);
-    let was_red = seen.own().any(|own| seen.before(own) == OwnBefore::Red);
+    let limits = proof_limits(seen);
+    let was_red = seen.own().any(|own| seen.before(own) == OwnCheckBefore::Red);
     let is_limited = !limits.is_empty() || seen.own().any(|own| seen.exists_only_in_attempt(own));
     notes.extend(own_checks(seen));
     notes.extend(limits);
@@ -255,7 +255,7 @@ fn shown(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
 }
 
 /// Why the work is agent-tested at best.
-fn limits(seen: &JobFacts<'_>) -> Vec<Note> {
+fn proof_limits(seen: &JobFacts<'_>) -> Vec<Note> {
     let files = seen.job.released();
     let released = (!files.is_empty()).then_some(Note::ScopeNamesProtected { files });
     let lowered = seen.count_changes().into_iter().filter(|change| change.tree == Tree::Attempt);

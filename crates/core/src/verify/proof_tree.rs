@@ -1,7 +1,7 @@
 //! What the proof tree shows: whether a test from the attempt fails without the work and passes with it.
 
 use super::counts::CheckState;
-use super::facts::{JobFacts, OwnBefore};
+use super::facts::{JobFacts, OwnCheckBefore};
 use super::job::{PlannedCheck, Tree};
 use super::observed::BuiltTree;
 use super::reason::Note;
@@ -12,8 +12,8 @@ impl JobFacts<'_> {
     /// Whether the proof tree can make a difference.
     pub(super) fn needs_proof_tree(&self) -> bool {
         let is_open = |own: &PlannedCheck| match self.before(own) {
-            OwnBefore::Red | OwnBefore::Unknown { .. } | OwnBefore::Missing { .. } => true,
-            OwnBefore::Green | OwnBefore::RunsWork { .. } | OwnBefore::NotRun => false,
+            OwnCheckBefore::Red | OwnCheckBefore::Unknown { .. } | OwnCheckBefore::Missing { .. } => true,
+            OwnCheckBefore::Green | OwnCheckBefore::RunsWork { .. } | OwnCheckBefore::NotRun => false,
         };
         let has_question = !self.job.brought_tests().is_empty() || self.own().any(is_open);
         !self.job.protected.is_empty() && has_question && !self.is_limited_to_untested()
@@ -43,8 +43,8 @@ impl JobFacts<'_> {
         if check.is_own() {
             match self.before(check) {
                 // The work is the only difference between red and green.
-                OwnBefore::Red | OwnBefore::Unknown { .. } | OwnBefore::Missing { .. } => return true,
-                OwnBefore::Green | OwnBefore::RunsWork { .. } | OwnBefore::NotRun => {}
+                OwnCheckBefore::Red | OwnCheckBefore::Unknown { .. } | OwnCheckBefore::Missing { .. } => return true,
+                OwnCheckBefore::Green | OwnCheckBefore::RunsWork { .. } | OwnCheckBefore::NotRun => {}
             }
         }
         !self.job.brought_tests().is_empty() && self.shows_more_than_the_base(check)

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::counts::{CountFall, list};
-use super::facts::OwnBefore;
+use super::facts::OwnCheckBefore;
 use super::job::Tree;
 use crate::base::id::StoryId;
 use crate::base::proof::Proof;
@@ -79,7 +79,7 @@ pub enum Doubt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 pub enum Note {
-    OwnCheck { check: String, before: OwnBefore },
+    OwnCheck { check: String, before: OwnCheckBefore },
     NoOwnCheck,
     NoCheck,
     TestsProveWork { check: String, files: Vec<String> },

@@ -1,9 +1,9 @@
 //! What to run next. A tree is used only if it can still change the answer.
 
 use super::counts::CheckState;
-use super::facts::{JobFacts, OwnBefore};
+use super::facts::{JobFacts, OwnCheckBefore};
 use super::job::{PlannedCheck, Tree, VerifyJob};
-use super::judge::{dependence, failures, judge, proven};
+use super::judge::{dependence, failures, judge, proof_with_notes};
 use super::observed::{BuiltTree, Observed};
 use super::outcome::Outcome;
 use super::reason::Doubt;
@@ -52,7 +52,7 @@ pub fn next_step(job: &VerifyJob, observed: &Observed) -> Step {
 }
 
 /// The results of the story's own checks on the base, in order.
-pub fn red_check(job: &VerifyJob, observed: &Observed) -> Vec<(String, OwnBefore)> {
+pub fn red_check(job: &VerifyJob, observed: &Observed) -> Vec<(String, OwnCheckBefore)> {
     let seen = JobFacts::new(job, observed);
     seen.own().map(|own| (own.check.name.clone(), seen.before(own))).collect()
 }
@@ -88,7 +88,7 @@ impl JobFacts<'_> {
     }
 
     fn prove_by_tests(&self) -> Option<Step> {
-        let is_settled = !dependence(self).is_empty() || proven(self).0 > Proof::Untested;
+        let is_settled = !dependence(self).is_empty() || proof_with_notes(self).0 > Proof::Untested;
         let is_skipped = self.job.surface.is_reviewed() && self.needs_pristine();
         if is_settled || is_skipped || !self.needs_proof_tree() {
             return None;

@@ -15,7 +15,7 @@ use verdone_core::journal::event::{
 use verdone_core::journal::update::{Reporter, Speaker, Stream, Update};
 use verdone_core::journal::view::RunView;
 use verdone_core::verify::{
-    ChangeKind, CountFall, Doubt, Failure, Note, Outcome, OwnBefore, Proof, ProtectedChange, ProtectedKind, Reason, Surface,
+    ChangeKind, CountFall, Doubt, Failure, Note, Outcome, OwnCheckBefore, Proof, ProtectedChange, ProtectedKind, Reason, Surface,
     Tree, TreeIds, VerifyReport,
 };
 
@@ -263,14 +263,14 @@ fn failed(failure: Failure, runs: Vec<CheckRun>) -> VerifyReport {
 
 /// The story's check failed before the work and passes now.
 fn verified() -> VerifyReport {
-    let note = Note::OwnCheck { check: "story test".to_owned(), before: OwnBefore::Red };
+    let note = Note::OwnCheck { check: "story test".to_owned(), before: OwnCheckBefore::Red };
     let mut found = report(Outcome::Done, Some(Proof::Verified), vec![Reason::Note(note)], green());
     found.runs.insert(Tree::Base, vec![run("story test", CheckOrigin::Story, CheckOutcome::Failed { code: 1 }, "")]);
     found
 }
 
 fn untested() -> VerifyReport {
-    let before = Note::OwnCheck { check: "story test".to_owned(), before: OwnBefore::Green };
+    let before = Note::OwnCheck { check: "story test".to_owned(), before: OwnCheckBefore::Green };
     let notes = vec![Reason::Note(before), Reason::Note(Note::NoTests)];
     report(Outcome::Done, Some(Proof::Untested), notes, green())
 }

@@ -6,7 +6,7 @@ use verdone_core::base::finish::Finish;
 use verdone_core::journal::event::{Event, Seal, SealLevel};
 use verdone_core::journal::view::RunView;
 use verdone_core::verify::Proof;
-use verdone_report::{Extra, Loudness, Plain, Style, markdown, status, summary};
+use verdone_report::{Extra, Plain, Style, Verbosity, markdown, status, summary};
 
 use crate::fixture::{Journal, oid};
 
@@ -93,7 +93,7 @@ fn a_landing_counts_its_commits_where_the_run_made_all_of_them() {
     let after = [landed('0', '2'), landed('1', '2'), landed('9', '2'), refused()];
     let journal = run(Finish::Complete, after);
     let mut out = Vec::new();
-    let mut plain = Plain::new(&mut out, Style::default(), Loudness::Normal);
+    let mut plain = Plain::new(&mut out, Style::default(), Verbosity::Normal);
     for step in &journal.steps {
         step.show(&mut plain);
     }

@@ -10,7 +10,7 @@ use verdone_core::base::id::StoryId;
 use verdone_core::check::{CheckOutcome, CheckRun, CommandSpec};
 use verdone_core::journal::event::Event;
 use verdone_core::verify::{Doubt, Failure, Note, Outcome, Proof, Reason, Surface, Tree, TreeIds, Verified, VerifyReport};
-use verdone_report::{Extra, Loudness, Plain, Style, log_line, markdown, results, status, story, summary, verification};
+use verdone_report::{Extra, Plain, Style, Verbosity, log_line, markdown, results, status, story, summary, verification};
 
 use crate::fixture::{Journal, oid};
 
@@ -49,7 +49,7 @@ fn accepted(story: &str, by: &str) -> Event {
 
 fn lines(j: &Journal) -> String {
     let mut out = Vec::new();
-    let mut plain = Plain::new(&mut out, wide(), Loudness::Normal);
+    let mut plain = Plain::new(&mut out, wide(), Verbosity::Normal);
     j.steps.iter().for_each(|step| step.show(&mut plain));
     drop(plain);
     String::from_utf8(out).unwrap()

@@ -20,14 +20,14 @@ use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::config::{ClaudeAgent, HookWay, SessionMode};
 use verdone_core::journal::left_session::Resumable;
-use verdone_core::policy::Looking;
+use verdone_core::policy::ReadOnlyReason;
 
 use self::client::{Client, ClientError, SpawnWith, Turn, TurnAbort, TurnHandlers, TurnLimits};
 use super::{TurnRequest, TurnResult, lasting_environment};
 use crate::guard::{Guard, LOOKING, TurnOf};
 use crate::process::output::{Capture, create_fresh};
 use crate::process::signal::Signals;
-use crate::process::{Flow, Moment, own_program};
+use crate::process::{FloodLimit, Moment, own_program};
 use crate::store::SessionLock;
 use crate::workspace::Place;
 
@@ -54,7 +54,7 @@ pub struct Claude {
     locks: PathBuf,
     lock: Option<SessionLock>,
     /// Set for read-only questions. Hooks that run as separate processes need to know this.
-    looking: Option<Looking>,
+    looking: Option<ReadOnlyReason>,
     /// The JSON schema for the answers.
     schema: Option<String>,
 }
@@ -71,7 +71,7 @@ impl Claude {
     }
 
     /// A client for a read-only question, optionally with a schema for the answer. The guard must know that it is read-only.
-    pub fn looking(looking: Looking, guard: Guard, locks: &Path, schema: Option<&str>) -> Self {
+    pub fn looking(looking: ReadOnlyReason, guard: Guard, locks: &Path, schema: Option<&str>) -> Self {
         Self { looking: Some(looking), schema: schema.map(str::to_owned), ..Self::guarded_by(guard, locks) }
     }
 
@@ -155,7 +155,7 @@ impl Claude {
             hook_failed: &|cause| guard.process_failed(cause),
             on,
             capture: Capture::new(request.redactor, limits.output_bytes, Some(file)),
-            flow: Flow::new(),
+            flow: FloodLimit::new(),
             redactor: request.redactor,
         };
         let (wall, idle, grace) = (limits.turn_time.limit(), limits.idle_time.limit(), limits.grace.duration());
@@ -305,7 +305,7 @@ impl Claude {
         };
         let begin = |hooks: Hooks| {
             let (start, hook_program) = (start.clone(), &*program.to_string_lossy());
-            let (schema, apart) = (self.schema.as_deref(), self.looking == Some(Looking::Judging));
+            let (schema, apart) = (self.schema.as_deref(), self.looking == Some(ReadOnlyReason::Judging));
             let launch = Launch { config, hooks, start, hook_program, budget_usd: budget, schema, apart };
             Client::start(command_line(&launch), &spawn(), session(), hooks, budget, signals)
         };

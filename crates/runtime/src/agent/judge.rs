@@ -17,9 +17,9 @@ use verdone_core::check::CommandSpec;
 use verdone_core::config::{Config, Limits};
 use verdone_core::done::{Answer, CiFact, CiSettings, JudgeChoice, JudgeRecord, answer_schema, judge_answer, only_answer};
 use verdone_core::journal::event::Place;
-use verdone_core::policy::Looking;
+use verdone_core::policy::ReadOnlyReason;
 
-use crate::agent::read_only_session::{LookError, Looked, Question};
+use crate::agent::read_only_session::{LookError, Question, ReadOnlyAnswer};
 use crate::agent::{TurnRequest, start_command};
 use crate::base::clock::Stopwatch;
 use crate::launcher::Inside;
@@ -168,8 +168,9 @@ fn by_client(
         redactor: court.redactor,
     };
     let schema = answer_schema();
-    let question = Question { turn, top: seat.top, home: seat.run_dir, looking: Looking::Judging, schema: Some(&schema), budget };
-    let Looked { result, denied, writes } = match question.ask(signals, on) {
+    let question =
+        Question { turn, top: seat.top, home: seat.run_dir, looking: ReadOnlyReason::Judging, schema: Some(&schema), budget };
+    let ReadOnlyAnswer { result, denied, writes } = match question.ask(signals, on) {
         Ok(looked) => looked,
         Err(LookError::Settings(error)) => return Ok(record.void(format!("the judge could not be asked: {error}"))),
         Err(LookError::Io(error)) => return Err(error),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use verdone_core::config::ClaudePermission;
 use verdone_core::hook::SessionTally;
-use verdone_core::policy::{Looking, ToolKind, kind_of};
+use verdone_core::policy::{ReadOnlyReason, ToolKind, kind_of};
 
 use crate::agent::{Claude, TurnRequest, TurnResult, run_client_turn};
 use crate::guard::Guard;
@@ -24,7 +24,7 @@ pub(crate) struct Question<'a> {
     pub(crate) top: &'a Path,
     /// The run directory that the hooks write to.
     pub(crate) home: &'a Path,
-    pub(crate) looking: Looking,
+    pub(crate) looking: ReadOnlyReason,
     /// The JSON schema of the answer.
     pub(crate) schema: Option<&'a str>,
     /// The maximum cost.
@@ -32,7 +32,7 @@ pub(crate) struct Question<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Looked {
+pub(crate) struct ReadOnlyAnswer {
     /// `said` contains the agent's last words, without the protocol lines.
     pub(crate) result: TurnResult,
     /// How many calls were denied.
@@ -51,7 +51,7 @@ pub(crate) enum LookError {
 
 impl Question<'_> {
     /// Asks the question, then ends the process. Failures of the client are an outcome of the turn.
-    pub(crate) fn ask(self, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Looked, LookError> {
+    pub(crate) fn ask(self, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<ReadOnlyAnswer, LookError> {
         let mut agent = self.turn.agent.clone();
         // A read-only client needs no permission beyond the guard's, whatever runs are given.
         agent.claude.permission = ClaudePermission::Policy;
@@ -68,6 +68,6 @@ impl Question<'_> {
         };
         let writes = tally.tools.iter().filter(|(tool, seen)| seen.denied > 0 && kind_of(tool) == ToolKind::Write);
         let writes = writes.map(|(tool, _)| tool.clone()).collect();
-        Ok(Looked { result, denied: u32::try_from(tally.denied).unwrap_or(u32::MAX), writes })
+        Ok(ReadOnlyAnswer { result, denied: u32::try_from(tally.denied).unwrap_or(u32::MAX), writes })
     }
 }

@@ -11,12 +11,12 @@ use std::path::Path;
 
 use verdone_core::base::id::Oid;
 use verdone_core::base::redact::Redactor;
-use verdone_core::check::{Check, CheckOrigin, CheckRun, CommandSpec, Terms};
+use verdone_core::check::{Check, CheckOptions, CheckOrigin, CheckRun, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::evidence::audit::{Audit, Audited, Rejudged, Rerun, RerunOutcome};
 use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::protect::{check_scripts, subjects};
+use verdone_core::protect::{check_scripts, files_read_by};
 use verdone_core::verify::{CheckState, JobStory, Outcome, Proof, Surface, Tree, VerifyJob, changes_of};
 
 use crate::base::clock::Stopwatch;
@@ -88,10 +88,10 @@ impl Allowed {
         let may_run = || self.everything || self.ran.contains(&noted.command);
         let (command, timeout, terms) = match self.checks.iter().find(same) {
             Some(known) => (known.command.clone(), known.timeout, known.terms.clone()),
-            None if may_run() => (noted.command.clone(), self.config.limits.check_time, Terms::default()),
+            None if may_run() => (noted.command.clone(), self.config.limits.check_time, CheckOptions::default()),
             None => return None,
         };
-        let terms = Terms { advisory: noted.advisory, when: Terms::default().when, ..terms };
+        let terms = CheckOptions { advisory: noted.advisory, when: CheckOptions::default().when, ..terms };
         Some(Check { name: noted.name.clone(), origin: noted.origin.clone(), command, timeout, terms })
     }
 }
@@ -113,7 +113,7 @@ pub fn rerun(
     let (config, objects) = (&allowed.config, git.object_folders()?);
     let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: outputs.path(), objects });
     spaces.leave_settings_of_trees();
-    let mut again = Again {
+    let mut again = Rerunner {
         git: &git,
         folder: git.repo_path(&project.root).map(|folder| folder.to_string()).unwrap_or_default(),
         allowed,
@@ -154,7 +154,7 @@ fn not_reached(noted: &NotedCheck) -> Rerun {
 }
 
 /// State shared by all stories. The same command runs only once per tree.
-struct Again<'a> {
+struct Rerunner<'a> {
     git: &'a Git,
     /// The project's path below the top of the repository.
     folder: String,
@@ -166,7 +166,7 @@ struct Again<'a> {
     results: Results,
 }
 
-impl Again<'_> {
+impl Rerunner<'_> {
     fn verify(
         &mut self,
         story: &Audited,
@@ -215,7 +215,7 @@ impl Again<'_> {
         }
         let commands: Vec<&CommandSpec> = own.iter().chain(&gates).map(|check| &check.command).collect();
         let scripts: BTreeSet<String> = check_scripts(commands);
-        let looked_at = subjects(own.iter().map(|check| &check.command));
+        let looked_at = files_read_by(own.iter().map(|check| &check.command));
         let mut job = VerifyJob::of_gates(Surface::AuditRerun, gates, story.tree.clone());
         job.minimum = Proof::Unchecked;
         let id = story.story.clone().unwrap_or_else(|| story.subject.as_str().into());

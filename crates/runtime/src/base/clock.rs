@@ -35,7 +35,7 @@ impl Clock {
 }
 
 /// Starts a thread that updates the clock for the rest of the process. Without it, callers must read the clock at least once a second.
-pub fn keep_pulse() -> std::io::Result<()> {
+pub fn start_clock_thread() -> std::io::Result<()> {
     let beat = || {
         loop {
             std::thread::sleep(PULSE);

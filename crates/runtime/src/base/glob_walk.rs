@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use verdone_core::base::pattern::is_plain;
-use verdone_core::base::scope::Covered;
+use verdone_core::base::scope::ScopeMatcher;
 
 /// A pattern that visits more files than this is probably a mistake.
 const MOST: usize = 50_000;
@@ -27,7 +27,7 @@ pub(crate) fn matching_at(folder: &Path, at: &Path, pattern: &str) -> io::Result
         (Err(_), Err(_)) => return Ok(Vec::new()),
     };
     let rest = [parts[first..].join("/")];
-    let covered = Covered::new(&rest, false).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let covered = ScopeMatcher::new(&rest, false).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let mut walk = Walk { found: Vec::new(), seen: 0 };
     match fs::symlink_metadata(&base) {
         Ok(meta) if meta.is_dir() => {

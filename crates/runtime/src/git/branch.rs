@@ -30,7 +30,7 @@ impl Git {
     }
 
     /// How many commits each of the two has that the other lacks.
-    pub fn apart(&self, ours: &Oid, theirs: &Oid) -> Result<(u32, u32), GitError> {
+    pub fn ahead_behind(&self, ours: &Oid, theirs: &Oid) -> Result<(u32, u32), GitError> {
         let range = format!("{ours}...{theirs}");
         let line = self.plumbing("rev-list").args(["--left-right", "--count", "--end-of-options", &range, "--"]).line()?;
         let unexpected = || GitError::Unexpected { what: "rev-list", detail: line.clone() };

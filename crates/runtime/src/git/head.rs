@@ -31,7 +31,7 @@ impl Git {
     }
 
     /// The last commit of HEAD's history before `at`, by commit date; `None` if all commits are younger.
-    pub fn commit_before(&self, at: jiff::Timestamp) -> Result<Option<Oid>, GitError> {
+    pub fn last_commit_before(&self, at: jiff::Timestamp) -> Result<Option<Oid>, GitError> {
         if self.head_commit()?.is_none() {
             return Ok(None);
         }

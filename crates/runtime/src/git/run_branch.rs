@@ -32,7 +32,7 @@ impl Git {
     }
 
     /// The first parent of a commit; `None` for a root commit.
-    pub fn commit_before_it(&self, commit: &Oid) -> Result<Option<Oid>, GitError> {
+    pub fn first_parent(&self, commit: &Oid) -> Result<Option<Oid>, GitError> {
         if is_object_id(commit) { self.resolve(&format!("{commit}^")) } else { Ok(None) }
     }
 

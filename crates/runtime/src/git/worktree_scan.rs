@@ -17,7 +17,7 @@ use seen::TreeScan;
 
 /// The state of a work tree at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Looked {
+pub(crate) struct WorkTreeState {
     /// Digest of all files, tracked or not. A commit does not change it.
     pub(crate) content: String,
     /// Digest of the rest: HEAD, branch, index, empty folders, nested repositories.
@@ -33,7 +33,7 @@ impl Git {
         known: &mut KnownFiles,
         but: &PathSet,
         wanted: &dyn Fn(&RepoPath) -> bool,
-    ) -> Result<(Status, Looked), GitError> {
+    ) -> Result<(Status, WorkTreeState), GitError> {
         let learning = &mut *known;
         let (status, seen) = std::thread::scope(|scope| {
             let files = scope.spawn(move || -> Result<TreeScan<'_>, GitError> {
@@ -154,7 +154,7 @@ mod tests {
             self.git(&["commit", "--quiet", "--allow-empty", "--message", "c"]);
         }
 
-        fn look(&self) -> Looked {
+        fn look(&self) -> WorkTreeState {
             let git = Git::open(self.dir.path()).unwrap();
             git.look(&mut KnownFiles::default(), &["own"].into_iter().collect(), &|path| path.as_bytes() != b"unwanted")
                 .unwrap()

@@ -8,7 +8,7 @@ use verdone_core::base::redact::Redactor;
 use verdone_core::check::CommandSpec;
 use verdone_core::hook::{AfterCommand, CommandEnd, CommandExit, MOST_TIME};
 
-use super::run_dirs::Home;
+use super::run_dirs::HookProject;
 use crate::process::signal::Signals;
 use crate::process::{self, Ended, EnvPlan, Exit, RUN_VARIABLE, SHELL, Spawn, SpawnError, Stdin};
 
@@ -34,7 +34,7 @@ pub(crate) enum Concurrency {
 
 pub(crate) fn run(
     commands: &[AfterCommand],
-    home: &Home,
+    home: &HookProject,
     redactor: &Redactor,
     signals: &Signals,
     company: Concurrency,
@@ -63,7 +63,7 @@ pub(crate) fn run(
             Concurrency::Others => {
                 let mark = format!("{}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
                 spawn.env = spawn.env.with(MARK, &mark);
-                process::run_beside_others(&spawn, (MARK, &mark), signals)
+                process::run_and_end_marked(&spawn, (MARK, &mark), signals)
             }
         };
         told(ended, command.timeout.min(left))
@@ -103,7 +103,7 @@ fn argv(command: &AfterCommand) -> Vec<OsString> {
     }
 }
 
-fn environment(command: &AfterCommand, home: &Home) -> EnvPlan {
+fn environment(command: &AfterCommand, home: &HookProject) -> EnvPlan {
     let env = EnvPlan::default().with(TOOL_VARIABLE, &command.tool);
     let env = match &command.file {
         Some(file) => env.with(FILE_VARIABLE, file),

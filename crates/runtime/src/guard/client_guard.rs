@@ -9,13 +9,13 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use verdone_core::hook::{Answer, Cause, Failed, HookEvent, HookInput, Record, Response, event_in, fail};
-use verdone_core::policy::{Looking, Mode, OnFailure, Rule, look_only};
+use verdone_core::policy::{Mode, OnFailure, ReadOnlyReason, Rule, read_only_rule};
 
 use super::Fault;
 use super::after_tool::Concurrency;
 use super::attempt::TurnOf;
 use super::judge_event::{Answered, EventJudge, PostToolJob};
-use super::run_dirs::{FileSettings, Home};
+use super::run_dirs::{FileSettings, HookProject};
 use super::session_log::{FAULTS, Session, append_fault};
 use super::story::StoryFile;
 use crate::process::signal::Signals;
@@ -24,7 +24,7 @@ use crate::workspace::Place;
 
 #[derive(Debug)]
 pub struct Guard {
-    home: Home,
+    home: HookProject,
     settings: FileSettings,
     rules: Vec<Rule>,
     /// The session and offset up to which its records were searched for judged calls.
@@ -68,16 +68,16 @@ impl Pending {
 
 impl Guard {
     pub fn of_run(root: &Path, top: &Path, run_dir: &Path) -> Result<Self, SettingsError> {
-        let home = Home::of_run(root, top, run_dir);
+        let home = HookProject::of_run(root, top, run_dir);
         let settings = home.settings()?;
         let rules = settings.rules();
         Ok(Self { home, settings, rules, read: None, started: Mutex::default() })
     }
 
     /// A guard that allows only reading.
-    pub fn of_looking(looking: Looking, root: &Path, top: &Path, run_dir: &Path) -> Result<Self, SettingsError> {
+    pub fn of_looking(looking: ReadOnlyReason, root: &Path, top: &Path, run_dir: &Path) -> Result<Self, SettingsError> {
         let mut guard = Self::of_run(root, top, run_dir)?;
-        guard.rules.insert(0, look_only(looking));
+        guard.rules.insert(0, read_only_rule(looking));
         Ok(guard)
     }
 

@@ -12,7 +12,7 @@ use verdone_core::policy::{
 
 use crate::project::plan_file::{self, PlanLocation, PlanRequest};
 
-use super::run_dirs::Home;
+use super::run_dirs::HookProject;
 use super::story::StoryFile;
 
 /// Longer chains of links must be loops.
@@ -30,7 +30,7 @@ pub struct CallContext<'a> {
 }
 
 /// Collects the facts that the rules need for this call.
-pub fn facts(home: &Home, config: &Config, asked: &CallContext<'_>) -> PolicyContext {
+pub fn facts(home: &HookProject, config: &Config, asked: &CallContext<'_>) -> PolicyContext {
     let mut context = PolicyContext {
         mode: asked.mode,
         root: text(&home.top),
@@ -67,7 +67,13 @@ pub fn facts(home: &Home, config: &Config, asked: &CallContext<'_>) -> PolicyCon
 
 /// Opens the plan if one of the paths is the plan or contains it. Plans can be large and
 /// few calls touch them. Commands are judged by the path alone.
-fn plan(home: &Home, config: &Config, call: &ToolCall, places: &BTreeSet<String>, story: Option<&Briefing>) -> Option<PlanFile> {
+fn plan(
+    home: &HookProject,
+    config: &Config,
+    call: &ToolCall,
+    places: &BTreeSet<String>,
+    story: Option<&Briefing>,
+) -> Option<PlanFile> {
     let touches = |path: &str| {
         let holds = |place: &String| path.starts_with(&format!("{}/", place.trim_end_matches('/'))) || pattern_takes(place, path);
         places.iter().any(|place| path == place || holds(place))

@@ -11,7 +11,7 @@ use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 
 use super::after_tool::{self, Concurrency};
 use super::facts::{CallContext, facts};
-use super::run_dirs::{Home, lessons};
+use super::run_dirs::{HookProject, lessons};
 use super::session_log::{Session, redactor};
 use super::story::StoryFile;
 use super::{Fault, transcript, watch};
@@ -20,7 +20,7 @@ use crate::process::signal::Signals;
 /// The context in which events are judged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventJudge<'a> {
-    pub(crate) home: &'a Home,
+    pub(crate) home: &'a HookProject,
     pub(crate) mode: Mode,
     pub(crate) config: &'a Config,
     pub(crate) rules: &'a [Rule],
@@ -62,7 +62,7 @@ pub(crate) enum Answered {
 /// Commands to run after a tool, with everything that they and the answer need: the event itself may be gone by then.
 #[derive(Debug)]
 pub(crate) struct PostToolJob {
-    home: Home,
+    home: HookProject,
     session: Session,
     event: String,
     agent: Option<String>,
@@ -79,7 +79,7 @@ impl PostToolJob {
         &self.event
     }
 
-    pub(crate) fn home(&self) -> &Home {
+    pub(crate) fn home(&self) -> &HookProject {
         &self.home
     }
 
@@ -183,7 +183,7 @@ fn is_guard(event: &HookEvent<'_>) -> bool {
 }
 
 /// What the session knows about the file that a call would change.
-fn look_at(home: &Home, call: &ToolCall, context: &PolicyContext, session: &Session) -> Result<Option<Target>, Fault> {
+fn look_at(home: &HookProject, call: &ToolCall, context: &PolicyContext, session: &Session) -> Result<Option<Target>, Fault> {
     let Some(path) = target(call, context) else { return Ok(None) };
     // Folders and devices cannot be read first; the tool itself refuses them.
     let exists = std::fs::metadata(home.outside(Path::new(&path))).is_ok_and(|meta| meta.is_file());

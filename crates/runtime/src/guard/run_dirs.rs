@@ -7,9 +7,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::encode_component;
-use verdone_core::config::{Config, ConfigProblem, alone, for_hook, rule_lines};
+use verdone_core::config::{Config, ConfigProblem, config_of_one_file, for_hook, rule_lines};
 use verdone_core::hook::{Briefing, TestRuns};
-use verdone_core::policy::{Looking, Mode, PolicyConfig, Rule, rules};
+use verdone_core::policy::{Mode, PolicyConfig, ReadOnlyReason, Rule, rules};
 
 use super::LOOKING;
 use super::attempt::{TurnOf, failing};
@@ -31,7 +31,7 @@ const LONGEST_GUARDRAILS: u64 = 64 * 1024;
 
 /// The project that a hook belongs to.
 #[derive(Debug, Clone)]
-pub struct Home {
+pub struct HookProject {
     /// The folder that contains `.verdone/`.
     pub root: PathBuf,
     /// The top of the work tree, or the root if there is no repository.
@@ -65,7 +65,7 @@ impl FileSettings {
     }
 }
 
-impl Home {
+impl HookProject {
     /// `None` if the project does not use Verdone. A run always counts as one that does.
     pub(crate) fn find(mode: Mode, armed_root: impl Fn(&Project) -> Option<PathBuf>) -> Option<Self> {
         let named = std::env::var_os(PROJECT).filter(|dir| !dir.is_empty()).map(PathBuf::from);
@@ -141,8 +141,8 @@ impl Home {
         let guardrails = lessons(&self.root).filter(|text| !text.trim().is_empty());
         let lessons = guardrails.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
         // A judge must not see these: lessons and stories may have been written by the agent being judged.
-        let judges =
-            std::env::var_os(LOOKING).is_some_and(|name| Looking::from_name(&name.to_string_lossy()) == Looking::Judging);
+        let judges = std::env::var_os(LOOKING)
+            .is_some_and(|name| ReadOnlyReason::from_name(&name.to_string_lossy()) == ReadOnlyReason::Judging);
         match mode {
             Mode::Interactive => lessons,
             Mode::Run if judges => None,
@@ -160,15 +160,15 @@ impl Home {
 /// The effective policy, for `verdone policy`.
 #[derive(Debug)]
 pub struct PolicyInForce {
-    pub home: Home,
+    pub home: HookProject,
     pub config: Config,
     pub rules: Vec<Rule>,
 }
 
 /// The policy of a project, as its hooks see it.
 pub fn policy_of(root: &Path, top: &Path) -> Result<PolicyInForce, SettingsError> {
-    let home = Home::at(root.to_owned(), top.to_owned());
-    let settings = home.settings_by(alone)?;
+    let home = HookProject::at(root.to_owned(), top.to_owned());
+    let settings = home.settings_by(config_of_one_file)?;
     let rules = settings.rules();
     Ok(PolicyInForce { home, config: settings.config, rules })
 }

@@ -23,7 +23,7 @@ use crate::base::atomic::replace_for_readers;
 use crate::base::plain_file::{open_regular, read_regular};
 
 use super::attempt::{Entry, FAILURES, TurnOf, keep_streak};
-use super::run_dirs::Home;
+use super::run_dirs::HookProject;
 
 /// Failures of our hooks, stored next to the sessions.
 pub(crate) const FAULTS: &str = "faults.jsonl";
@@ -45,7 +45,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(home: &Home, id: &str) -> Self {
+    pub(crate) fn new(home: &HookProject, id: &str) -> Self {
         Self { dir: home.sessions().join(encode_component(id)), turn: home.turn }
     }
 

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use verdone_core::base::id::Oid;
 use verdone_core::config::Config;
-use verdone_core::hook::{GitState, Head, HookEvent, HookInput, Looked, Operation, Watch, looks_after};
+use verdone_core::hook::{ChangedFiles, GitState, Head, HookEvent, HookInput, Operation, Watch, looks_after};
 use verdone_core::policy::{OnGitState, OnScope, ToolKind, kind_of};
 
 use crate::base::plain_file::{read_linked, read_regular};
 use crate::git::Git;
 use crate::project::GitDirs;
 
-use super::run_dirs::Home;
+use super::run_dirs::HookProject;
 use super::session_log::Session;
 use super::story::StoryFile;
 
@@ -27,7 +27,7 @@ const GIT_DEADLINE: Duration = Duration::from_secs(4);
 
 /// What to watch after this event, or `None`.
 pub(super) fn observe(
-    home: &Home,
+    home: &HookProject,
     config: &Config,
     input: &HookInput<'_>,
     session: &Session,
@@ -105,7 +105,7 @@ fn oid(text: &str) -> Option<Oid> {
 }
 
 /// `None` if git does not answer: an observer then reports nothing.
-fn changed(top: &Path, dirs: GitDirs) -> Option<Looked> {
+fn changed(top: &Path, dirs: GitDirs) -> Option<ChangedFiles> {
     let status = Git::found(top, dirs, GIT_DEADLINE).status().ok()?;
     let stamp = |path: &Path| match fs::symlink_metadata(path) {
         Ok(meta) => format!("{}-{}.{}", meta.len(), meta.mtime(), meta.mtime_nsec()),

@@ -14,7 +14,7 @@ use std::time::Duration;
 use verdone_core::hook::{Answer, Cause, Role, fail};
 use verdone_core::policy::{Mode, OnFailure};
 
-use crate::guard::{FAULTS, Home, append_fault};
+use crate::guard::{FAULTS, HookProject, append_fault};
 use crate::session::{self, Loops, SessionFiles};
 
 /// Far above what any call takes, and far below the client's timeout.
@@ -82,12 +82,12 @@ impl Responder {
         let _ = self.0.on_failure.set(on_failure);
     }
 
-    pub(super) fn records_at(&self, home: &Home) {
+    pub(super) fn records_at(&self, home: &HookProject) {
         let _ = self.0.sessions.set(home.sessions().to_owned());
     }
 
     /// The event asks whether the session's turn may end. If a loop holds the session, a failure of ours does not release it immediately.
-    pub(super) fn gates(&self, home: &Home, session: &str, active: bool) {
+    pub(super) fn gates(&self, home: &HookProject, session: &str, active: bool) {
         let files = Loops::new(&home.root).session(session);
         if files.is_held() {
             let _ = self.0.gate.set((files, active));

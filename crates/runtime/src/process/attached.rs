@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use super::environment::is_removed;
-use super::{EnvPlan, let_orphans_go};
+use super::{EnvPlan, stop_adopting_orphans};
 use crate::launcher::{Inside, LaunchReport};
 
 /// Starts a program on our own standard streams and waits for it.
 pub fn run_attached(argv: &[OsString], cwd: &Path, inside: Option<&Inside>, env: &EnvPlan) -> io::Result<ExitStatus> {
-    let_orphans_go();
+    stop_adopting_orphans();
     let (line, place, report) = match inside {
         None => (argv.to_vec(), cwd, None),
         Some(inside) => {

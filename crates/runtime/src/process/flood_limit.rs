@@ -15,7 +15,7 @@ const LINE: usize = 200;
 const LAST: usize = 20;
 
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct FloodLimit {
     /// Negative after long lines: they use up future room.
     room: i64,
     filled: Duration,
@@ -23,7 +23,7 @@ pub(crate) struct Flow {
     last: VecDeque<(Stream, String)>,
 }
 
-impl Flow {
+impl FloodLimit {
     pub(crate) fn new() -> Self {
         Self { room: BURST, filled: Duration::ZERO, left_out: 0, last: VecDeque::new() }
     }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_shown_at_its_beginning_and_its_end() {
-        let (mut flow, mut seen) = (Flow::new(), Vec::new());
+        let (mut flow, mut seen) = (FloodLimit::new(), Vec::new());
         let mut on = |_: Stream, text: &str| seen.push(text.to_owned());
         for n in 0..8000 {
             flow.line(Stream::Stdout, &n.to_string(), &mut on);
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_end_is_shown_when_time_goes_by_after_it() {
-        let (mut flow, mut seen) = (Flow::new(), Vec::new());
+        let (mut flow, mut seen) = (FloodLimit::new(), Vec::new());
         let mut on = |_: Stream, text: &str| seen.push(text.to_owned());
         for n in 0..8000 {
             flow.line(Stream::Stdout, &n.to_string(), &mut on);
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn long_lines_are_paid_for() {
-        let (mut flow, mut shown, line) = (Flow::new(), 0, "x".repeat(16_000));
+        let (mut flow, mut shown, line) = (FloodLimit::new(), 0, "x".repeat(16_000));
         for millis in 0..10_000 {
             flow.line(Stream::Stdout, &line, &mut |_, text| shown += text.len());
             flow.fill(Duration::from_millis(millis), &mut |_, text| shown += text.len());
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_is_no_flood_is_shown_whole() {
-        let (mut flow, mut seen) = (Flow::new(), 0);
+        let (mut flow, mut seen) = (FloodLimit::new(), 0);
         for second in 0..100 {
             for _ in 0..1500 {
                 flow.line(Stream::Stdout, "x", &mut |_, _| seen += 1);

@@ -40,7 +40,7 @@ pub struct LineProcess {
     to: Option<Sender<Vec<u8>>>,
     reports: Receiver<Report>,
     lines: [PartLine; 2],
-    heard: VecDeque<Heard>,
+    heard: VecDeque<Received>,
     exited: bool,
     killed: bool,
     /// Its own helper processes, which no turn started.
@@ -51,7 +51,7 @@ pub struct LineProcess {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     /// A line without its line end.
     Line(Stream, Vec<u8>),
     /// It has exited, and all of its output was read.
@@ -126,12 +126,12 @@ impl LineProcess {
     }
 
     /// A sender for threads that write later. The pipe stays open as long as one exists.
-    pub fn voice(&self) -> Option<Sender<Vec<u8>>> {
+    pub fn stdin_sender(&self) -> Option<Sender<Vec<u8>>> {
         self.to.clone()
     }
 
     /// Waits for its next output.
-    pub fn receive(&mut self, patience: Duration) -> Heard {
+    pub fn receive(&mut self, patience: Duration) -> Received {
         let until = Instant::now() + patience;
         loop {
             if let Some(heard) = self.heard.pop_front() {
@@ -140,12 +140,12 @@ impl LineProcess {
             // Output without line ends must not extend the wait.
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() && !patience.is_zero() {
-                return Heard::Nothing;
+                return Received::Nothing;
             }
             match self.reports.recv_timeout(left) {
                 Ok(Report::Output(stream, bytes)) => {
                     let heard = &mut self.heard;
-                    self.lines[stream as usize].push(&bytes, &mut |line| heard.push_back(Heard::Line(stream, line)));
+                    self.lines[stream as usize].push(&bytes, &mut |line| heard.push_back(Received::Line(stream, line)));
                 }
                 Ok(Report::Exited) => {
                     self.exited = true;
@@ -153,8 +153,8 @@ impl LineProcess {
                 }
                 // A companion that wants the terminal is stopped and silent, so the caller's limits end it.
                 Ok(Report::Closed | Report::WantsTerminal) => {}
-                Ok(Report::Woken) | Err(RecvTimeoutError::Timeout) => return Heard::Nothing,
-                Err(RecvTimeoutError::Disconnected) => return Heard::Exited,
+                Ok(Report::Woken) | Err(RecvTimeoutError::Timeout) => return Received::Nothing,
+                Err(RecvTimeoutError::Disconnected) => return Received::Exited,
             }
         }
     }
@@ -166,7 +166,7 @@ impl LineProcess {
             match self.reports.recv_timeout(POLL) {
                 Ok(Report::Output(stream, bytes)) => {
                     let heard = &mut self.heard;
-                    self.lines[stream as usize].push(&bytes, &mut |line| heard.push_back(Heard::Line(stream, line)));
+                    self.lines[stream as usize].push(&bytes, &mut |line| heard.push_back(Received::Line(stream, line)));
                 }
                 Ok(Report::Closed | Report::WantsTerminal | Report::Exited | Report::Woken) => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
@@ -174,10 +174,10 @@ impl LineProcess {
         }
         for (stream, lines) in [Stream::Stdout, Stream::Stderr].into_iter().zip(&mut self.lines) {
             if let Some(line) = lines.rest() {
-                self.heard.push_back(Heard::Line(stream, line));
+                self.heard.push_back(Received::Line(stream, line));
             }
         }
-        self.heard.push_back(Heard::Exited);
+        self.heard.push_back(Received::Exited);
     }
 
     /// Records which processes running now do not belong to the companion. Call this when a turn starts.
@@ -189,7 +189,7 @@ impl LineProcess {
 
     /// Records everything that runs below the companion now as its own, such as servers
     /// from its configuration. Call this before it starts anything for a turn.
-    pub fn settle(&mut self) {
+    pub fn adopt_children(&mut self) {
         let all = tree::all();
         let alone = self.own(&all);
         self.household = tree::below(self.pid(), &all, &Spared { alone, families: Vec::new() });

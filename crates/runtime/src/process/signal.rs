@@ -51,7 +51,7 @@ impl Signals {
     pub fn install() -> io::Result<Self> {
         let mut wanted = vec![SIGINT, SIGTERM, SIGCONT];
         wanted.extend([SIGHUP, SIGTSTP].into_iter().filter(|signal| !ignored_at_start(*signal)));
-        clock::keep_pulse()?;
+        clock::start_clock_thread()?;
         let mut arriving = signal_hook::iterator::Signals::new(wanted)?;
         let signals = Self::default();
         let shared = signals.clone();

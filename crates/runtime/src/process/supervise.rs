@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::flood_limit::Flow;
+use super::flood_limit::FloodLimit;
 use super::launch::{self, Launched, Prepared, prepare};
 use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, tree};
 use crate::base::clock::Stopwatch;
@@ -40,14 +40,14 @@ pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>))
 
 /// Like [`run`], but while other processes of ours are running: ends only its own group. Processes that escape from the group are ended by
 /// the caller's [`Sweep`] at the end.
-pub fn run_beside(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
+pub fn run_without_sweep(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
     let after = if ends_by_itself(spawn) { After::Namespace } else { After::Group };
     watch(spawn, signals, on, &after)
 }
 
 /// Like [`run_beside`], but immediately ends leftovers that still have this environment
 /// variable. Leftovers that removed it are found by the next full sweep.
-pub fn run_beside_others(spawn: &Spawn<'_>, mark: (&str, &str), signals: &Signals) -> Result<Ended, SpawnError> {
+pub fn run_and_end_marked(spawn: &Spawn<'_>, mark: (&str, &str), signals: &Signals) -> Result<Ended, SpawnError> {
     tree::adopt_orphans();
     let after = if ends_by_itself(spawn) { After::Namespace } else { After::Marked(mark) };
     watch(spawn, signals, &mut |_| {}, &after)
@@ -152,7 +152,7 @@ struct Watch<'w, 'a> {
     group: Pid,
     reports: Receiver<Report>,
     capture: Capture<'a>,
-    flow: Flow,
+    flow: FloodLimit,
     clock: Stopwatch,
     last_output: Duration,
     last_tick: Duration,
@@ -203,7 +203,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             group,
             reports,
             capture: Capture::new(spawn.redactor, spawn.cap, file),
-            flow: Flow::new(),
+            flow: FloodLimit::new(),
             clock: Stopwatch::start(),
             last_output: Duration::ZERO,
             last_tick: Duration::ZERO,

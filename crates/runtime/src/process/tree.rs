@@ -61,7 +61,7 @@ pub fn adopt_orphans() {
 }
 
 /// Reverts [`adopt_orphans`], for a process that should be independent.
-pub fn let_orphans_go() {
+pub fn stop_adopting_orphans() {
     #[cfg(target_os = "linux")]
     {
         let _ = rustix::process::set_child_subreaper(None);

@@ -36,7 +36,7 @@ pub struct Watchdog(PipeWriter);
 
 impl Watchdog {
     pub fn start(grace: Duration) -> io::Result<Starting> {
-        process::let_orphans_go();
+        process::stop_adopting_orphans();
         let (reader, pipe) = io::pipe()?;
         let mut command = Command::new(process::own_program()?);
         command.arg(ARGUMENT).arg(grace.as_millis().to_string());

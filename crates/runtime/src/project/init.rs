@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_core::base::redact::Redactor;
-use verdone_core::config::detect::{Detection, FOLDERS, Listing, Proposal, TEXTS, detect, is_python_test};
+use verdone_core::config::detect::{Detection, FOLDERS, ProjectFiles, Proposal, TEXTS, detect, is_python_test};
 use verdone_core::config::template;
 use verdone_core::lifecycle::TEMPLATES;
 
@@ -68,7 +68,7 @@ pub fn detect_project(root: &Path) -> Result<Detection, InitError> {
         let python_tests = names.iter().map(String::as_str).filter(|name| is_python_test(name)).take(MOST_TESTS);
         texts.extend(python_tests.filter_map(|name| read(&name)));
     }
-    Ok(detect(&Listing { names, texts, python, pytest }))
+    Ok(detect(&ProjectFiles { names, texts, python, pytest }))
 }
 
 fn exists(program: &str, root: &Path) -> bool {

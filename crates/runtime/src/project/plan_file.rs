@@ -17,7 +17,7 @@ use verdone_core::plan::{Document, Plan, PlanError, Status, Story, Undo};
 use cached_file::{Held, ReadError};
 
 pub(crate) use find::is_usual_plan;
-pub use find::{Candidate, FindError, Home, PlanLocation, PlanRequest, find};
+pub use find::{Candidate, FindError, PlanConventions, PlanLocation, PlanRequest, find};
 
 /// Larger files cannot be plans.
 pub const LARGEST_PLAN: u64 = 64 * 1024 * 1024;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use verdone_core::base::id::encode_component;
 use verdone_core::base::sanitise::sanitise_line;
-use verdone_core::done::{Condition, ConditionOutcome, DoneReport, Prover, RalphState, Standing, StateFile};
+use verdone_core::done::{Condition, ConditionOutcome, DoneReport, DoneState, Prover, RalphState, StateFile};
 
 use crate::base::atomic::draft_in;
 use crate::base::plain_file::read_regular;
@@ -28,7 +28,7 @@ const MARK: (&str, &str) = ("written_by", "verdone");
 
 /// What other tools recorded about a session.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Foreign {
+pub struct OtherToolState {
     pub files: Vec<StateFile>,
     /// The subjects of unfinished tasks.
     pub tasks: Vec<String>,
@@ -46,9 +46,9 @@ pub fn knows(home: &Path, session: &str) -> bool {
 }
 
 /// Reads another tool's state of a session.
-pub fn read(home: &Path, session: &str) -> Foreign {
+pub fn read(home: &Path, session: &str) -> OtherToolState {
     let dir = home.join(encode_component(session));
-    let mut found = Foreign::default();
+    let mut found = OtherToolState::default();
     match fs::symlink_metadata(&dir) {
         Ok(meta) if meta.is_dir() => {}
         Ok(_) => {
@@ -101,7 +101,7 @@ fn quality(state: &Map<String, Value>) -> Option<String> {
     Some(if failed.is_empty() { "the last result is failed".to_owned() } else { format!("failed: {}", failed.join(", ")) })
 }
 
-fn tasks(dir: &Path, found: &mut Foreign) {
+fn tasks(dir: &Path, found: &mut OtherToolState) {
     match fs::symlink_metadata(dir) {
         Ok(meta) if meta.is_dir() => {}
         Ok(_) => return found.files.push(unreadable("tasks", "not a folder")),
@@ -202,7 +202,7 @@ fn as_orchestrator(projection: &Projection<'_>) -> Value {
         let outcome = report.get(condition.name()).and_then(|judged| judged.outcome.as_flag());
         (condition.name().to_owned(), outcome.map_or(Value::Null, Value::from))
     };
-    let done = report.standing() == Standing::Done;
+    let done = report.standing() == DoneState::Done;
     json!({
         "task": short_text(projection.task),
         "phase": if done { "complete" } else { "implementation" },
@@ -218,9 +218,9 @@ fn as_loop(projection: &Projection<'_>) -> Value {
         "task": short_text(projection.task),
         "iteration": projection.iteration,
         "max_iterations": projection.max_iterations,
-        "validation_result": match standing { Standing::Done => "passed", Standing::Unknown => "unknown", Standing::Open => "failed" },
+        "validation_result": match standing { DoneState::Done => "passed", DoneState::Unknown => "unknown", DoneState::Open => "failed" },
         "last_error": projection.report.open().first().map(|line| short_text(line)),
-        "verified_done": standing == Standing::Done,
+        "verified_done": standing == DoneState::Done,
     })
 }
 
@@ -304,7 +304,7 @@ mod tests {
     /// The reasons that keep the gate closed, as the condition judge words them.
     fn closed(files: &[(&str, &str)]) -> Vec<String> {
         let (_temp, home) = state(files);
-        let Foreign { files, tasks } = read(&home, "test-456");
+        let OtherToolState { files, tasks } = read(&home, "test-456");
         let report = judge(&DoneSettings::default(), &Facts { state_files: files, tasks, ..Facts::default() });
         report.open().into_iter().filter(|line| line.starts_with("state_files:") || line.starts_with("tasks_closed:")).collect()
     }
@@ -370,7 +370,7 @@ mod tests {
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         rustix::fs::mknodat(rustix::fs::CWD, dir.join("quality-gate.json"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
         symlink(temp.path(), dir.join("tasks")).unwrap();
-        let names = |found: Foreign| -> Vec<String> {
+        let names = |found: OtherToolState| -> Vec<String> {
             let name = |file: StateFile| match file {
                 StateFile::Unreadable { file, .. } => file,
                 StateFile::Closed { file, .. } => format!("closed {file}"),
@@ -387,7 +387,7 @@ mod tests {
         let (temp, home) = state(&[("orchestrator.json", r#"{"verified_done": false}"#)]);
         let report = DoneReport::default();
         for session in ["../x", "", "\0", "a/../../b", &"long".repeat(2_560)] {
-            assert_eq!(read(&home, session), Foreign::default());
+            assert_eq!(read(&home, session), OtherToolState::default());
             let now = Timestamp::UNIX_EPOCH;
             let projection = Projection { session, task: "t", report: &report, iteration: 1, max_iterations: 2, now };
             assert_eq!(write(&home, RalphState::Auto, &projection).unwrap(), Vec::<String>::new());

@@ -70,7 +70,7 @@ impl RunBranch {
         }
         let asked_for = wanted.named.is_some();
         let Some(tip) = git.branch_tip(&name)? else { return Ok(new(asked_for.then_some(name))) };
-        let (waiting, behind) = git.apart(&tip, &head)?;
+        let (waiting, behind) = git.ahead_behind(&tip, &head)?;
         if waiting == 0 {
             // Everything has landed, so the next commit goes on top of the user's branch.
             return Ok(if asked_for { Self { at: Some(tip), ..new(Some(name)) } } else { new(None) });
@@ -95,7 +95,7 @@ impl RunBranch {
     /// Reports which branch is continued.
     pub fn announce(&self, git: &Git, reporter: &mut dyn Reporter) -> Result<(), RunError> {
         if let Some(name) = self.name.as_ref().filter(|_| self.at.is_some()) {
-            let (waiting, _) = git.apart(&self.tip, &self.head)?;
+            let (waiting, _) = git.ahead_behind(&self.tip, &self.head)?;
             let text = format!("continuing branch {name} ({} to land)", plural(waiting, "commit", "commits"));
             reporter.report(Update::Notice { text: &text });
         }

@@ -1,4 +1,4 @@
-//! The site of a run: the repository, the plan, the settings and everything else that its steps share.
+//! The context of a run: the repository, the plan, the settings and everything else that its steps share.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;

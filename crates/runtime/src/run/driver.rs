@@ -19,7 +19,7 @@ const PAUSED_LOOK: Duration = Duration::from_millis(100);
 
 /// One run from its first event to its last.
 pub struct Driver<'a> {
-    site: RunContext,
+    context: RunContext,
     rules: Rules,
     journal: Journal,
     state: State,
@@ -35,9 +35,9 @@ impl std::fmt::Debug for Driver<'_> {
 }
 
 impl<'a> Driver<'a> {
-    pub fn new(site: RunContext, rules: Rules, journal: Journal, reporter: &'a mut dyn Reporter) -> Self {
-        let (inbox, faults) = (Inbox::new(&site.run_dir), FaultWatch::new(&site.run_dir));
-        Self { site, rules, journal, state: State::default(), inbox, faults, reporter }
+    pub fn new(context: RunContext, rules: Rules, journal: Journal, reporter: &'a mut dyn Reporter) -> Self {
+        let (inbox, faults) = (Inbox::new(&context.run_dir), FaultWatch::new(&context.run_dir));
+        Self { context, rules, journal, state: State::default(), inbox, faults, reporter }
     }
 
     /// Runs until the run has stopped. Returns the exit code.
@@ -65,10 +65,10 @@ impl<'a> Driver<'a> {
         for request in self.inbox.drain().unwrap_or_default() {
             self.advance(&Input::Asked(request))?;
         }
-        if let Some(found) = self.faults.new_failures(&self.site.redactor) {
+        if let Some(found) = self.faults.new_failures(&self.context.redactor) {
             self.advance(&Input::GuardFailed(found))?;
         }
-        match self.site.signals.requested() {
+        match self.context.signals.requested() {
             Some(signal) if self.state.stop.is_none() => self.advance(&Input::Signal(signal)).map(|_| ()),
             _ => Ok(()),
         }
@@ -77,18 +77,18 @@ impl<'a> Driver<'a> {
     /// Waits while the run is paused.
     fn hold(&mut self, effect: &Effect) -> Result<(), JournalError> {
         while self.state.paused && self.state.stop.is_none() && !effect.goes_on_in_a_pause() {
-            self.site.clock.pause();
+            self.context.clock.pause();
             std::thread::sleep(PAUSED_LOOK);
-            self.reporter.report(self.site.clock.tick());
+            self.reporter.report(self.context.clock.tick());
             self.process_requests()?;
         }
-        self.site.clock.go_on();
+        self.context.clock.go_on();
         Ok(())
     }
 
     /// Decides on one input. The events are on disk before anything else happens.
     fn advance(&mut self, input: &Input) -> Result<Option<Effect>, JournalError> {
-        let active = self.site.clock.elapsed();
+        let active = self.context.clock.elapsed();
         let when = When { at: Timestamp::now(), active_ms: Some(active.as_millis() as u64) };
         let decision = decide(&self.state, &self.rules, active, input);
         for recorded in self.journal.append(decision.events, when)? {
@@ -103,28 +103,28 @@ impl<'a> Driver<'a> {
     }
 
     fn perform(&mut self, effect: &Effect) -> Input {
-        let (site, state) = (&mut self.site, &self.state);
+        let (context, state) = (&mut self.context, &self.state);
         let reporter = &mut *self.reporter;
         fault::trace(effect);
         fault::pass(Point::StepBegin);
         let done: Result<Input, StepError> = match effect {
-            Effect::Script(script) => step::script(site, state, *script, reporter),
-            Effect::Prepare => step::prepare(site, reporter),
-            Effect::Select => step::select(site, state, reporter),
-            Effect::Reset => step::reset(site, state, reporter),
-            Effect::RedCheck => step::red_check(site, state, reporter),
-            Effect::Turn => step::turn(site, state, reporter),
-            Effect::Wait => Ok(step::wait(site, state, reporter)),
-            Effect::Verify => step::verify(site, state, reporter),
-            Effect::Commit => step::commit(site, state, reporter),
-            Effect::Keep => step::keep(site, state),
-            Effect::Land => step::land(site, state),
-            Effect::Regression => step::regression(site, state, reporter),
-            Effect::Reopen => step::reopen(site, state),
-            Effect::Finish => step::finish(site, state, reporter),
+            Effect::Script(script) => step::script(context, state, *script, reporter),
+            Effect::Prepare => step::prepare(context, reporter),
+            Effect::Select => step::select(context, state, reporter),
+            Effect::Reset => step::reset(context, state, reporter),
+            Effect::RedCheck => step::red_check(context, state, reporter),
+            Effect::Turn => step::turn(context, state, reporter),
+            Effect::Wait => Ok(step::wait(context, state, reporter)),
+            Effect::Verify => step::verify(context, state, reporter),
+            Effect::Commit => step::commit(context, state, reporter),
+            Effect::Keep => step::keep(context, state),
+            Effect::Land => step::land(context, state),
+            Effect::Regression => step::regression(context, state, reporter),
+            Effect::Reopen => step::reopen(context, state),
+            Effect::Finish => step::finish(context, state, reporter),
         };
         fault::pass(Point::StepDone);
-        step::clear_locks(site, reporter);
+        step::clear_locks(context, reporter);
         done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::Oid;
-use verdone_core::check::{Check, CheckOrigin, Terms};
+use verdone_core::check::{Check, CheckOptions, CheckOrigin};
 use verdone_core::config::Config;
 use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::journal::event::{Event, Recorded};
@@ -192,7 +192,7 @@ pub fn waiting(project: &Project) -> Result<Vec<Waiting>, LandError> {
         if found.iter().any(|known| known.branch == branch) {
             continue;
         }
-        let (commits, behind) = git.apart(&tip, &target.tip)?;
+        let (commits, behind) = git.ahead_behind(&tip, &target.tip)?;
         if commits > 0 {
             found.push(Waiting { branch, tip, commits, behind, target: target.name.clone() });
         }
@@ -236,7 +236,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
     let tip = git.branch_tip(&branch)?.ok_or_else(|| LandError::Unknown { branch: branch.clone() })?;
     let target = Target::find(&git, target.as_deref())?.ok_or(LandError::Nothing)?;
     let head = target.tip.clone();
-    let (commits, behind) = git.apart(&tip, &head)?;
+    let (commits, behind) = git.ahead_behind(&tip, &head)?;
     if commits == 0 {
         let into = target.shown().to_owned();
         return Ok(Landed { branch, into, from: head.clone(), to: head, commits, left: 0, reapplied: false });
@@ -263,7 +263,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
     };
     // Commits that may not land yet stay on the run's branch.
     let (branch_tip, tip) = (chain[chain.len() - 1].clone(), chain[count - 1].clone());
-    let mut events: Vec<Event> = moved.iter().map(Moved::there).collect();
+    let mut events: Vec<Event> = moved.iter().map(ReappliedCommit::event).collect();
     events.push(Event::LandingStarted { to: tip.clone() });
     journal.append(events, Timestamp::now())?;
     if reapplied {
@@ -283,7 +283,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
                 git.set_branch(&branch, &before, Some(&branch_tip))?;
             }
             let refused = Event::LandingRefused { reason: error.to_string() };
-            std::iter::once(refused).chain(moved.iter().map(Moved::back)).collect()
+            std::iter::once(refused).chain(moved.iter().map(ReappliedCommit::revert_event)).collect()
         }
     };
     journal.append(events, Timestamp::now())?;
@@ -338,7 +338,7 @@ pub fn land_tip(git: &Git, branch: Option<&str>, tip: &Oid) -> Result<Landed, La
         Landing::Landed { from } => {
             let branch = branch.unwrap_or_default().to_owned();
             let from = from.unwrap_or_else(|| tip.clone());
-            let (commits, _) = git.apart(tip, &from)?;
+            let (commits, _) = git.ahead_behind(tip, &from)?;
             Ok(Landed { branch: branch.clone(), into: branch, from, to: tip.clone(), commits, left: 0, reapplied: false })
         }
         Landing::Refused(refusal) => Err(LandError::Refused { reason: refusal.to_string(), hint: refusal.hint() }),
@@ -346,18 +346,18 @@ pub fn land_tip(git: &Git, branch: Option<&str>, tip: &Oid) -> Result<Landed, La
 }
 
 /// A commit with its evidence, before and after it was re-applied.
-pub(crate) struct Moved {
+pub(crate) struct ReappliedCommit {
     from: (Oid, Evidence),
     to: (Oid, Evidence),
 }
 
-impl Moved {
-    pub(crate) fn there(&self) -> Event {
+impl ReappliedCommit {
+    pub(crate) fn event(&self) -> Event {
         reapplied(&self.from.0, &self.to)
     }
 
     /// The event if it could not land after all.
-    fn back(&self) -> Event {
+    fn revert_event(&self) -> Event {
         reapplied(&self.to.0, &self.from)
     }
 }
@@ -383,7 +383,7 @@ impl Reapplying<'_> {
         commits: &[Oid],
         onto: &Oid,
         reporter: &mut dyn Reporter,
-    ) -> Result<(Vec<Oid>, Vec<Moved>), LandError> {
+    ) -> Result<(Vec<Oid>, Vec<ReappliedCommit>), LandError> {
         let LandRequest { project, config, .. } = *self.request;
         let folder = tempfile::tempdir().map_err(io_error("keeping the output of checks"))?;
         let name = format!("land-{}", self.run);
@@ -418,7 +418,7 @@ impl Reapplying<'_> {
                 let previous = self.git.last_evidence(&onto)?;
                 let moved = Evidence { tree, base: Some(onto), previous, after, ..first.clone() }.in_place_of(&first);
                 self.git.note(&new, &moved.to_note())?;
-                all.push(Moved { from: (commit, first), to: (new.clone(), moved) });
+                all.push(ReappliedCommit { from: (commit, first), to: (new.clone(), moved) });
             }
             made.push(new.clone());
             onto = new;
@@ -470,10 +470,10 @@ impl Reapplying<'_> {
 fn again(proof: &NotedCheck, config: &Config) -> Check {
     // A gate that still exists has terms that the evidence does not contain. It applied then, so it applies now.
     if let Some(gate) = gates(config).into_iter().find(|gate| gate.name == proof.name && gate.command == proof.command) {
-        let terms = Terms { when: Terms::default().when, ..gate.terms };
+        let terms = CheckOptions { when: CheckOptions::default().when, ..gate.terms };
         return Check { terms, ..gate };
     }
-    let terms = Terms { advisory: proof.advisory, ..Terms::default() };
+    let terms = CheckOptions { advisory: proof.advisory, ..CheckOptions::default() };
     let (name, origin) = (proof.name.clone(), proof.origin.clone());
     Check { name, origin, command: proof.command.clone(), timeout: config.limits.check_time, terms }
 }

@@ -12,7 +12,7 @@ use verdone_core::engine::prompt::{self, PromptError, plan_in_answer};
 use verdone_core::journal::event;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
 use verdone_core::plan::{Document, PlanError};
-use verdone_core::policy::Looking;
+use verdone_core::policy::ReadOnlyReason;
 
 use crate::agent::read_only_session::{LookError, Question};
 use crate::agent::{TurnRequest, TurnResult, run_turn};
@@ -168,7 +168,8 @@ impl PlanningTurn<'_> {
 
     fn client_turn(&self, turn: TurnRequest<'_>, show: &mut dyn FnMut(Moment<'_>)) -> Result<TurnResult, PlanningError> {
         let budget = turn.limits.cost_usd.limit();
-        let question = Question { turn, top: self.top, home: self.run_dir, looking: Looking::Planning, schema: None, budget };
+        let question =
+            Question { turn, top: self.top, home: self.run_dir, looking: ReadOnlyReason::Planning, schema: None, budget };
         question.ask(self.signals, show).map(|looked| looked.result).map_err(|error| match error {
             LookError::Settings(error) => error.into(),
             LookError::Io(source) => io_error("keeping the turn")(source),

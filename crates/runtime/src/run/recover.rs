@@ -258,7 +258,7 @@ fn settle(
         (&state.phase, &attempt.base, branch_of(stored)?, &attempt.report)
         && let Some(tip) = git.branch_tip(&branch)?
         && let Some(commit) = git.commits_to_land(&tip, base)?.into_iter().next()
-        && git.commit_before_it(&commit)?.as_ref() == Some(base)
+        && git.first_parent(&commit)?.as_ref() == Some(base)
         && let tree = git.tree_of(&commit)?
         && let is_ours = (|note: &Evidence| note.run == stored.id && note.story == place.story && note.tree == tree)
         && let note = git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok()).filter(is_ours)

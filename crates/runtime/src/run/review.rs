@@ -9,7 +9,7 @@ use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::{Oid, RunId, StoryId};
 use verdone_core::config::Config;
 use verdone_core::journal::event::{Event, Place};
-use verdone_core::plan::Waiting;
+use verdone_core::plan::ReviewState;
 use verdone_core::verify::{Outcome, Proof};
 
 use super::RunPlanError;
@@ -36,7 +36,7 @@ pub struct Review {
     pub target: Option<String>,
     pub place: Place,
     pub title: String,
-    pub waiting: Waiting,
+    pub waiting: ReviewState,
     /// The commit with the work, and the commit it started from.
     pub work: Oid,
     pub base: Option<Oid>,
@@ -193,7 +193,7 @@ impl Pending {
 
     fn add(&mut self, place: Place, work: Oid, base: Option<Oid>, proof: Proof, reasons: Vec<String>) {
         let Some(run) = self.run.clone() else { return };
-        let waiting = if self.stacked.contains(&work) { Waiting::Stacked } else { Waiting::Aside };
+        let waiting = if self.stacked.contains(&work) { ReviewState::Stacked } else { ReviewState::Aside };
         self.number += 1;
         let review = Review {
             run,

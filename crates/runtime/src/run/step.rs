@@ -69,60 +69,60 @@ pub enum StepError {
 }
 
 /// Removes locks left by a killed git process of ours, which would block the next one.
-pub fn clear_locks(site: &RunContext, reporter: &mut dyn Reporter) {
-    let removed = site.git.remove_stale_locks(site.since, &site.run, Some(&site.branch));
+pub fn clear_locks(context: &RunContext, reporter: &mut dyn Reporter) {
+    let removed = context.git.remove_stale_locks(context.since, &context.run, Some(&context.branch));
     for lock in removed.unwrap_or_default() {
         reporter.report(Update::Notice { text: &format!("removed {}: a killed git process had left it", lock.display()) });
     }
 }
 
 /// Resets the agent's workspace to exactly the tip of the run's branch.
-pub fn reset(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    site.candidate = None;
-    follow_target(site, reporter)?;
-    site.attempt_since = SystemTime::now();
-    site.claims_from = crate::session::claims::length(&run_sessions(&site.run_dir));
-    record_iteration(site, state)?;
-    let loose = site.plan.uncommitted();
-    site.spaces.copy_again(&loose);
-    if site.spaces.needs_new_agent_space(&site.tip) {
+pub fn reset(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    context.candidate = None;
+    follow_target(context, reporter)?;
+    context.attempt_since = SystemTime::now();
+    context.claims_from = crate::session::claims::length(&run_sessions(&context.run_dir));
+    record_iteration(context, state)?;
+    let loose = context.plan.uncommitted();
+    context.spaces.copy_again(&loose);
+    if context.spaces.needs_new_agent_space(&context.tip) {
         // The client is running in the folder that will be removed.
-        site.claude.end(site.config.limits.grace.duration(), &site.signals);
+        context.claude.end(context.config.limits.grace.duration(), &context.signals);
     }
-    site.plan.give(&site.git);
-    site.spaces.reset_agent(&site.git, &site.tip, &site.branch, &loose)?;
-    Ok(Input::Ready { base: Some(site.tip.clone()), tree: None })
+    context.plan.give(&context.git);
+    context.spaces.reset_agent(&context.git, &context.tip, &context.branch, &loose)?;
+    Ok(Input::Ready { base: Some(context.tip.clone()), tree: None })
 }
 
 /// If all of the run's commits have landed and the user's branch has moved on, the
 /// attempt starts from there. Otherwise `verdone land` re-applies the commits later.
-fn follow_target(site: &mut RunContext, reporter: &mut dyn Reporter) -> Result<(), StepError> {
-    let Some(name) = site.target.clone() else { return Ok(()) };
-    let Some(tip) = site.git.branch_tip(&name)? else { return Ok(()) };
-    if tip == site.tip || !site.git.is_part_of(&site.tip, &tip)? {
+fn follow_target(context: &mut RunContext, reporter: &mut dyn Reporter) -> Result<(), StepError> {
+    let Some(name) = context.target.clone() else { return Ok(()) };
+    let Some(tip) = context.git.branch_tip(&name)? else { return Ok(()) };
+    if tip == context.tip || !context.git.is_part_of(&context.tip, &tip)? {
         return Ok(());
     }
     // A changed plan applies from the next story on, after it was read again.
-    let changed = site.git.changed_paths(Some(&site.tip), &tip)?;
-    if site.plan.is_committed() && changed.iter().any(|change| site.plan.paths().contains(&change.path)) {
+    let changed = context.git.changed_paths(Some(&context.tip), &tip)?;
+    if context.plan.is_committed() && changed.iter().any(|change| context.plan.paths().contains(&change.path)) {
         return Ok(());
     }
-    match site.git.advance_branch(&site.branch, &tip, &site.tip) {
+    match context.git.advance_branch(&context.branch, &tip, &context.tip) {
         Ok(()) => {}
         // Committing the attempt will report it.
         Err(GitError::CheckedOut { .. } | GitError::BranchMoved { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
-    site.start = tip.clone();
-    site.tip = tip;
-    let text = format!("{name} has moved on: continuing from {}", site.tip.short());
+    context.start = tip.clone();
+    context.tip = tip;
+    let text = format!("{name} has moved on: continuing from {}", context.tip.short());
     reporter.report(Update::Notice { text: &text });
     Ok(())
 }
 
-fn record_iteration(site: &mut RunContext, state: &State) -> Result<(), StepError> {
-    let max_iterations = Some(site.config.limits.max_iterations).filter(|max| *max > 0);
-    site.plan.record_status(&LoopStatus { iteration: state.iteration, max_iterations, state: LoopState::InProgress })?;
+fn record_iteration(context: &mut RunContext, state: &State) -> Result<(), StepError> {
+    let max_iterations = Some(context.config.limits.max_iterations).filter(|max| *max > 0);
+    context.plan.record_status(&LoopStatus { iteration: state.iteration, max_iterations, state: LoopState::InProgress })?;
     Ok(())
 }
 

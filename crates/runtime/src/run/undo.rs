@@ -139,7 +139,7 @@ fn take_off_branch(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError>
 
 /// Whether this is the run's own progress commit after the story's commit; it is undone with the story.
 fn only_updates_plan(git: &Git, root: &Path, last: &Last, tip: &Oid) -> Result<bool, UndoError> {
-    if git.commit_before_it(tip)?.as_ref() != Some(&last.commit) || !step::is_plan_message(&git.message(tip)?, &last.run) {
+    if git.first_parent(tip)?.as_ref() != Some(&last.commit) || !step::is_plan_message(&git.message(tip)?, &last.run) {
         return Ok(false);
     }
     let files = PlanLocation::new(root.join(&last.plan)).files();

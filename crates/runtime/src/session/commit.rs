@@ -22,7 +22,7 @@ use super::verify::Attempt;
 const NAMED: usize = 3;
 
 /// Why there is no commit.
-enum Without {
+enum NoCommit {
     /// The agent cannot change this, so the story is marked anyway.
     Marked(String),
     /// The work stays unchanged: not committed and not marked.
@@ -41,11 +41,11 @@ impl Driver {
         let Some(checkpoint) = self.held.checkpoint.clone() else { return Ok(Input::Marked { files, reason: None }) };
         match self.try_commit(&begun, &checkpoint)? {
             Ok(input) => Ok(input),
-            Err(Without::Marked(why)) => {
+            Err(NoCommit::Marked(why)) => {
                 self.notes.push(format!("story {story} was not committed: {why}."));
                 Ok(Input::Marked { files, reason: Some(why) })
             }
-            Err(Without::Refused(why)) => {
+            Err(NoCommit::Refused(why)) => {
                 let marks = self.frozen(&story).marks;
                 self.plan.take_back(&story, &marks)?;
                 Ok(Input::CommitRefused { message: self.redactor.redact(&why).into_owned() })
@@ -53,22 +53,22 @@ impl Driver {
         }
     }
 
-    fn try_commit(&mut self, begun: &Begun, checkpoint: &Checkpoint) -> Result<Result<Input, Without>, StopError> {
+    fn try_commit(&mut self, begun: &Begun, checkpoint: &Checkpoint) -> Result<Result<Input, NoCommit>, StopError> {
         let (Phase::Committing { proof, outcome, .. }, Some(report)) = (self.state().phase.clone(), begun.report.as_deref())
         else {
             return Err(StopError::NoVerdict);
         };
         if let Some(why) = self.stands_in_the_way(checkpoint) {
-            return Ok(Err(Without::Marked(why)));
+            return Ok(Err(NoCommit::Marked(why)));
         }
         let earlier = self.git.earlier_changes(checkpoint, &self.ours())?;
         if !earlier.staged.is_empty() {
             let why = format!("you had staged changes when the loop began: {}", named(&earlier.staged));
-            return Ok(Err(Without::Marked(why)));
+            return Ok(Err(NoCommit::Marked(why)));
         }
         if !earlier.mixed.is_empty() {
             let why = format!("{} had changes of yours when the loop began, and was changed again since", named(&earlier.mixed));
-            return Ok(Err(Without::Marked(why)));
+            return Ok(Err(NoCommit::Marked(why)));
         }
         let candidate = self.candidate(checkpoint, &earlier.same)?;
         if let Some(why) = is_refused(&candidate) {
@@ -80,7 +80,7 @@ impl Driver {
             let apart = self.verify_again(begun, &candidate.tree)?;
             if let Some(why) = apart.falls_short_of(proof, outcome) {
                 let why = format!("without files that had changes of yours when the loop began it does not pass: {why}");
-                return Ok(Err(Without::Marked(why)));
+                return Ok(Err(NoCommit::Marked(why)));
             }
             apart
         };
@@ -94,7 +94,7 @@ impl Driver {
         let timeout = self.config.commit.timeout.duration();
         let made = match self.git.commit_unless(&candidate, &message, timeout, &called_off) {
             Ok(made) => made,
-            Err(CommitError::Refused { message, .. }) => return Ok(Err(Without::Refused(message))),
+            Err(CommitError::Refused { message, .. }) => return Ok(Err(NoCommit::Refused(message))),
             Err(CommitError::Git(error)) => return Err(error.into()),
         };
         let evidence = if made.tree == candidate.tree {
@@ -103,7 +103,7 @@ impl Driver {
             match self.after_hooks(begun, &made, &candidate, (proof, outcome))? {
                 // The commit message names the first evidence, so the note contains both.
                 Ok(rewritten) => rewritten.in_place_of(&evidence),
-                Err(why) => return Ok(Err(Without::Refused(why))),
+                Err(why) => return Ok(Err(NoCommit::Refused(why))),
             }
         };
         // A hook may have changed files.
@@ -186,18 +186,18 @@ impl Driver {
     }
 }
 
-fn is_refused(candidate: &Candidate) -> Option<Without> {
+fn is_refused(candidate: &Candidate) -> Option<NoCommit> {
     if let History::Moved { reason } = &candidate.history {
-        return Some(Without::Refused(reason.clone()));
+        return Some(NoCommit::Refused(reason.clone()));
     }
     candidate.obstacles.first().map(|obstacle| match obstacle {
-        Obstacle::Operation(_) | Obstacle::Unmerged(_) => Without::Marked(obstacle.to_string()),
+        Obstacle::Operation(_) | Obstacle::Unmerged(_) => NoCommit::Marked(obstacle.to_string()),
         Obstacle::Submodule(_)
         | Obstacle::Nested(_)
         | Obstacle::NestedChanged(_)
         | Obstacle::TooLarge { .. }
         | Obstacle::Protected(_)
-        | Obstacle::Hidden(_) => Without::Refused(obstacle.to_string()),
+        | Obstacle::Hidden(_) => NoCommit::Refused(obstacle.to_string()),
     })
 }
 

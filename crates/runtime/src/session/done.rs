@@ -16,7 +16,8 @@ use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{
-    ConditionOutcome, DoneReport, Facts, GateFact, JudgeRecord, Lessons, Memory, PlanFact, Prover, RalphState, open_questions,
+    ConditionOutcome, DoneReport, Facts, GateFact, JudgeRecord, Lessons, LessonsConsulted, PlanFact, Prover, RalphState,
+    open_questions,
 };
 use verdone_core::hook::SessionFold;
 use verdone_core::plan::{Plan, Progress, Selection, Story, select};
@@ -62,7 +63,7 @@ pub enum DoneError {
 
 /// Which session is asked about, and what is already known.
 #[derive(Debug)]
-pub struct Ask<'a> {
+pub struct ConditionRequest<'a> {
     pub root: &'a Path,
     pub session: &'a str,
     pub config: &'a Config,
@@ -104,19 +105,19 @@ pub struct SessionFacts {
 
 /// Writes the session's standing for other loops to where they keep their state. Returns
 /// the files that belong to those loops and were left unchanged.
-pub fn project(ask: &Ask<'_>, task: &str, report: &DoneReport) -> io::Result<Vec<String>> {
+pub fn project(ask: &ConditionRequest<'_>, task: &str, report: &DoneReport) -> io::Result<Vec<String>> {
     let Some(home) = &ask.state_home else { return Ok(Vec::new()) };
     let now = Timestamp::now();
     let projection = Projection { session: ask.session, task, report, iteration: 0, max_iterations: 0, now };
     ralph_state::write(home, ask.config.done.ralph_state, &projection)
 }
 
-pub fn facts(ask: &Ask<'_>) -> Result<Facts, DoneError> {
+pub fn facts(ask: &ConditionRequest<'_>) -> Result<Facts, DoneError> {
     collect_facts(ask).map(|seen| seen.facts)
 }
 
 /// Collects the facts, along with other findings.
-pub fn collect_facts(ask: &Ask<'_>) -> Result<SessionFacts, DoneError> {
+pub fn collect_facts(ask: &ConditionRequest<'_>) -> Result<SessionFacts, DoneError> {
     let records = session_fold(&own_sessions(ask.root), ask.session).map_err(DoneError::Session)?;
     let held_by = session::loop_of(ask.root, ask.session);
     let about = ask.about.map(|(plan, story)| (plan.to_owned(), story.clone())).or_else(|| at_work(held_by.as_ref()?));
@@ -155,7 +156,7 @@ pub fn collect_facts(ask: &Ask<'_>) -> Result<SessionFacts, DoneError> {
     let checked = ask.checked.or_else(|| known.as_ref().map(EarlierVerification::checked));
     let command = verify_command(story.as_ref().filter(|_| !own.is_empty()));
     let other = match (ask.config.done.ralph_state, &ask.state_home) {
-        (RalphState::Never, _) | (_, None) => ralph_state::Foreign::default(),
+        (RalphState::Never, _) | (_, None) => ralph_state::OtherToolState::default(),
         (RalphState::Auto | RalphState::Always, Some(home)) => ralph_state::read(home, ask.session),
     };
     let text = lessons(ask.root).unwrap_or_default();
@@ -279,13 +280,15 @@ pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
 }
 
 /// Whether lessons and past runs were read. The hook for a session start passes the lessons to the session, if there are any.
-fn memory(root: &Path, records: &SessionFold, lessons: &str) -> Memory {
+fn memory(root: &Path, records: &SessionFold, lessons: &str) -> LessonsConsulted {
     let runs = Store::new(root).ids().is_ok_and(|runs| !runs.is_empty());
     match (&records.recalled, records.first) {
-        (Some(by), _) => Memory::Queried { by: by.clone() },
-        (None, _) if lessons.trim().is_empty() && !runs => Memory::NothingThere,
-        (None, Some(_)) => Memory::NotQueried,
-        (None, None) => Memory::Unknown { why: "no hook recorded this session: `verdone install` puts them in".to_owned() },
+        (Some(by), _) => LessonsConsulted::Queried { by: by.clone() },
+        (None, _) if lessons.trim().is_empty() && !runs => LessonsConsulted::NothingThere,
+        (None, Some(_)) => LessonsConsulted::NotQueried,
+        (None, None) => {
+            LessonsConsulted::Unknown { why: "no hook recorded this session: `verdone install` puts them in".to_owned() }
+        }
     }
 }
 
@@ -297,7 +300,7 @@ fn at_work(seen: &SeenLoop) -> Option<(PathBuf, StoryId)> {
 }
 
 /// Why a story needs review, as last recorded by its loop.
-fn doubts(ask: &Ask<'_>, held_by: Option<&SeenLoop>, story: Option<&Story>) -> Vec<String> {
+fn doubts(ask: &ConditionRequest<'_>, held_by: Option<&SeenLoop>, story: Option<&Story>) -> Vec<String> {
     let (Some(seen), Some(story)) = (held_by.filter(|_| ask.checked.is_none()), story) else { return Vec::new() };
     if seen.state.progress.review.contains_key(&story.id) {
         return vec!["it needs a review (`verdone review`)".to_owned()];
@@ -307,7 +310,7 @@ fn doubts(ask: &Ask<'_>, held_by: Option<&SeenLoop>, story: Option<&Story>) -> V
     report.filter(|report| report.is_doubted()).map(VerifyReport::problems).unwrap_or_default()
 }
 
-fn open_plan(ask: &Ask<'_>, about: Option<&Path>) -> Result<PlanFile, Option<String>> {
+fn open_plan(ask: &ConditionRequest<'_>, about: Option<&Path>) -> Result<PlanFile, Option<String>> {
     if let Some(plan) = about {
         return PlanFile::open(PlanLocation::new(plan.to_owned())).map_err(|error| Some(error.to_string()));
     }
@@ -350,7 +353,7 @@ pub(crate) fn plan_found(plan: &PlanFile, story: Option<&Story>, name: &str, app
 mod tests {
     use super::*;
     use verdone_core::base::span::Span;
-    use verdone_core::check::{CommandSpec, Stage, Terms};
+    use verdone_core::check::{CheckOptions, CommandSpec, Stage};
 
     fn check(name: &str, stage: Stage) -> Check {
         let command = CommandSpec::Shell(name.to_owned());
@@ -359,7 +362,7 @@ mod tests {
             origin: CheckOrigin::Gate(stage),
             command,
             timeout: Span::from_secs(1),
-            terms: Terms::default(),
+            terms: CheckOptions::default(),
         }
     }
 
@@ -390,7 +393,7 @@ mod tests {
     fn a_gate_that_only_advises_decides_nothing() {
         let advisory = |name: &str| {
             let gate = check(name, Stage::Quality);
-            Check { terms: Terms { advisory: true, ..Terms::default() }, ..gate }
+            Check { terms: CheckOptions { advisory: true, ..CheckOptions::default() }, ..gate }
         };
         let (lint, style) = (check("lint", Stage::Quality), advisory("style"));
         let failed = |check: &Check| CheckRun { advisory: true, ..ran(check, CheckOutcome::Failed { code: 1 }) };

@@ -2,7 +2,7 @@
 
 use verdone_core::done::{RalphState, StateFile};
 
-use crate::project::ralph_state::{self, Foreign};
+use crate::project::ralph_state::{self, OtherToolState};
 
 use super::Gate;
 
@@ -18,7 +18,7 @@ pub(super) fn holds(gate: &Gate<'_>) -> Vec<String> {
     }
 }
 
-fn describe(found: &Foreign) -> Vec<String> {
+fn describe(found: &OtherToolState) -> Vec<String> {
     let closed = found.files.iter().filter_map(|file| match file {
         StateFile::Closed { file, why } => Some(format!("{file} says that there is work left: {why}")),
         StateFile::Unreadable { .. } => None,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use verdone_core::base::id::StoryId;
 use verdone_core::done::Approval;
 use verdone_core::engine::run::State;
-use verdone_core::engine::session::{Frozen, HeldLoop, PlanDrift, survey};
+use verdone_core::engine::session::{Frozen, HeldLoop, PlanDrift, find_plan_drift};
 use verdone_core::plan::{Format, Plan, Status, Story, ThinVec};
 
 use crate::process::program_exists;
@@ -53,7 +53,7 @@ impl LoopPlan {
             let is_done = state.results.get(&task.id).is_some_and(|result| result.is_taken());
             task.status = if is_done { Status::Done } else { Status::Open };
         }
-        self.found = survey(&mut self.view, stories, state);
+        self.found = find_plan_drift(&mut self.view, stories, state);
     }
 
     /// Files that Verdone itself writes.

@@ -176,7 +176,7 @@ impl SealedCopy {
 
 /// The project in which a loop holds a session although its `.verdone/` is gone. Searches
 /// upward from the start folder, below the nearest existing `.verdone/`.
-pub fn armed_root(project: &Project) -> Option<PathBuf> {
+pub fn root_of_held_loop(project: &Project) -> Option<PathBuf> {
     let there = Some(project.root.as_path()).filter(|root| root.join(HOME).is_dir());
     let levels = project.start.ancestors().take_while(|dir| dir.starts_with(&project.git_top) && Some(*dir) != there);
     let is_armed = |custody: SealedCopy| custody.has(NEXT) || !custody.names().is_empty();

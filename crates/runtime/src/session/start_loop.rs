@@ -94,7 +94,7 @@ pub enum ArmError {
 }
 
 /// Starts a loop.
-pub fn arm(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
+pub fn start_loop(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     let ArmRequest { project, config, task, plan, max_iterations, whose } = request;
     let (root, top) = (&project.root, &project.git_top);
     let loops = Loops::new(root);

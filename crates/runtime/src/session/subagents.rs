@@ -3,7 +3,8 @@
 use verdone_core::check::{CheckOrigin, Stage};
 use verdone_core::done::debris;
 use verdone_core::engine::session::{
-    BlockCause, Held, HeldLoop, Holder, Litter, Open, StopDecision, StopFacts, Work, Yield, debris_words, decide, early,
+    BlockCause, HeldLoop, Holder, Litter, LoopCounters, Open, ReleaseReason, StopDecision, StopFacts, Work, debris_words, decide,
+    decide_without_work,
 };
 use verdone_core::hook::HookInput;
 
@@ -75,10 +76,10 @@ pub(super) fn subagent(
     };
     // For subagents, the client does not reliably report whether it was held before.
     let same = if is_done { 0 } else { gate.files.count_agent(agent)? };
-    let held = Held { same, goes_on: "verdone".to_owned(), ..Held::default() };
+    let held = LoopCounters { same, goes_on: "verdone".to_owned(), ..LoopCounters::default() };
     let facts = StopFacts { active, work, ..StopFacts::new(Holder::Loop(held)) };
     let decision = if is_done {
-        let why = early(&facts, &gate.config.stop).unwrap_or(Yield::NothingLeft { gates: quick.len() });
+        let why = decide_without_work(&facts, &gate.config.stop).unwrap_or(ReleaseReason::NothingLeft { gates: quick.len() });
         StopDecision::Yield { why }
     } else {
         decide(&facts, &gate.config.stop)
@@ -116,16 +117,16 @@ fn refuse(
     let Some(state) = state else { return Ok(None) };
     judging();
     let found: Vec<Litter> = litter(gate, &state)?.into_iter().filter(counts).collect();
-    let facts = StopFacts::new(Holder::Loop(Held::default()));
+    let facts = StopFacts::new(Holder::Loop(LoopCounters::default()));
     let times = match teammate.filter(|_| !found.is_empty()) {
         Some(name) => gate.files.count_agent(&format!("teammate {name}"))?,
         None => 0,
     };
     let most = gate.config.stop.same_limit;
     let decision = if found.is_empty() {
-        StopDecision::Yield { why: Yield::NothingLeft { gates: 0 } }
+        StopDecision::Yield { why: ReleaseReason::NothingLeft { gates: 0 } }
     } else if most > 0 && times >= most {
-        StopDecision::Yield { why: Yield::Same { times, reason: "debugging is left in the code".to_owned() } }
+        StopDecision::Yield { why: ReleaseReason::Same { times, reason: "debugging is left in the code".to_owned() } }
     } else {
         StopDecision::Block { cause: BlockCause::Debris, reason: debris_words(&found) }
     };

@@ -8,8 +8,8 @@ use std::path::Path;
 use serde::Deserialize;
 use verdone_core::base::id::digest;
 use verdone_core::engine::session::{
-    BlockCause, Finding, Held, HeldLoop, Holder, LoopStatus, OnContext, Open, Same, StopDecision, StopFacts, StopSettings, Work,
-    Yield, decide, early, reasons_of,
+    BlockCause, Finding, HeldLoop, Holder, LoopCounters, LoopStatus, OnContext, Open, ReleaseReason, RepeatedBlock, StopDecision,
+    StopFacts, StopSettings, Work, decide, decide_without_work, reasons_of,
 };
 use verdone_core::hook::HookInput;
 use verdone_core::plan::progress::{LoopState as ProgressState, LoopStatus as ProgressStatus};
@@ -58,8 +58,8 @@ pub(super) fn judge(
         facts.context = tail.context;
     }
     let held = held.filter(HeldLoop::is_active);
-    if let Some(why) = early(&facts, settings) {
-        if let Some(mut held) = held.filter(|_| !matches!(why, Yield::Background { .. })) {
+    if let Some(why) = decide_without_work(&facts, settings) {
+        if let Some(mut held) = held.filter(|_| !matches!(why, ReleaseReason::Background { .. })) {
             held.gate.let_go = Some(why.describe());
             gate.files.count(&held)?;
         }
@@ -79,7 +79,7 @@ pub(super) fn judge(
     let answered = ask(gate, &held, &tree.key, held_open, active, &signals);
     if !gate.files.is_held() {
         // The user ended the loop in the meantime, and the verification with it.
-        let why = Yield::Ended(LoopStatus::Stopped);
+        let why = ReleaseReason::Ended(LoopStatus::Stopped);
         return Ok((facts, StopDecision::Yield { why }, Trace::default()));
     }
     let mut trace = Trace { tree: Some(tree.key.clone()), verdict: Some("running") };
@@ -172,24 +172,24 @@ fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &Stop
         StopDecision::Yield { why } => {
             (count.waits, count.let_go) = (0, Some(why.describe()));
             match why {
-                Yield::Same { .. } => count.same = Same::default(),
-                Yield::Complete { .. } => progress = ProgressState::Complete,
-                Yield::Limit { .. } => progress = ProgressState::ReachedLimit { remaining: remaining(facts) },
-                Yield::Context { spawn: true, .. } => spawn_run(gate, held)?,
-                Yield::Foreign
-                | Yield::Off
-                | Yield::Ended(_)
-                | Yield::NothingToVerify { .. }
-                | Yield::Background { .. }
-                | Yield::ApiFailure { .. }
-                | Yield::Paused
-                | Yield::HeldOnce
-                | Yield::Context { .. }
-                | Yield::Blocked { .. }
-                | Yield::StillVerifying { .. }
-                | Yield::Fault { .. }
-                | Yield::NothingLeft { .. }
-                | Yield::NotOurs => {}
+                ReleaseReason::Same { .. } => count.same = RepeatedBlock::default(),
+                ReleaseReason::Complete { .. } => progress = ProgressState::Complete,
+                ReleaseReason::Limit { .. } => progress = ProgressState::ReachedLimit { remaining: remaining(facts) },
+                ReleaseReason::Context { spawn: true, .. } => spawn_run(gate, held)?,
+                ReleaseReason::Foreign
+                | ReleaseReason::Off
+                | ReleaseReason::Ended(_)
+                | ReleaseReason::NothingToVerify { .. }
+                | ReleaseReason::Background { .. }
+                | ReleaseReason::ApiFailure { .. }
+                | ReleaseReason::Paused
+                | ReleaseReason::HeldOnce
+                | ReleaseReason::Context { .. }
+                | ReleaseReason::Blocked { .. }
+                | ReleaseReason::StillVerifying { .. }
+                | ReleaseReason::Fault { .. }
+                | ReleaseReason::NothingLeft { .. }
+                | ReleaseReason::NotOurs => {}
             }
         }
     }
@@ -241,12 +241,12 @@ fn spawn_run(gate: &Gate<'_>, held: &HeldLoop) -> Result<(), StopError> {
     Ok(())
 }
 
-fn numbers(gate: &Gate<'_>, held: &HeldLoop) -> Held {
+fn numbers(gate: &Gate<'_>, held: &HeldLoop) -> LoopCounters {
     let goes_on = match &held.plan {
         Some(plan) => format!("verdone run {}", shown(Path::new(plan), gate.root)),
         None => "verdone loop start".to_owned(),
     };
-    Held {
+    LoopCounters {
         task: held.task.clone(),
         blocks: held.gate.blocks,
         max_blocks: held.max_blocks,

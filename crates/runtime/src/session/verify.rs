@@ -7,7 +7,7 @@ use verdone_core::done::{Facts, GitFact, JudgeFact, JudgedCondition, Prover, com
 use verdone_core::engine::run::{self, Input};
 use verdone_core::engine::session::{BlockCause, Open, Work};
 use verdone_core::policy::OnScope;
-use verdone_core::protect::{check_scripts, subjects};
+use verdone_core::protect::{check_scripts, files_read_by};
 use verdone_core::verify::{
     FeedbackTurn, JobGate, JobStory, Outcome, Proof, SeenCondition, Surface, Tree, VerifyJob, VerifyReport, changes_of,
 };
@@ -121,7 +121,7 @@ impl Driver {
             folder: &folder,
             scope: &frozen.scope,
             check_scripts: &check_scripts(commands),
-            subjects: &subjects(own.iter().map(|check| &check.command)),
+            subjects: &files_read_by(own.iter().map(|check| &check.command)),
             start: None,
             base,
             attempt: tree,
@@ -218,9 +218,9 @@ impl Driver {
         Ok(facts)
     }
 
-    fn ask<'a>(&'a self, attempt: &Attempt<'a>, checked: Checked<'a>) -> done::Ask<'a> {
+    fn ask<'a>(&'a self, attempt: &Attempt<'a>, checked: Checked<'a>) -> done::ConditionRequest<'a> {
         let about = self.plan.file().map(PlanFile::path).zip(attempt.story);
-        done::Ask {
+        done::ConditionRequest {
             root: &self.project.root,
             session: &self.session,
             config: &self.config,

@@ -138,7 +138,7 @@ fn one_turn(
     driver.refresh()?;
     let (mut work, stands) = match step {
         Some(Step::Hold { work, stands }) => (work, stands),
-        Some(Step::Input(_)) | None => standing(driver),
+        Some(Step::Input(_)) | None => current_work(driver),
     };
     if let Work::Open(open) = &mut work {
         let settled = driver.state().results.iter().filter(|(story, result)| before.get(story) != Some(result));
@@ -162,7 +162,7 @@ fn question(driver: &Driver) -> Result<String, StopError> {
 }
 
 /// Why the machine waits: the agent must work, or the loop has ended.
-fn standing(driver: &Driver) -> (Work, bool) {
+fn current_work(driver: &Driver) -> (Work, bool) {
     if let Phase::Stopped { finish, .. } = driver.state().phase {
         let status = LoopStatus::from_finish(finish);
         let work = if status == LoopStatus::Complete { driver.complete() } else { Work::Blocked { status, why: ended(driver) } };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use verdone_core::base::id::StoryId;
 use verdone_core::journal::event::Event;
-use verdone_core::journal::event::partial::{Light, kind, light};
+use verdone_core::journal::event::partial::{PartialEvent, kind, parse_partial};
 use verdone_core::verify::{Outcome, StoryResult};
 
 use super::{JournalError, JournalReader, Store};
@@ -19,13 +19,13 @@ pub fn proven(store: &Store, plan: &str) -> Result<BTreeMap<StoryId, StoryResult
         // Every start reads all journals of the project, so only relevant lines are parsed.
         while let Some(line) = reader.line()? {
             let seen = match kind(line) {
-                Some(b"committed") => light(line),
+                Some(b"committed") => parse_partial(line),
                 Some(b"run_started" | b"marked" | b"review_needed" | b"accepted" | b"refused" | b"undone") | None => None,
                 Some(_) => continue,
             };
             let event = match seen {
-                Some(Light::Counted(recorded)) => recorded.event,
-                Some(Light::Nothing) | None => match reader.event() {
+                Some(PartialEvent::Counted(recorded)) => recorded.event,
+                Some(PartialEvent::Nothing) | None => match reader.event() {
                     Ok(Some(recorded)) => recorded.event,
                     Ok(None) => break,
                     // A broken line in an old run's journal must not block a new run; the line proves nothing.

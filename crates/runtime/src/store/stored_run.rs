@@ -68,7 +68,7 @@ impl StoredRun {
     }
 
     /// Whether unreadable lines were removed from the journal. The original is stored next to it.
-    pub fn was_mended(&self) -> bool {
+    pub fn was_repaired(&self) -> bool {
         self.dir.join("journal-broken-1.jsonl").exists()
     }
 

@@ -15,7 +15,7 @@ use crate::git::Git;
 use crate::process::signal::Signals;
 use crate::process::{EnvPlan, Moment};
 use crate::verify::check_runner::{CheckContext, CheckMoment, Scheduling, run_checks};
-use crate::verify::checks::ways;
+use crate::verify::checks::scheduling_from;
 use crate::workspace::{CheckNeeds, CheckPlace, KeptCache, Start, Workspaces};
 
 /// State shared by the checks of one verification.
@@ -156,7 +156,7 @@ fn run_in(
         cap: shared.config.limits.output_bytes,
         grace: shared.config.limits.grace.duration(),
         redactor: shared.redactor,
-        ways: Scheduling { keep_going: true, ..ways(&shared.config.gates) },
+        ways: Scheduling { keep_going: true, ..scheduling_from(&shared.config.gates) },
     };
     let clock = shared.clock;
     let results = run_checks(checks, &context, shared.signals, &mut |moment| show(reporter, clock, &moment));

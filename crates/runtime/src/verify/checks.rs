@@ -22,7 +22,7 @@ pub fn gates(config: &Config) -> Vec<Check> {
 }
 
 /// How the settings schedule gates.
-pub(crate) fn ways(settings: &GateSettings) -> Scheduling {
+pub(crate) fn scheduling_from(settings: &GateSettings) -> Scheduling {
     const MOST: usize = 4;
     let processors = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST);
     let parallel = if settings.parallel == 0 { processors() } else { settings.parallel as usize };

@@ -16,7 +16,7 @@ use verdone_core::check::{Check, CheckRun, CommandSpec, Stage};
 use verdone_core::journal::event::Seal;
 use verdone_core::journal::update::Reporter;
 use verdone_core::policy::OnScope;
-use verdone_core::protect::{check_scripts, subjects};
+use verdone_core::protect::{check_scripts, files_read_by};
 use verdone_core::verify::{
     CommitRange, PlannedCheck, Proof, ResultId, Surface, Tree, Verified, VerifyJob, VerifyReport, changes_of,
 };
@@ -287,7 +287,7 @@ impl Preparation {
         let own = story.iter().flat_map(|story| &story.checks).chain(asked.others.iter().flat_map(|other| &other.checks));
         let commands: Vec<&CommandSpec> = own.chain(&asked.gates).map(|check| &check.command).collect();
         let scripts: BTreeSet<String> = check_scripts(commands);
-        let looked_at = subjects(story.iter().flat_map(|story| &story.checks).map(|check| &check.command));
+        let looked_at = files_read_by(story.iter().flat_map(|story| &story.checks).map(|check| &check.command));
         let trees = Trees::compare(&TreesRequest {
             git,
             settings: &config.protect,

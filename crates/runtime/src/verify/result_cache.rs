@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use verdone_core::base::id::digest;
-use verdone_core::check::{Check, CheckOutcome, CheckRun, ResultKey, counts_for_results};
+use verdone_core::check::{CacheKey, Check, CheckOutcome, CheckRun, counts_for_results};
 use verdone_core::config::Config;
 use verdone_core::verify::{CheckResult, ResultId, TestNames};
 
@@ -115,7 +115,7 @@ impl ResultCache {
             return None;
         }
         let inputs = inputs(&check.terms.inputs, &self.root)?;
-        let key = ResultKey {
+        let key = CacheKey {
             version: env!("CARGO_PKG_VERSION"),
             tree: &question.tree,
             command: &question.command,

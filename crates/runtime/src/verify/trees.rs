@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use verdone_core::base::id::Oid;
 use verdone_core::config::ProtectSettings;
-use verdone_core::protect::{Change, Ecosystem, Entry, Protection, Take, TreePlan, plan_trees};
+use verdone_core::protect::{Change, Ecosystem, Entry, Protection, TreePlan, Version, plan_trees};
 use verdone_core::verify::Tree;
 
 use super::VerifyError;
@@ -77,8 +77,8 @@ impl Trees {
         let (start, takes, unchanged) = match tree {
             Tree::Base => return Ok(self.base.clone()),
             Tree::Attempt => return Ok(self.attempt.clone()),
-            Tree::Pristine => (&self.attempt, &self.plan.pristine, Take::Attempt),
-            Tree::Proof => (&self.base, &self.plan.proof, Take::Base),
+            Tree::Pristine => (&self.attempt, &self.plan.pristine, Version::Attempt),
+            Tree::Proof => (&self.base, &self.plan.proof, Version::Base),
         };
         let mut files = Vec::new();
         for (path, take) in takes.iter().filter(|(_, take)| **take != unchanged) {
@@ -89,11 +89,11 @@ impl Trees {
         git.overlaid(Some(start), &files)
     }
 
-    fn file(&self, git: &Git, path: &str, take: &Take) -> Result<TreeFile, GitError> {
+    fn file(&self, git: &Git, path: &str, take: &Version) -> Result<TreeFile, GitError> {
         let side = match take {
-            Take::Base => self.old.get(path),
-            Take::Attempt => self.new.get(path),
-            Take::Merged { mode, content } => {
+            Version::Base => self.old.get(path),
+            Version::Attempt => self.new.get(path),
+            Version::Merged { mode, content } => {
                 let id = git.keep_bytes(content)?;
                 return Ok(TreeFile::new(self.repo_path(path), *mode, id));
             }

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::base::scope::Covered;
+use crate::base::scope::ScopeMatcher;
 
 /// `"always"`, or a table of conditions that all have to be true.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -29,9 +29,9 @@ impl When {
 
     /// Whether the gate has to run. `changed` lists the changed files relative to the project; `None` means unknown, and then all files
     /// count as changed.
-    pub fn holds(&self, changed: Option<&[String]>, complexity: u32) -> bool {
+    pub fn matches(&self, changed: Option<&[String]>, complexity: u32) -> bool {
         // A gate with invalid patterns runs. (The config is rejected before that.)
-        let touched = || match (changed, Covered::new(&self.paths, false)) {
+        let touched = || match (changed, ScopeMatcher::new(&self.paths, false)) {
             (Some(changed), Ok(covered)) => changed.iter().any(|path| covered.has(path)),
             (None, _) | (Some(_), Err(_)) => true,
         };
@@ -135,7 +135,7 @@ mod tests {
             (when(&["src/**"], Some(7)), Some(&changed[..]), 6, false),
             (when(&["docs/**"], Some(7)), Some(&changed[..]), 9, false),
         ] {
-            assert_eq!(conditions.holds(changed, complexity), due, "{conditions} {changed:?} {complexity}");
+            assert_eq!(conditions.matches(changed, complexity), due, "{conditions} {changed:?} {complexity}");
         }
     }
 

@@ -1,9 +1,9 @@
 //! Build tools whose commands are the same in every project.
 
-use super::{Listing, Proposals};
+use super::{ProjectFiles, Proposals};
 use crate::check::Stage::{Correctness, Quality};
 
-pub(super) fn cargo(listing: &Listing, found: &mut Proposals) {
+pub(super) fn cargo(listing: &ProjectFiles, found: &mut Proposals) {
     if !listing.has("Cargo.toml") {
         return;
     }
@@ -15,7 +15,7 @@ pub(super) fn cargo(listing: &Listing, found: &mut Proposals) {
     found.propose("fmt", "cargo", Quality, &format!("cargo fmt{all} --check"), "Found Cargo.toml.");
 }
 
-pub(super) fn python(listing: &Listing, found: &mut Proposals) {
+pub(super) fn python(listing: &ProjectFiles, found: &mut Proposals) {
     let pyproject = listing.text("pyproject.toml");
     let runner = listing.first(&["uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"]).map_or("", |lock| match lock {
         "uv.lock" => "uv run ",
@@ -42,7 +42,7 @@ pub(super) fn python(listing: &Listing, found: &mut Proposals) {
 }
 
 /// The command for Python's `unittest`, if all tests are written for it and are in one folder.
-fn unittest(listing: &Listing) -> Option<String> {
+fn unittest(listing: &ProjectFiles) -> Option<String> {
     let python = listing.python.filter(|_| pytest_settings(listing).is_none())?;
     let tests: Vec<&str> = listing.names.iter().map(String::as_str).filter(|name| is_python_test(name)).collect();
     let is_its_own = |name: &&str| listing.text(name).contains("unittest") && !listing.text(name).contains("pytest");
@@ -62,7 +62,7 @@ fn unittest(listing: &Listing) -> Option<String> {
     })
 }
 
-fn pytest_settings(listing: &Listing) -> Option<String> {
+fn pytest_settings(listing: &ProjectFiles) -> Option<String> {
     if let Some(file) =
         listing.first(&["pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py", "tests/conftest.py", "test/conftest.py"])
     {
@@ -80,7 +80,7 @@ fn pytest_settings(listing: &Listing) -> Option<String> {
     None
 }
 
-fn python_test(listing: &Listing) -> Option<String> {
+fn python_test(listing: &ProjectFiles) -> Option<String> {
     listing.names.iter().find(|name| is_python_test(name)).map(|name| format!("Found {name}."))
 }
 
@@ -90,7 +90,7 @@ pub fn is_python_test(name: &str) -> bool {
     has_extension(file, "py") && (file.starts_with("test_") || file.ends_with("_test.py"))
 }
 
-pub(super) fn go(listing: &Listing, found: &mut Proposals) {
+pub(super) fn go(listing: &ProjectFiles, found: &mut Proposals) {
     if !listing.has("go.mod") {
         return;
     }
@@ -101,7 +101,7 @@ pub(super) fn go(listing: &Listing, found: &mut Proposals) {
     }
 }
 
-pub(super) fn jvm(listing: &Listing, found: &mut Proposals) {
+pub(super) fn jvm(listing: &ProjectFiles, found: &mut Proposals) {
     let gradle = listing.first(&["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"]);
     if let Some(file) = gradle {
         let program = if listing.has("gradlew") { "./gradlew" } else { "gradle" };
@@ -113,7 +113,7 @@ pub(super) fn jvm(listing: &Listing, found: &mut Proposals) {
     }
 }
 
-pub(super) fn ruby(listing: &Listing, found: &mut Proposals) {
+pub(super) fn ruby(listing: &ProjectFiles, found: &mut Proposals) {
     let bundle = if listing.has("Gemfile") { "bundle exec " } else { "" };
     let spec = || listing.inside("spec").find(|name| name.ends_with("_spec.rb")).map(|name| format!("spec/{name}"));
     if let Some(sign) = listing.first(&[".rspec", "spec/spec_helper.rb"]).map(str::to_owned).or_else(spec) {
@@ -124,7 +124,7 @@ pub(super) fn ruby(listing: &Listing, found: &mut Proposals) {
     }
 }
 
-pub(super) fn bats(listing: &Listing, found: &mut Proposals) {
+pub(super) fn bats(listing: &ProjectFiles, found: &mut Proposals) {
     let holds = |folder: &&str| listing.inside(folder).any(|name| has_extension(name, "bats"));
     if let Some(folder) = ["test", "tests", "spec"].into_iter().find(|folder| holds(folder)) {
         found.propose("test", "bats", Correctness, &format!("bats {folder}"), format!("Found .bats files in {folder}/."));

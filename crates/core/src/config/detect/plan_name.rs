@@ -1,6 +1,6 @@
 //! Finds a plan by common file names, without parsing it.
 
-use super::Listing;
+use super::ProjectFiles;
 
 /// Most likely first.
 const NAMES: [&str; 12] = [
@@ -19,7 +19,7 @@ const NAMES: [&str; 12] = [
 ];
 
 /// The plan to use, and the other candidates.
-pub(super) fn find(listing: &Listing) -> (Option<String>, Vec<String>) {
+pub(super) fn find(listing: &ProjectFiles) -> (Option<String>, Vec<String>) {
     let mut homes: Vec<(u32, String)> = listing
         .inside(".ralph")
         .filter_map(|name| name.strip_prefix("PRD-")?.strip_suffix("/plan.md")?.parse().ok())

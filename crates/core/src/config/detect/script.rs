@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Listing, Proposals};
+use super::{ProjectFiles, Proposals};
 use crate::check::Stage::{self, Correctness, Quality};
 
 /// Scripts worth a gate, with the names that projects use for each, preferred names first.
@@ -14,7 +14,7 @@ const SCRIPTS: [(&str, Stage, &[&str]); 5] = [
     ("format", Quality, &["format:check", "format-check", "check:format", "fmt:check"]),
 ];
 
-pub(super) fn package(listing: &Listing, found: &mut Proposals) {
+pub(super) fn package(listing: &ProjectFiles, found: &mut Proposals) {
     if !listing.has("package.json") {
         return;
     }
@@ -43,7 +43,7 @@ pub(super) fn package(listing: &Listing, found: &mut Proposals) {
 }
 
 /// From `packageManager`, else from the lock file, else npm.
-fn manager(listing: &Listing, package: &Value) -> &'static str {
+fn manager(listing: &ProjectFiles, package: &Value) -> &'static str {
     let known = ["npm", "pnpm", "yarn", "bun"];
     let named = package.get("packageManager").and_then(Value::as_str).and_then(|text| text.split('@').next());
     if let Some(name) = named.and_then(|name| known.into_iter().find(|known| *known == name)) {

@@ -1,6 +1,6 @@
 //! Make targets and just recipes named `test`, `check` or `lint`.
 
-use super::{Listing, Proposals};
+use super::{ProjectFiles, Proposals};
 use crate::check::Stage::{self, Correctness, Quality};
 
 const TARGETS: [(&str, Stage); 3] = [("test", Correctness), ("check", Correctness), ("lint", Quality)];
@@ -13,14 +13,14 @@ struct Target {
     recipe: String,
 }
 
-pub(super) fn make(listing: &Listing, found: &mut Proposals) {
+pub(super) fn make(listing: &ProjectFiles, found: &mut Proposals) {
     // The order in which make itself looks for them.
     if let Some(file) = listing.first(&["GNUmakefile", "makefile", "Makefile"]) {
         propose("make", file, &targets(listing.text(file), false), found);
     }
 }
 
-pub(super) fn just(listing: &Listing, found: &mut Proposals) {
+pub(super) fn just(listing: &ProjectFiles, found: &mut Proposals) {
     if let Some(file) = listing.first(&["justfile", "Justfile", ".justfile"]) {
         propose("just", file, &targets(listing.text(file), true), found);
     }

@@ -2,10 +2,10 @@
 
 use super::*;
 
-fn listing(names: &[&str], texts: &[(&str, &str)]) -> Listing {
+fn listing(names: &[&str], texts: &[(&str, &str)]) -> ProjectFiles {
     let texts: BTreeMap<String, String> = texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     let names = names.iter().map(|name| (*name).to_owned()).chain(texts.keys().cloned()).collect();
-    Listing { names, texts, python: Some("python3"), pytest: Some("pytest".to_owned()) }
+    ProjectFiles { names, texts, python: Some("python3"), pytest: Some("pytest".to_owned()) }
 }
 
 fn gates(names: &[&str], texts: &[(&str, &str)]) -> Vec<String> {
@@ -200,11 +200,11 @@ fn without_pytest_the_standard_library_runs_its_own_tests_and_others_are_a_note(
         (&["pytest.ini"], &[("tests/test_api.py", OWN)], ""),
     ];
     for (names, texts, expected) in table {
-        let found = detect(&Listing { pytest: None, ..listing(names, texts) });
+        let found = detect(&ProjectFiles { pytest: None, ..listing(names, texts) });
         let commands: Vec<String> = found.gates.iter().map(|proposal| proposal.gate.command.display()).collect();
         assert_eq!(commands.join(";"), expected, "{texts:?}");
         assert_eq!(found.notes.iter().any(|note| note.contains("pytest is not installed")), expected.is_empty(), "{texts:?}");
     }
-    let locked = Listing { pytest: None, ..listing(&["uv.lock", "tests/test_api.py"], &[]) };
+    let locked = ProjectFiles { pytest: None, ..listing(&["uv.lock", "tests/test_api.py"], &[]) };
     assert_eq!(detect(&locked).gates[0].gate.command.display(), "uv run pytest", "its runner installs it");
 }

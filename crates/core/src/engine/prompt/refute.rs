@@ -8,7 +8,7 @@ const DIFF_BYTES: usize = 60_000;
 
 /// The work that a judge is asked to refute.
 #[derive(Debug, Clone, Default)]
-pub struct Refute<'a> {
+pub struct RefutePrompt<'a> {
     pub title: &'a str,
     pub body: &'a str,
     pub criteria: Vec<&'a str>,
@@ -23,7 +23,7 @@ pub struct Refute<'a> {
     pub diff: &'a str,
 }
 
-impl Refute<'_> {
+impl RefutePrompt<'_> {
     /// Renders it with this template; `name` is for error messages.
     pub fn render(&self, name: &str, template: &str) -> Result<String, PromptError> {
         let words = minijinja::context! {
@@ -71,7 +71,7 @@ mod tests {
     fn refute(diff: &str) -> String {
         let list = |text: &str| vec![text.to_owned()];
         let (changed, checks, protected) = (list("src/a.rs"), list("cargo test: passed"), list("tests/a.rs"));
-        let refute = Refute {
+        let refute = RefutePrompt {
             title: "Say {{ hello }}",
             body: "Print {% raw %} things.",
             criteria: vec!["it prints"],
@@ -110,7 +110,7 @@ mod tests {
         ] {
             assert!(prompt.contains(part), "{part}\n{prompt}");
         }
-        assert!(Refute::default().render("built-in", REFUTE).unwrap().contains("There is no diff to show"));
+        assert!(RefutePrompt::default().render("built-in", REFUTE).unwrap().contains("There is no diff to show"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::check::CheckRun;
 use crate::journal::active::ActiveTime;
 use crate::journal::control::Request;
 use crate::journal::event::{Event, Place, Recorded, Rejection, TurnTests, Verified, WaitCause};
-use crate::plan::{Progress, Waiting};
+use crate::plan::{Progress, ReviewState};
 use crate::verify::{Outcome, StoryResult, VerifyReport};
 
 /// The exit code for wrong usage or config, which includes an agent that cannot be started.
@@ -114,15 +114,15 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             state.evidence = evidence.clone().or_else(|| state.evidence.take());
             let result = StoryResult { outcome: *outcome, proof: Some(*proof) };
             if *outcome == Outcome::NeedsReview {
-                state.progress.review.insert(place.story.clone(), Waiting::Stacked);
+                state.progress.review.insert(place.story.clone(), ReviewState::Stacked);
             }
             state.commits += 1;
-            settle(state, &place.story, result);
+            record_result(state, &place.story, result);
         }
-        Event::Marked { place, proof, .. } => settle(state, &place.story, StoryResult::done(*proof)),
+        Event::Marked { place, proof, .. } => record_result(state, &place.story, StoryResult::done(*proof)),
         Event::ReviewNeeded { place, work, proof, .. } => {
             let is_stacked = state.committed.iter().any(|committed| committed.commit == *work);
-            let waiting = if is_stacked { Waiting::Stacked } else { Waiting::Aside };
+            let waiting = if is_stacked { ReviewState::Stacked } else { ReviewState::Aside };
             state.progress.review.insert(place.story.clone(), waiting);
             let result = StoryResult { outcome: Outcome::NeedsReview, proof: Some(*proof) };
             state.results.insert(place.story.clone(), result);
@@ -133,7 +133,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::Accepted { story, proof, evidence, .. } => {
             // If other work was stacked on it, its evidence is not the latest.
-            if state.progress.review.remove(story) != Some(Waiting::Stacked) {
+            if state.progress.review.remove(story) != Some(ReviewState::Stacked) {
                 state.evidence = Some(evidence.clone());
             }
             state.results.insert(story.clone(), StoryResult { outcome: Outcome::Accepted, proof: Some(*proof) });
@@ -202,7 +202,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
 }
 
 /// Records a story's result. The attempt at it is over.
-fn settle(state: &mut State, story: &StoryId, result: StoryResult) {
+fn record_result(state: &mut State, story: &StoryId, result: StoryResult) {
     state.results.insert(story.clone(), result);
     state.lessons.remove(story);
     state.since_regression += 1;

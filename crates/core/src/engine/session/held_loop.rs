@@ -51,7 +51,7 @@ pub struct GateCount {
     pub blocks: u32,
     /// Number of consecutive Stops that waited in vain for a verification.
     pub waits: u32,
-    pub same: Same,
+    pub same: RepeatedBlock,
     /// The last finding that was reported to the agent.
     pub told: Option<String>,
     /// Why the session was last let go.
@@ -112,7 +112,7 @@ pub struct Base {
 
 /// The last tree and reasons, and how often they occurred in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Same {
+pub struct RepeatedBlock {
     pub key: String,
     pub times: u32,
 }
@@ -192,7 +192,7 @@ impl GateCount {
         if self.same.key == key {
             self.same.times = self.same.times.saturating_add(1);
         } else {
-            self.same = Same { key, times: 1 };
+            self.same = RepeatedBlock { key, times: 1 };
         }
         self.same.times
     }

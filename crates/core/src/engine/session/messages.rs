@@ -2,7 +2,7 @@
 //! sanitised and truncated. A message has at most [`LONGEST`] characters.
 
 use super::check_output::{meaningful, places};
-use super::{Held, HeldLoop, Incomplete, Litter, Open, StoryToDo, Yield};
+use super::{HeldLoop, Incomplete, Litter, LoopCounters, Open, ReleaseReason, StoryToDo};
 use crate::base::id::StoryId;
 use crate::base::sanitise::sanitise_line;
 use crate::base::sentence::capitalise;
@@ -18,7 +18,7 @@ const MOST_STEPS: usize = 12;
 const MOST_LISTED: usize = 8;
 
 /// The text of a block: the failing check, its last lines, the positions, then what is pending.
-pub(super) fn block(held: &Held, open: &Open, notes: &[String]) -> String {
+pub(super) fn block(held: &LoopCounters, open: &Open, notes: &[String]) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.push(head(held));
     parts.extend(open.settled.iter().map(|(story, result)| settled(story, *result)));
@@ -45,7 +45,7 @@ pub(super) fn with_notes(text: String, notes: &[String]) -> String {
     notes.iter().fold(text, |text, note| format!("{text}. Note: {}", line(note).trim_end_matches('.')))
 }
 
-fn head(held: &Held) -> String {
+fn head(held: &LoopCounters) -> String {
     let of = if held.max_blocks > 0 { format!(" of {}", held.max_blocks) } else { String::new() };
     let mut first = if held.task.is_empty() && held.goes_on.is_empty() {
         "CONTINUATION: the work is not done yet.".to_owned()
@@ -116,7 +116,7 @@ fn said_by(run: &CheckRun) -> String {
     }
 }
 
-fn story_words(story: &StoryToDo, is_next: bool, held: &Held) -> String {
+fn story_words(story: &StoryToDo, is_next: bool, held: &LoopCounters) -> String {
     let which = if is_next { "NEXT STORY" } else { "THE STORY" };
     let mut text = format!("{which} ({}): {}\n", line(&story.id), line(&story.title));
     if !story.steps.is_empty() {
@@ -184,34 +184,34 @@ pub(super) fn in_short(open: &Open) -> String {
     failed.or_else(missing).or_else(story).unwrap_or_else(|| format!("{} tasks are not completed", open.tasks.len()))
 }
 
-pub(super) fn yields(why: &Yield) -> String {
+pub(super) fn yields(why: &ReleaseReason) -> String {
     match why {
-        Yield::Foreign => "no loop was started for this session".to_owned(),
-        Yield::Off => "the Stop gate is off (`mode` of [stop])".to_owned(),
-        Yield::Ended(status) => format!("the loop of this session is over: {}", status.describe()),
-        Yield::NothingToVerify { why } => format!("nothing to verify: {}", line(why)),
-        Yield::Background { tasks } => format!("tasks run in the background: {}", line(&tasks.join(", "))),
-        Yield::ApiFailure { error } => format!("the model's service failed: {}", line(error)),
-        Yield::Paused => "the loop is paused: remove .verdone/pause to continue".to_owned(),
-        Yield::HeldOnce => "the turn was held once already (mode `once`)".to_owned(),
-        Yield::Context { tokens, most, goes_on, spawn } => {
+        ReleaseReason::Foreign => "no loop was started for this session".to_owned(),
+        ReleaseReason::Off => "the Stop gate is off (`mode` of [stop])".to_owned(),
+        ReleaseReason::Ended(status) => format!("the loop of this session is over: {}", status.describe()),
+        ReleaseReason::NothingToVerify { why } => format!("nothing to verify: {}", line(why)),
+        ReleaseReason::Background { tasks } => format!("tasks run in the background: {}", line(&tasks.join(", "))),
+        ReleaseReason::ApiFailure { error } => format!("the model's service failed: {}", line(error)),
+        ReleaseReason::Paused => "the loop is paused: remove .verdone/pause to continue".to_owned(),
+        ReleaseReason::HeldOnce => "the turn was held once already (mode `once`)".to_owned(),
+        ReleaseReason::Context { tokens, most, goes_on, spawn } => {
             let next = if *spawn { "starts in the background" } else { "continues in a fresh session" };
             format!("the context holds {tokens} tokens, and the limit is {most}; `{}` {next}", line(goes_on))
         }
-        Yield::Same { times, reason } => {
+        ReleaseReason::Same { times, reason } => {
             format!(
                 "nothing has changed in {times} turns in a row, and {reason}. The loop stays armed; a new prompt continues it"
             )
         }
-        Yield::Limit { blocks, remaining } => {
+        ReleaseReason::Limit { blocks, remaining } => {
             let list: Vec<String> = remaining.iter().take(MOST_LISTED).map(|id| line(id)).collect();
             let more = remaining.len().saturating_sub(MOST_LISTED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("REACHED_LIMIT: {blocks} iterations were used; {} remain: {}{more}", remaining.len(), list.join(", "))
         }
-        Yield::Complete { proofs } => complete(proofs),
-        Yield::Blocked { why, .. } => format!("the loop is over: {}", line(why)),
-        Yield::NothingLeft { gates } => {
+        ReleaseReason::Complete { proofs } => complete(proofs),
+        ReleaseReason::Blocked { why, .. } => format!("the loop is over: {}", line(why)),
+        ReleaseReason::NothingLeft { gates } => {
             let green = match gates {
                 0 => String::new(),
                 1 => ", and its quick gate is green".to_owned(),
@@ -219,11 +219,11 @@ pub(super) fn yields(why: &Yield) -> String {
             };
             format!("it leaves no task and no unfinished line open{green}; stories are verified when the turn ends")
         }
-        Yield::StillVerifying { waits } => format!("the verification has not finished after {waits} waits"),
-        Yield::Fault { times, cause } => {
+        ReleaseReason::StillVerifying { waits } => format!("the verification has not finished after {waits} waits"),
+        ReleaseReason::Fault { times, cause } => {
             format!("the Stop gate itself failed {times} times in a row ({}), so the session is released UNVERIFIED", line(cause))
         }
-        Yield::NotOurs => "Verdone does not hold this kind of stop".to_owned(),
+        ReleaseReason::NotOurs => "Verdone does not hold this kind of stop".to_owned(),
     }
 }
 

@@ -17,7 +17,7 @@ pub struct PlanDrift {
 }
 
 /// Compares a plan with the loop's stories. Stories that are only claimed are set to open in `plan`, which is the caller's copy.
-pub fn survey(plan: &mut Plan, stories: &BTreeMap<StoryId, Frozen>, state: &State) -> PlanDrift {
+pub fn find_plan_drift(plan: &mut Plan, stories: &BTreeMap<StoryId, Frozen>, state: &State) -> PlanDrift {
     let mut found = PlanDrift::default();
     let is_taken = |id: &StoryId| state.results.get(id).is_some_and(|result| result.is_taken());
     for id in stories.keys().filter(|id| !is_taken(id)) {

@@ -25,8 +25,14 @@ fn open() -> Open {
     Open { failed: vec![run("tests", "src/a.rs:42: no")], story: Some(story()), ..Open::default() }
 }
 
-fn held() -> Held {
-    Held { task: "Do it".to_owned(), max_blocks: 25, same: 1, goes_on: "verdone run".to_owned(), ..Held::default() }
+fn held() -> LoopCounters {
+    LoopCounters {
+        task: "Do it".to_owned(),
+        max_blocks: 25,
+        same: 1,
+        goes_on: "verdone run".to_owned(),
+        ..LoopCounters::default()
+    }
 }
 
 fn facts(work: Work) -> StopFacts {
@@ -60,7 +66,7 @@ fn every_reason_to_hold_and_to_let_go_is_decided() {
     let usual = StopSettings::default();
     let mode = |mode| StopSettings { mode, ..StopSettings::default() };
     let red = || facts(Work::Open(open()));
-    let loops = |held: Held| StopFacts { holder: Holder::Loop(held), ..red() };
+    let loops = |held: LoopCounters| StopFacts { holder: Holder::Loop(held), ..red() };
     let full = Some(ContextUse { tokens: 170_000, window: Some(1_000_000) });
     let small = Some(ContextUse { tokens: 85_000, window: Some(100_000) });
     let missing = |cause| Work::Open(Open { missing: vec![(cause, "x".to_owned())], story: Some(story()), ..Open::default() });
@@ -90,12 +96,12 @@ fn every_reason_to_hold_and_to_let_go_is_decided() {
         (StopFacts { context: full, ..facts(complete.clone()) }, usual.clone(), "complete"),
         (facts(complete), usual.clone(), "complete"),
         (StopFacts { context: full, ..facts(blocked) }, usual.clone(), "blocked"),
-        (loops(Held { same: 2, ..held() }), usual.clone(), "check_failed"),
-        (loops(Held { same: 3, ..held() }), usual.clone(), "same"),
-        (loops(Held { same: 300, ..held() }), StopSettings { same_limit: 0, ..usual.clone() }, "check_failed"),
-        (loops(Held { blocks: 24, ..held() }), usual.clone(), "check_failed"),
-        (loops(Held { blocks: 25, ..held() }), usual.clone(), "reached_limit"),
-        (loops(Held { blocks: 900, max_blocks: 0, ..held() }), usual.clone(), "check_failed"),
+        (loops(LoopCounters { same: 2, ..held() }), usual.clone(), "check_failed"),
+        (loops(LoopCounters { same: 3, ..held() }), usual.clone(), "same"),
+        (loops(LoopCounters { same: 300, ..held() }), StopSettings { same_limit: 0, ..usual.clone() }, "check_failed"),
+        (loops(LoopCounters { blocks: 24, ..held() }), usual.clone(), "check_failed"),
+        (loops(LoopCounters { blocks: 25, ..held() }), usual.clone(), "reached_limit"),
+        (loops(LoopCounters { blocks: 900, max_blocks: 0, ..held() }), usual.clone(), "check_failed"),
         (facts(missing(BlockCause::NothingChanged)), usual.clone(), "nothing_changed"),
         (facts(missing(BlockCause::StoryGone)), usual.clone(), "story_gone"),
         (facts(missing(BlockCause::OtherTool)), usual.clone(), "other_tool"),
@@ -119,7 +125,7 @@ fn a_block_names_the_check_its_lines_the_place_and_then_what_is_pending() {
         tasks: vec!["Write docs".to_owned()],
         ..open()
     };
-    let held = Held { has_progress: true, blocks: 2, ..held() };
+    let held = LoopCounters { has_progress: true, blocks: 2, ..held() };
     let text = messages::block(&held, &work, &["The settings were changed.".to_owned()]);
     let order = [
         "CONTINUATION: Verdone loop, iteration 3 of 25.",
@@ -159,12 +165,13 @@ fn hostile_text_is_cut_at_letters_and_cannot_leave_its_line() {
         tasks: vec![hostile.clone(); 100],
         ..Open::default()
     };
-    let text = messages::block(&Held { task: hostile.clone(), ..held() }, &work, &vec![hostile.clone(); 20]);
+    let text = messages::block(&LoopCounters { task: hostile.clone(), ..held() }, &work, &vec![hostile.clone(); 20]);
     assert_eq!(text.chars().count(), LONGEST);
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}') && text.ends_with('…'));
-    for why in
-        [Yield::Limit { blocks: 1, remaining: vec![hostile.clone(); 100] }, Yield::Fault { times: 3, cause: hostile.clone() }]
-    {
+    for why in [
+        ReleaseReason::Limit { blocks: 1, remaining: vec![hostile.clone(); 100] },
+        ReleaseReason::Fault { times: 3, cause: hostile.clone() },
+    ] {
         assert!(!why.describe().contains(['\n', '\u{1b}']) && why.describe().chars().count() < 4_000);
     }
 }
@@ -177,7 +184,7 @@ fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
     let mut state = State::default();
     let look = |text: &str, state: &State| {
         let mut plan = Document::parse("plan.md", text.as_bytes()).unwrap().plan().clone();
-        let found = survey(&mut plan, &stories, state);
+        let found = find_plan_drift(&mut plan, &stories, state);
         let next = match select(&plan, &Progress::default(), None) {
             Selection::Story { index } => Some(plan.stories[index].id.to_string()),
             Selection::AllDone | Selection::NothingRunnable { .. } => None,
@@ -273,6 +280,6 @@ fn proofs_are_counted_apart_when_a_loop_is_complete() {
             "COMPLETE: all 3 stories of the loop are done (1 verified, 1 agent-tested, 1 untested)",
         ),
     ] {
-        assert_eq!(Yield::Complete { proofs }.describe(), told);
+        assert_eq!(ReleaseReason::Complete { proofs }.describe(), told);
     }
 }

@@ -34,12 +34,12 @@ pub struct JournalCommit {
     pub base: Option<Oid>,
     pub plan: String,
     pub branch: Option<String>,
-    pub fate: Fate,
+    pub fate: CommitFate,
 }
 
 /// What Verdone did with a commit after making it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum CommitFate {
     /// It should still exist.
     Stands,
     /// `verdone undo` removed it.
@@ -62,7 +62,7 @@ impl Journals {
     }
 
     /// Adds an event. Call it in journal order, one run after the other.
-    pub fn take_in(&mut self, run: &RunId, event: Event) {
+    pub fn add_event(&mut self, run: &RunId, event: Event) {
         if let Event::RunStarted { plan, branch, .. } = event {
             (self.plan, self.branch) = (plan, branch);
         } else if let Event::Committed { place, commit, tree, proof, base, evidence, .. } = event {
@@ -70,15 +70,15 @@ impl Journals {
         } else if let Event::Accepted { story, commit, tree, proof, base, evidence, .. } = event {
             self.add(run, commit, (story, proof), tree, Some(evidence), base);
         } else if let Event::Refused { story, .. } = event {
-            self.leave(&story, Fate::Refused);
+            self.leave(&story, CommitFate::Refused);
         } else if let Event::Regressed { story, .. } = event {
-            self.leave(&story, Fate::Reopened);
+            self.leave(&story, CommitFate::Reopened);
         } else if let Event::Undone { story: Some(story), .. } = event {
-            self.leave(&story, Fate::Undone);
+            self.leave(&story, CommitFate::Undone);
         } else if let Event::Reapplied { story, was, commit, tree, base, evidence } = event {
-            self.leave(&story, Fate::Redone);
+            self.leave(&story, CommitFate::Redone);
             if let Some(known) = self.commits.get(&was).cloned() {
-                let known = JournalCommit { tree, base, evidence: Some(evidence), fate: Fate::Stands, ..known };
+                let known = JournalCommit { tree, base, evidence: Some(evidence), fate: CommitFate::Stands, ..known };
                 self.last.insert((known.plan.clone(), story), commit.clone());
                 self.order.retain(|other| *other != commit);
                 self.order.push(commit.clone());
@@ -100,9 +100,9 @@ impl Journals {
         evidence: Option<String>,
         base: Option<Oid>,
     ) {
-        self.leave(&story, Fate::Redone);
+        self.leave(&story, CommitFate::Redone);
         let (plan, branch, run) = (self.plan.clone(), self.branch.clone(), run.clone());
-        let known = JournalCommit { run, story, proof, tree, evidence, base, plan, branch, fate: Fate::Stands };
+        let known = JournalCommit { run, story, proof, tree, evidence, base, plan, branch, fate: CommitFate::Stands };
         self.last.insert((known.plan.clone(), known.story.clone()), commit.clone());
         self.order.retain(|other| *other != commit);
         self.order.push(commit.clone());
@@ -115,9 +115,9 @@ impl Journals {
     }
 
     /// Records that the story's commit is no longer expected, for a legitimate reason.
-    fn leave(&mut self, story: &StoryId, fate: Fate) {
+    fn leave(&mut self, story: &StoryId, fate: CommitFate) {
         let last = self.last.get(&(self.plan.clone(), story.clone()));
-        if let Some(known) = last.and_then(|last| self.commits.get_mut(last)).filter(|known| known.fate == Fate::Stands) {
+        if let Some(known) = last.and_then(|last| self.commits.get_mut(last)).filter(|known| known.fate == CommitFate::Stands) {
             known.fate = fate;
         }
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::commit_auditor::CommitAuditor;
-use super::{Audit, CommitFacts, Fate, Finding, JournalCommit, Problem, Squashed};
+use super::{Audit, CommitFacts, CommitFate, Finding, JournalCommit, Problem, Squashed};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::verify::Proof;
 
@@ -59,7 +59,7 @@ impl CommitAuditor<'_> {
 
     /// Whether the commit should exist, but no commit in the history is or claims to be it.
     fn is_due(&self, commit: &Oid, known: &JournalCommit) -> bool {
-        known.fate == Fate::Stands && !self.known.contains_key(commit) && !self.is_named(known.evidence.as_deref())
+        known.fate == CommitFate::Stands && !self.known.contains_key(commit) && !self.is_named(known.evidence.as_deref())
     }
 
     /// Whether a commit in the history names this evidence. If so, that commit is audited itself.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::commit_auditor::CommitAuditor;
-use super::{CommitFacts, Fate};
+use super::{CommitFacts, CommitFate};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::evidence::Evidence;
 use crate::verify::Proof;
@@ -29,7 +29,7 @@ pub struct Squashed {
 }
 
 /// A story commit that a journal or a note records but the history does not have.
-struct Gone<'a> {
+struct LostCommit<'a> {
     commit: &'a Oid,
     story: StoryId,
     run: RunId,
@@ -48,7 +48,7 @@ impl CommitAuditor<'_> {
         let by_commit: HashMap<&Oid, usize> = gone.iter().enumerate().map(|(at, one)| (one.commit, at)).collect();
         let digests = gone.iter().enumerate().filter_map(|(at, one)| Some((one.evidence.as_deref()?, at)));
         let by_digest: HashMap<&str, usize> = digests.collect();
-        let before = |one: &Gone<'_>| {
+        let before = |one: &LostCommit<'_>| {
             let by_evidence = one.previous.as_deref().and_then(|digest| by_digest.get(digest));
             by_evidence.or_else(|| by_commit.get(one.base.as_ref()?)).copied()
         };
@@ -87,18 +87,19 @@ impl CommitAuditor<'_> {
         }
         let squashed = gone.into_iter().zip(into).filter_map(|(one, into)| {
             let (commit, with_later) = into?;
-            let Gone { story, run, proof, evidence, .. } = one;
+            let LostCommit { story, run, proof, evidence, .. } = one;
             Some(Squashed { story, commit: one.commit.clone(), run, proof, evidence, into: commit.id.clone(), with_later })
         });
         squashed.collect()
     }
 
-    fn gone(&self) -> Vec<Gone<'_>> {
+    fn gone(&self) -> Vec<LostCommit<'_>> {
         let journals = &self.history.journals;
         let read = |commit: &Oid| -> Option<Evidence> { self.history.notes.get(commit)?.evidence().ok() };
         let mut gone = Vec::new();
-        for (commit, known) in journals.made().filter(|(commit, known)| known.fate == Fate::Stands && self.is_gone(commit)) {
-            gone.push(Gone {
+        for (commit, known) in journals.made().filter(|(commit, known)| known.fate == CommitFate::Stands && self.is_gone(commit))
+        {
+            gone.push(LostCommit {
                 commit,
                 story: known.story.clone(),
                 run: known.run.clone(),
@@ -114,7 +115,7 @@ impl CommitAuditor<'_> {
             // No journal vouches for it, so its note has to contain the proof.
             let Some(evidence) = note.evidence().ok().filter(|evidence| evidence.overclaim().is_none()) else { continue };
             let Evidence { story, run, proof, tree, base, previous, .. } = evidence;
-            gone.push(Gone { commit, story, run, proof, evidence: Some(note.digest()), tree, base, previous });
+            gone.push(LostCommit { commit, story, run, proof, evidence: Some(note.digest()), tree, base, previous });
         }
         gone
     }

@@ -63,11 +63,11 @@ impl Line {
     fn with_journal(mut self) -> Self {
         let run = RunId::from("r1");
         self.history.journals.runs.insert(run.clone(), true);
-        self.history.journals.take_in(&run, started("PLAN.md"));
+        self.history.journals.add_event(&run, started("PLAN.md"));
         for commit in self.history.commits.iter().rev() {
             let Some(note) = self.history.notes.get(&commit.id) else { continue };
             let event = committed(&commit.id, &note.evidence().unwrap(), Some(note.digest()));
-            self.history.journals.take_in(&run, event);
+            self.history.journals.add_event(&run, event);
         }
         self.history.branches.insert("main".to_owned());
         self
@@ -311,7 +311,7 @@ fn reapplied() -> Line {
             base: moved.base.clone(),
             evidence: moved.digest(),
         };
-        line.history.journals.take_in(&run, event);
+        line.history.journals.add_event(&run, event);
         line.history.notes.insert(id(number), GitNote::Bytes(moved.to_note().into_bytes()));
         let commit = CommitFacts { id: id(number), tree: tree(number), parents: vec![base], ..commit.clone() };
         line.history.commits.insert(0, commit);
@@ -455,11 +455,11 @@ fn a_story_that_a_person_accepted_is_known_by_its_journal() {
         evidence: found.digest(),
     };
     assert!(Journals::wants(b"accepted") && Journals::wants(b"refused"));
-    line.history.journals.take_in(&run, accepted);
+    line.history.journals.add_event(&run, accepted);
     assert_eq!((line.problems(), line.missing()), (told(&[]), Vec::new()));
     line.reset_to(1);
     assert_eq!(line.missing(), ["US-2"]);
-    line.history.journals.take_in(&run, Event::Refused { story: found.story.clone(), by: "Jo".to_owned() });
+    line.history.journals.add_event(&run, Event::Refused { story: found.story.clone(), by: "Jo".to_owned() });
     assert_eq!(line.missing(), Vec::<String>::new(), "a person took it back");
 }
 
@@ -526,23 +526,23 @@ fn what_verdone_itself_took_back_is_not_missing() {
     let mut line = Line::of(3).with_journal();
     line.reset_to(2);
     assert_eq!(line.missing(), ["US-3"]);
-    line.history.journals.take_in(&run, undone("US-3", 2));
+    line.history.journals.add_event(&run, undone("US-3", 2));
     assert_eq!(line.missing(), Vec::<String>::new());
 
     let mut line = Line::of(2).with_journal();
     line.reset_to(1);
-    line.history.journals.take_in(&run, regressed("US-2"));
+    line.history.journals.add_event(&run, regressed("US-2"));
     assert_eq!(line.missing(), Vec::<String>::new(), "nobody calls it done");
 
     let mut line = Line::of(2).with_journal();
     line.reset_to(1);
     let again = Evidence { tree: tree(7), base: Some(id(1)), ..evidence("US-2", "Title") };
     let other_plan = RunId::from("r2");
-    line.history.journals.take_in(&other_plan, started("OTHER.md"));
-    line.history.journals.take_in(&other_plan, committed(&id(1), &again, None));
+    line.history.journals.add_event(&other_plan, started("OTHER.md"));
+    line.history.journals.add_event(&other_plan, committed(&id(1), &again, None));
     assert_eq!(line.missing(), ["US-2"], "a story of another plan may have the same name");
-    line.history.journals.take_in(&other_plan, started("PLAN.md"));
-    line.history.journals.take_in(&other_plan, committed(&id(1), &again, None));
+    line.history.journals.add_event(&other_plan, started("PLAN.md"));
+    line.history.journals.add_event(&other_plan, committed(&id(1), &again, None));
     assert_eq!(line.missing(), Vec::<String>::new(), "it was done again");
 }
 

@@ -28,7 +28,7 @@ pub fn kind(line: &[u8]) -> Option<&[u8]> {
 
 /// A partially read line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Light {
+pub enum PartialEvent {
     /// It does not affect any total.
     Nothing,
     /// The fields that affect totals are right. Details may be missing; timestamp and sequence number always are.
@@ -36,11 +36,11 @@ pub enum Light {
 }
 
 /// Reads a line of an attempt that has ended. `None` if the line alone is not enough.
-pub fn light(line: &[u8]) -> Option<Light> {
+pub fn parse_partial(line: &[u8]) -> Option<PartialEvent> {
     let event = match kind(line)? {
         b"attempt_started" | b"checkpointed" | b"red_checked" | b"turn_started" | b"commit_started" | b"iteration_skipped"
         | b"script_ran" | b"wait_started" | b"wait_ended" => {
-            return Some(Light::Nothing);
+            return Some(PartialEvent::Nothing);
         }
         b"story_selected" => read(line, |Selected { iteration, place, number, of, open }| Event::StorySelected {
             iteration,
@@ -86,7 +86,13 @@ pub fn light(line: &[u8]) -> Option<Light> {
         b"undone" => return None,
         _ => return whole(line),
     };
-    Some(Light::Counted(Box::new(Recorded { v: SCHEMA_VERSION, seq: 0, at: Timestamp::UNIX_EPOCH, active_ms: Some(0), event })))
+    Some(PartialEvent::Counted(Box::new(Recorded {
+        v: SCHEMA_VERSION,
+        seq: 0,
+        at: Timestamp::UNIX_EPOCH,
+        active_ms: Some(0),
+        event,
+    })))
 }
 
 // Separate structs with only the needed fields. Parsing a whole event is slower, because its tag is stored among its fields, so
@@ -146,8 +152,8 @@ struct Committed {
     outcome: Outcome,
 }
 
-fn whole(line: &[u8]) -> Option<Light> {
-    serde_json::from_slice(line).ok().map(|recorded| Light::Counted(Box::new(recorded)))
+fn whole(line: &[u8]) -> Option<PartialEvent> {
+    serde_json::from_slice(line).ok().map(|recorded| PartialEvent::Counted(Box::new(recorded)))
 }
 
 fn read<T: DeserializeOwned>(line: &[u8], event: impl FnOnce(T) -> Event) -> Option<Event> {

@@ -1,7 +1,7 @@
 //! A view of a long journal: totals of everything, but details of the last attempt only.
 
 use super::RunView;
-use crate::journal::event::partial::{Light, kind, light};
+use crate::journal::event::partial::{PartialEvent, kind, parse_partial};
 use crate::journal::event::{Event, Recorded};
 
 /// Takes the lines of a journal one by one. Gives up if a line is unusual; then only the full fold can tell what is wrong.
@@ -44,9 +44,9 @@ impl Brief {
     fn add_up(&mut self) -> Option<()> {
         let (mut story, mut start) = (None, 0);
         for end in self.ends.drain(..) {
-            let seen = light(&self.attempt[start..end])?;
+            let seen = parse_partial(&self.attempt[start..end])?;
             start = end;
-            let Light::Counted(recorded) = seen else { continue };
+            let PartialEvent::Counted(recorded) = seen else { continue };
             self.view.apply(&recorded);
             if let Event::StorySelected { place, .. } = recorded.event {
                 story = Some(place.story);

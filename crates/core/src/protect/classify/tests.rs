@@ -158,7 +158,7 @@ fn a_new_file_of_unknown_purpose_at_the_root_is_protected() {
     ] {
         assert_eq!(protection.classify(path, is_new).role, role, "{path}");
     }
-    assert_eq!(protection.classify("x", true).why, Why::NewAtRoot);
+    assert_eq!(protection.classify("x", true).why, ProtectionReason::NewAtRoot);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_new_file_that_takes_the_place_of_a_module_of_the_language_is_protected() {
         ("tools/python.py", None),
     ] {
         let class = protection.classify(path, true);
-        let found = if let Why::Shadows { module } = class.why { Some(module) } else { None };
+        let found = if let ProtectionReason::Shadows { module } = class.why { Some(module) } else { None };
         assert_eq!(found.as_deref(), module, "{path}");
     }
     // The project's own file of that name existed before.

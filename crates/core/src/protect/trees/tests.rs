@@ -20,8 +20,8 @@ fn renamed(from: &str, to: &str, base: &str, attempt: &str) -> Change {
     Change { renamed_from: Some(from.to_owned()), ..change(to, Some(base), Some(attempt)) }
 }
 
-fn merged(text: &str) -> Take {
-    Take::Merged { mode: 0o100_644, content: text.as_bytes().to_vec() }
+fn merged(text: &str) -> Version {
+    Version::Merged { mode: 0o100_644, content: text.as_bytes().to_vec() }
 }
 
 fn kinds(plan: &TreePlan) -> Vec<(&str, ChangeKind)> {
@@ -30,12 +30,12 @@ fn kinds(plan: &TreePlan) -> Vec<(&str, ChangeKind)> {
 
 /// Whether the pristine tree differs from the attempt.
 fn needs_pristine(plan: &TreePlan) -> bool {
-    plan.pristine.values().any(|take| *take != Take::Attempt)
+    plan.pristine.values().any(|take| *take != Version::Attempt)
 }
 
 /// Whether the proof tree differs from the base.
 fn needs_proof(plan: &TreePlan) -> bool {
-    plan.proof.values().any(|take| *take != Take::Base)
+    plan.proof.values().any(|take| *take != Version::Base)
 }
 
 fn unreleased_autorun(plan: &TreePlan) -> usize {
@@ -54,10 +54,10 @@ fn work_comes_from_the_attempt_and_protected_files_from_the_base() {
             change("pytest.ini", None, Some("x")),
         ],
     );
-    assert_eq!(plan.pristine["src/calc.py"], Take::Attempt);
-    assert_eq!(plan.proof["src/calc.py"], Take::Base);
+    assert_eq!(plan.pristine["src/calc.py"], Version::Attempt);
+    assert_eq!(plan.proof["src/calc.py"], Version::Base);
     for path in ["tests/test_calc.py", "tests/test_new.py", "tests/test_old.py", "pytest.ini"] {
-        assert_eq!((&plan.pristine[path], &plan.proof[path]), (&Take::Base, &Take::Attempt), "{path}");
+        assert_eq!((&plan.pristine[path], &plan.proof[path]), (&Version::Base, &Version::Attempt), "{path}");
     }
     assert_eq!(
         kinds(&plan),
@@ -90,8 +90,8 @@ fn what_a_scope_names_is_in_both_trees() {
     let scoped = protection().with_scope(&["tests".to_owned()]);
     let plan =
         plan_trees(&scoped, &[change("tests/test_a.py", Some("a"), Some("b")), change("pytest.ini", Some("a"), Some("b"))]);
-    assert_eq!((&plan.pristine["tests/test_a.py"], &plan.proof["tests/test_a.py"]), (&Take::Attempt, &Take::Attempt));
-    assert_eq!(plan.pristine["pytest.ini"], Take::Base);
+    assert_eq!((&plan.pristine["tests/test_a.py"], &plan.proof["tests/test_a.py"]), (&Version::Attempt, &Version::Attempt));
+    assert_eq!(plan.pristine["pytest.ini"], Version::Base);
     let released: Vec<bool> = plan.protected_changes.iter().map(|change| change.released.is_some()).collect();
     assert_eq!(released, [false, true]);
 }
@@ -102,8 +102,8 @@ fn renaming_a_test_is_a_change_of_it() {
         [("tests/test_a.py", "tests/a_tests.txt"), ("tests/test_a.py", "docs/a.py"), ("tests/unit/test_a.py", "tests2/test_a.py")]
     {
         let plan = plan_trees(&protection(), &[renamed(from, to, "a", "a")]);
-        assert_eq!(plan.pristine[from], Take::Base, "{from} {to}");
-        assert_eq!(plan.proof[from], Take::Attempt);
+        assert_eq!(plan.pristine[from], Version::Base, "{from} {to}");
+        assert_eq!(plan.proof[from], Version::Attempt);
         assert_eq!(kinds(&plan), [(to, ChangeKind::Renamed)]);
     }
     let plan = plan_trees(&protection(), &[renamed("src/a.py", "src/b.py", "a", "a")]);
@@ -131,7 +131,7 @@ fn modes_and_links_count() {
             ("src/lib.rs", ChangeKind::Changed),
         ]
     );
-    assert!(plan.pristine.values().all(|take| *take == Take::Base));
+    assert!(plan.pristine.values().all(|take| *take == Version::Base));
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn a_link_does_not_take_the_place_of_a_folder_with_tests() {
             change("lib2/a.py", None, Some("a")),
         ],
     );
-    assert_eq!((&plan.pristine["lib"], &plan.pristine["lib/tests/test_a.py"]), (&Take::Base, &Take::Base));
+    assert_eq!((&plan.pristine["lib"], &plan.pristine["lib/tests/test_a.py"]), (&Version::Base, &Version::Base));
     assert!(kinds(&plan).contains(&("lib", ChangeKind::Added)));
     let plan = plan_trees(&protection(), &[change("Makefile", Some("a"), None), change("Makefile/a.go", None, Some("a"))]);
-    assert_eq!((&plan.pristine["Makefile"], &plan.pristine["Makefile/a.go"]), (&Take::Base, &Take::Base));
+    assert_eq!((&plan.pristine["Makefile"], &plan.pristine["Makefile/a.go"]), (&Version::Base, &Version::Base));
 }
 
 #[test]
@@ -161,12 +161,12 @@ fn a_manifest_is_merged_by_key() {
     assert_eq!(plan.pristine["web/package.json"], merged(&base.replace('1', "2")));
     assert_eq!(plan.proof["web/package.json"], merged(&base.replace("jest", "true")));
     let unreadable = plan_trees(&protection(), &[change("package.json", Some(base), Some("{"))]);
-    assert_eq!(unreadable.pristine["package.json"], Take::Base);
-    assert!(matches!(unreadable.protected_changes[0].why, Why::Unreadable { .. }));
+    assert_eq!(unreadable.pristine["package.json"], Version::Base);
+    assert!(matches!(unreadable.protected_changes[0].why, ProtectionReason::Unreadable { .. }));
     let moved = plan_trees(&protection(), &[renamed("package.json", "web/package.json", base, base)]);
-    assert_eq!(moved.pristine["package.json"], Take::Base);
+    assert_eq!(moved.pristine["package.json"], Version::Base);
     assert!(
-        matches!(&moved.pristine["web/package.json"], Take::Merged { content, .. } if !content.windows(7).any(|w| w == b"scripts"))
+        matches!(&moved.pristine["web/package.json"], Version::Merged { content, .. } if !content.windows(7).any(|w| w == b"scripts"))
     );
 }
 
@@ -188,8 +188,8 @@ fn inline_tests_are_those_of_the_base_and_follow_renames() {
     let plan = plan_trees(&protection(), &[change("src/a.rs", Some(base), Some(&attempt))]);
     assert_eq!((&plan.pristine["src/a.rs"], &plan.proof["src/a.rs"]), (&merged(&pristine), &merged(&proof)));
     let plan = plan_trees(&protection(), &[renamed("src/a.rs", "src/b.rs", base, &attempt)]);
-    assert_eq!((&plan.pristine["src/a.rs"], &plan.pristine["src/b.rs"]), (&Take::Attempt, &merged(&pristine)));
-    assert_eq!((&plan.proof["src/a.rs"], &plan.proof["src/b.rs"]), (&merged(&proof), &Take::Base));
+    assert_eq!((&plan.pristine["src/a.rs"], &plan.pristine["src/b.rs"]), (&Version::Attempt, &merged(&pristine)));
+    assert_eq!((&plan.proof["src/a.rs"], &plan.proof["src/b.rs"]), (&merged(&proof), &Version::Base));
     assert_eq!(kinds(&plan), [("src/b.rs", ChangeKind::Renamed)]);
     // A file that the settings declare as work is work, including its tests.
     let settings = ProtectSettings { work: vec!["src/**".to_owned()], ..ProtectSettings::default() };
@@ -213,9 +213,9 @@ fn tests_of_a_new_module_reach_the_proof_tree() {
         ],
     );
     assert_eq!(plan.pristine["src/b.rs"], merged("pub fn b() {}\n\n"));
-    assert_eq!(plan.pristine["src/lib.rs"], Take::Attempt);
+    assert_eq!(plan.pristine["src/lib.rs"], Version::Attempt);
     assert_eq!(plan.proof["src/lib.rs"], merged("pub fn a() {}\n\npub mod b;\n"));
-    assert!(matches!(&plan.proof["src/b.rs"], Take::Merged { content, .. } if !content.starts_with(b"pub")));
+    assert!(matches!(&plan.proof["src/b.rs"], Version::Merged { content, .. } if !content.starts_with(b"pub")));
     // A renamed file has its old path in the proof tree, so the new one must not be declared.
     let plan = plan_trees(
         &protection(),
@@ -225,7 +225,7 @@ fn tests_of_a_new_module_reach_the_proof_tree() {
             renamed("src/old.rs", "src/new.rs", "", ""),
         ],
     );
-    assert_eq!(plan.proof["src/lib.rs"], Take::Base);
+    assert_eq!(plan.proof["src/lib.rs"], Version::Base);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn content_is_asked_for_only_where_it_is_split() {
     }
     let mut unread = change("src/lib.rs", Some("a"), Some("b"));
     unread.base.as_mut().unwrap().content = None;
-    assert_eq!(plan_trees(&protection, &[unread]).pristine["src/lib.rs"], Take::Base);
+    assert_eq!(plan_trees(&protection, &[unread]).pristine["src/lib.rs"], Version::Base);
 }
 
 fn any_path() -> impl Strategy<Value = String> {

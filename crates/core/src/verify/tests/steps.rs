@@ -2,7 +2,7 @@
 
 use super::world::{OWN, TEST, World, count, failed, gate, unknown};
 use crate::check::Stage;
-use crate::verify::{Baseline, ChangeKind, CheckState, OwnBefore, ProtectedKind, Step, Surface, Tree, next_step, red_check};
+use crate::verify::{Baseline, ChangeKind, CheckState, OwnCheckBefore, ProtectedKind, Step, Surface, Tree, next_step, red_check};
 
 /// The steps in short form: `attempt: ./own test`.
 fn steps(world: &World) -> Vec<String> {
@@ -129,7 +129,7 @@ fn identical_commands_on_identical_trees_run_once() {
 fn the_red_check_is_the_first_step_and_can_be_asked_about_at_once() {
     let world = World::new();
     let mut observed = crate::verify::Observed::default();
-    assert_eq!(red_check(&world.job, &observed), [(OWN.to_owned(), OwnBefore::NotRun)]);
+    assert_eq!(red_check(&world.job, &observed), [(OWN.to_owned(), OwnCheckBefore::NotRun)]);
     world.perform(&next_step(&world.job, &observed), &mut observed);
-    assert_eq!(red_check(&world.job, &observed), [(OWN.to_owned(), OwnBefore::Red)]);
+    assert_eq!(red_check(&world.job, &observed), [(OWN.to_owned(), OwnCheckBefore::Red)]);
 }

@@ -15,7 +15,7 @@ use crate::base::clock::Stopwatch;
 use crate::guard::Judgement;
 use crate::process::output::{Capture, Stream};
 use crate::process::signal::{Signals, Stop};
-use crate::process::{EnvPlan, Flow, Heard, LineProcess, Moment, Spawn, SpawnError, Stdin};
+use crate::process::{EnvPlan, FloodLimit, LineProcess, Moment, Received, Spawn, SpawnError, Stdin};
 
 /// A client that is silent for this long after its start never answers.
 const START: Duration = Duration::from_mins(1);
@@ -89,7 +89,7 @@ pub(super) struct TurnHandlers<'a> {
     pub(super) hook_failed: &'a dyn Fn(&str),
     pub(super) on: &'a mut dyn FnMut(Moment<'_>),
     pub(super) capture: Capture<'a>,
-    pub(super) flow: Flow,
+    pub(super) flow: FloodLimit,
     pub(super) redactor: &'a Redactor,
 }
 
@@ -169,16 +169,16 @@ impl Client {
                 return Err(ClientError::Stopped);
             }
             match self.companion.receive(TICK) {
-                Heard::Line(Stream::Stdout, bytes) => {
+                Received::Line(Stream::Stdout, bytes) => {
                     if let LineEffect::Answered { request: of, ok, guarded, .. } = self.handle_line(&bytes, None)
                         && of == request
                     {
                         return if ok && guarded { Ok(()) } else { Err(ClientError::NoCallbacks) };
                     }
                 }
-                Heard::Line(Stream::Stderr, bytes) => self.remember(&bytes),
-                Heard::Exited => return Err(ClientError::Ended(self.last_line())),
-                Heard::Nothing => {}
+                Received::Line(Stream::Stderr, bytes) => self.remember(&bytes),
+                Received::Exited => return Err(ClientError::Ended(self.last_line())),
+                Received::Nothing => {}
             }
         }
         Err(ClientError::Silent)
@@ -224,7 +224,7 @@ impl Client {
     fn settle(&mut self) {
         if !self.settled {
             self.settled = true;
-            self.companion.settle();
+            self.companion.adopt_children();
         }
     }
 
@@ -247,15 +247,15 @@ impl Client {
                 last_output = now;
             }
             match heard {
-                Heard::Line(stream, bytes) => {
+                Received::Line(stream, bytes) => {
                     last_output = now;
                     match self.line(stream, &bytes, ears, &mut asked) {
                         LineEffect::TurnOver(end) => return (Some(*end), cutting.map(|(why, _)| why)),
                         LineEffect::Nothing | LineEffect::Answered { .. } => {}
                     }
                 }
-                Heard::Exited => return (self.exited(), cutting.map(|(why, _)| why)),
-                Heard::Nothing => {}
+                Received::Exited => return (self.exited(), cutting.map(|(why, _)| why)),
+                Received::Nothing => {}
             }
             if now.saturating_sub(last_tick) >= TICK {
                 last_tick = now;
@@ -318,7 +318,7 @@ impl Client {
             // Calls judged by hook processes are not visible in time, and a turn may have
             // no calls. A turn can also start again within itself.
             if !self.settled && !self.begun {
-                self.companion.settle();
+                self.companion.adopt_children();
             }
             self.begun = true;
         }
@@ -331,7 +331,7 @@ impl Client {
                 if let Some(call) = &judged.call {
                     self.session.judged(call);
                 }
-                if let (Some(pending), Some(voice)) = (judged.pending, self.companion.voice()) {
+                if let (Some(pending), Some(voice)) = (judged.pending, self.companion.stdin_sender()) {
                     // If the answer ends the turn, that happens once the answer is sent.
                     self.errands.begin(pending, &callback.request, voice);
                 } else {
@@ -387,7 +387,7 @@ impl Client {
         let mut measured = None;
         while begin.elapsed() < ANSWER && signals.stop().is_none() {
             match self.companion.receive(TICK) {
-                Heard::Line(Stream::Stdout, bytes) => {
+                Received::Line(Stream::Stdout, bytes) => {
                     if let LineEffect::Answered { request: of, context, .. } = self.handle_line(&bytes, None)
                         && of == request
                     {
@@ -395,12 +395,12 @@ impl Client {
                         break;
                     }
                 }
-                Heard::Line(Stream::Stderr, bytes) => self.remember(&bytes),
-                Heard::Exited => {
+                Received::Line(Stream::Stderr, bytes) => self.remember(&bytes),
+                Received::Exited => {
                     self.gone = true;
                     break;
                 }
-                Heard::Nothing => {}
+                Received::Nothing => {}
             }
         }
         measured
@@ -418,17 +418,17 @@ impl Client {
         let begin = Stopwatch::start();
         while begin.elapsed() < ANSWER && signals.stop().is_none() {
             match self.companion.receive(TICK) {
-                Heard::Line(Stream::Stdout, bytes) => {
+                Received::Line(Stream::Stdout, bytes) => {
                     if let LineEffect::TurnOver(_) = self.handle_line(&bytes, None) {
                         return self.session.id() != before;
                     }
                 }
-                Heard::Line(Stream::Stderr, bytes) => self.remember(&bytes),
-                Heard::Exited => {
+                Received::Line(Stream::Stderr, bytes) => self.remember(&bytes),
+                Received::Exited => {
                     self.gone = true;
                     return false;
                 }
-                Heard::Nothing => {}
+                Received::Nothing => {}
             }
         }
         false

@@ -8,12 +8,12 @@ use verdone_core::journal::event::Event;
 use verdone_core::journal::event::partial::kind;
 
 use crate::git::Git;
-use crate::store::{JournalReader, Store, StoredRun, are_of_here};
+use crate::store::{JournalReader, Store, StoredRun, are_local};
 
 /// Skips whatever cannot be read.
 pub(super) fn own_commands(git: &Git, store: &Store) -> HashSet<CommandSpec> {
     let mut commands = HashSet::new();
-    if are_of_here(git, store) {
+    if are_local(git, store) {
         for stored in store.ids().unwrap_or_default().into_iter().map(|id| store.run(id)) {
             read(&stored, &mut commands);
         }

@@ -11,7 +11,7 @@ use rustix::fs::{Dir, FileType, readlinkat};
 use rustix::io::Errno;
 use verdone_core::base::id::digest;
 
-use super::Looked;
+use super::WorkTreeState;
 use super::folders::{bare, below, folder_of, folders_in, is_folder, open_folder, stat_in};
 use crate::base::digest_cache::{Bytes, KnownFiles, Stamp};
 use crate::git::files;
@@ -226,10 +226,10 @@ impl<'s> TreeScan<'s> {
         }
     }
 
-    pub(super) fn looked(mut self, status: &Status) -> Looked {
+    pub(super) fn looked(mut self, status: &Status) -> WorkTreeState {
         self.others.sort();
         let around = (&status.head, &status.branch, digest(&self.index), &self.others);
-        Looked { around: digest(format!("{around:?}").as_bytes()), content: self.content(), whole: self.whole }
+        WorkTreeState { around: digest(format!("{around:?}").as_bytes()), content: self.content(), whole: self.whole }
     }
 }
 

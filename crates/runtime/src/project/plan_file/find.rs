@@ -32,14 +32,14 @@ pub struct PlanRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLocation {
     pub plan: PathBuf,
-    pub home: Home,
+    pub home: PlanConventions,
     /// A configured `progress.md`.
     pub progress: Option<PathBuf>,
 }
 
 /// The folder's conventions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Home {
+pub enum PlanConventions {
     /// `.ralph/PRD-N/`: `prd.md` and `progress.md` beside the plan.
     Prd,
     /// `ralph-loops/<name>/`: `progress.txt` and `RALPH_PROMPT.md` beside the plan.
@@ -100,7 +100,7 @@ pub fn find(request: &PlanRequest) -> Result<PlanLocation, FindError> {
         file_or_folder(&normal(&request.root.join(configured)))?
     } else if let Some(folder) = &request.loop_dir {
         let plan = file_or_folder(&normal(&request.root.join(folder).join("feature_list.json")))?;
-        return Ok(PlanLocation { plan, home: Home::RalphLoop, progress });
+        return Ok(PlanLocation { plan, home: PlanConventions::RalphLoop, progress });
     } else {
         nearest(&request.root)?.ok_or(FindError::Nothing)?
     };
@@ -122,15 +122,15 @@ impl PlanLocation {
     pub(super) fn companion(&self) -> Option<PathBuf> {
         let is_plan = self.plan.file_name().is_some_and(|name| name.eq_ignore_ascii_case("plan.md"));
         match self.home {
-            Home::Prd => is_plan.then(|| self.beside("prd.md")),
-            Home::RalphLoop | Home::Plain => None,
+            PlanConventions::Prd => is_plan.then(|| self.beside("prd.md")),
+            PlanConventions::RalphLoop | PlanConventions::Plain => None,
         }
     }
 
     pub(super) fn progress_md(&self) -> Option<PathBuf> {
         let usual = match self.home {
-            Home::Prd => Some(self.beside("progress.md")),
-            Home::RalphLoop | Home::Plain => None,
+            PlanConventions::Prd => Some(self.beside("progress.md")),
+            PlanConventions::RalphLoop | PlanConventions::Plain => None,
         };
         self.progress.clone().or(usual)
     }
@@ -139,9 +139,9 @@ impl PlanLocation {
         let path = self.beside("progress.txt");
         let is_list = self.plan.file_name().is_some_and(|name| name == "feature_list.json");
         match self.home {
-            Home::RalphLoop => Some(path),
-            Home::Prd => None,
-            Home::Plain => (is_list && path.is_file()).then_some(path),
+            PlanConventions::RalphLoop => Some(path),
+            PlanConventions::Prd => None,
+            PlanConventions::Plain => (is_list && path.is_file()).then_some(path),
         }
     }
 
@@ -225,17 +225,17 @@ fn count_open(path: &Path) -> Option<usize> {
     Document::parse(&path.display().to_string(), &bytes).ok().map(|document| document.plan().open().count())
 }
 
-fn home(plan: &Path) -> Home {
+fn home(plan: &Path) -> PlanConventions {
     let folder = plan.parent();
     let name = folder.and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
     let above = folder.and_then(Path::parent).and_then(Path::file_name);
     let is_list = plan.file_name().is_some_and(|name| name == "feature_list.json");
     if name.starts_with("PRD-") && above.is_some_and(|above| above == ".ralph") {
-        Home::Prd
+        PlanConventions::Prd
     } else if is_list && above.is_some_and(|above| above == "ralph-loops") {
-        Home::RalphLoop
+        PlanConventions::RalphLoop
     } else {
-        Home::Plain
+        PlanConventions::Plain
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn commit_progress(git: &Git, project: &Project, stored: &StoredRun, 
     let location = PlanLocation::new(path);
     let (Some(tip), Some(head)) = (git.branch_tip(&branch)?, git.status()?.head) else { return Ok(()) };
     // If the user's branch has moved on, a commit here would be in the way of the next run.
-    if commits.is_empty() || git.apart(&tip, &head)?.1 > 0 {
+    if commits.is_empty() || git.ahead_behind(&tip, &head)?.1 > 0 {
         return Ok(());
     }
     let folder = tempfile::tempdir()?;

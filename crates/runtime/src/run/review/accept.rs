@@ -10,8 +10,8 @@ use verdone_core::engine::run::{Attempt, State};
 use verdone_core::evidence::{Acceptance, Evidence, with_own_trailers};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::{Status, Waiting};
-use verdone_core::protect::{check_scripts, subjects};
+use verdone_core::plan::{ReviewState, Status};
+use verdone_core::protect::{check_scripts, files_read_by};
 use verdone_core::verify::{JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
 use super::{Review, ReviewError, ReviewRequest, find};
@@ -100,8 +100,8 @@ impl Accepting<'_> {
         let text = format!("Verifying {} on top of {}", self.review.place.story, self.tip.short());
         reporter.report(Update::Notice { text: &text });
         let (commit, evidence) = match self.review.waiting {
-            Waiting::Stacked => self.stacked(reporter)?,
-            Waiting::Aside => self.aside(reporter)?,
+            ReviewState::Stacked => self.stacked(reporter)?,
+            ReviewState::Aside => self.aside(reporter)?,
         };
         let Review { place, title, reasons, .. } = self.review.clone();
         let mut journal = Journal::reopen(&self.stored.dir)?;
@@ -253,7 +253,7 @@ impl Accepting<'_> {
             folder: &folder,
             scope: &story.scope,
             check_scripts: &check_scripts(commands),
-            subjects: &subjects(own.iter().map(|check| &check.command)),
+            subjects: &files_read_by(own.iter().map(|check| &check.command)),
             start: None,
             base: &base,
             attempt: tree,
@@ -281,8 +281,8 @@ impl Accepting<'_> {
     /// The story's changes, for gates that apply only to some files. At the tip, stacked work is one change among others.
     fn changed(&self, base: &Oid, tree: &Oid) -> Result<Vec<ChangedPath>, ReviewError> {
         let mut changed = match self.review.waiting {
-            Waiting::Aside => self.git.changed_paths(Some(base), tree)?,
-            Waiting::Stacked => self.git.changed_paths(self.review.base.as_ref(), &self.review.work)?,
+            ReviewState::Aside => self.git.changed_paths(Some(base), tree)?,
+            ReviewState::Stacked => self.git.changed_paths(self.review.base.as_ref(), &self.review.work)?,
         };
         changed.retain(|change| !self.plan.paths().contains(&change.path));
         Ok(changed)

@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::Reporter;
-use verdone_core::plan::Waiting;
+use verdone_core::plan::ReviewState;
 
 use super::{Review, ReviewError, ReviewRequest, find};
 use crate::git::Git;
 use crate::process::signal::Signals;
-use crate::run::land::{LandError, LandRequest, Moved, Reapplying};
+use crate::run::land::{LandError, LandRequest, ReappliedCommit, Reapplying};
 use crate::run::recover::recover;
 use crate::store::{Journal, RunLock, Store};
 
@@ -33,11 +33,11 @@ pub fn reject(request: &ReviewRequest<'_>, signals: &Signals, reporter: &mut dyn
     let story = review.place.story.clone();
     let refused = Event::Refused { story: story.clone(), by: git.identity()? };
     let reapplied = match review.waiting {
-        Waiting::Aside => {
+        ReviewState::Aside => {
             journal.append(vec![refused], Timestamp::now())?;
             0
         }
-        Waiting::Stacked => take_out(request, &git, &review, refused, &mut journal, signals, reporter)?,
+        ReviewState::Stacked => take_out(request, &git, &review, refused, &mut journal, signals, reporter)?,
     };
     Ok(RejectedStory { story, work: review.work, reapplied })
 }
@@ -65,7 +65,7 @@ fn take_out(
         }
         error => error.into(),
     })?;
-    let mut events: Vec<Event> = moved.iter().map(Moved::there).collect();
+    let mut events: Vec<Event> = moved.iter().map(ReappliedCommit::event).collect();
     events.push(refused);
     git.set_branch(branch, made.last().unwrap_or(base), Some(&tip))?;
     journal.append(events, Timestamp::now())?;

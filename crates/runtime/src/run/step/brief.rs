@@ -12,25 +12,25 @@ use super::{StepError, io_error};
 use crate::guard::write_briefing;
 use crate::run::context::RunContext;
 
-pub(super) fn brief(site: &RunContext, state: &State, attempt: &Attempt) -> Result<(), StepError> {
-    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
-    let plan = site.plan.path();
-    let mut briefing = briefing(site, story);
-    briefing.branch = Some(site.branch.clone());
+pub(super) fn brief(context: &RunContext, state: &State, attempt: &Attempt) -> Result<(), StepError> {
+    let story = context.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
+    let plan = context.plan.path();
+    let mut briefing = briefing(context, story);
+    briefing.branch = Some(context.branch.clone());
     (briefing.iteration, briefing.turn) = (state.iteration, attempt.place.turn);
     briefing.plan = fs::canonicalize(plan).unwrap_or_else(|_| plan.to_owned()).to_string_lossy().into_owned();
-    write_briefing(&site.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
+    write_briefing(&context.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
 }
 
 /// The paths in the story's scope.
-pub(super) fn scope_of(site: &RunContext, story: &Story) -> Option<Scope> {
-    briefing(site, story).scope(false)
+pub(super) fn scope_of(context: &RunContext, story: &Story) -> Option<Scope> {
+    briefing(context, story).scope(false)
 }
 
-fn briefing(site: &RunContext, story: &Story) -> Briefing {
-    let checks = site.own_checks(&story.id).iter().map(|check| check.command.display());
-    let mut briefing = Briefing::for_story(story, checks, &folder(site.git.top(), &site.root));
-    briefing.exempt = site.plan.paths().iter().map(ToString::to_string).collect();
+fn briefing(context: &RunContext, story: &Story) -> Briefing {
+    let checks = context.own_checks(&story.id).iter().map(|check| check.command.display());
+    let mut briefing = Briefing::for_story(story, checks, &folder(context.git.top(), &context.root));
+    briefing.exempt = context.plan.paths().iter().map(ToString::to_string).collect();
     briefing
 }
 

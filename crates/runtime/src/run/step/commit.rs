@@ -17,28 +17,28 @@ use crate::git::{CommitError, GitError};
 use crate::run::context::RunContext;
 use crate::workspace::HookOutcome;
 
-pub fn commit(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "commit")?;
     let (Phase::Committing { tree, proof, outcome }, Some(candidate), Some(report)) =
-        (&state.phase, site.candidate.take(), attempt.report.as_deref())
+        (&state.phase, context.candidate.take(), attempt.report.as_deref())
     else {
         return Err(StepError::NoAttempt("commit"));
     };
     let mut evidence = Evidence::for_attempt(state, attempt, (*proof, *outcome), report);
-    let mut message = evidence.commit_message(&site.config.commit.subject);
+    let mut message = evidence.commit_message(&context.config.commit.subject);
     let mut tree = tree.clone();
     let mut rewrote = false;
-    match run_hooks(site, &tree, &message)? {
+    match run_hooks(context, &tree, &message)? {
         None => {}
-        Some(HookOutcome::Refused { said }) => return refused(site, &said),
+        Some(HookOutcome::Refused { said }) => return refused(context, &said),
         Some(HookOutcome::Passed { tree: rewritten, message: edited }) => {
             message = with_own_trailers(&edited, &message);
             // A hook may run code from the attempt, which could tick boxes.
-            let rewritten = site.with_plan(&rewritten)?;
+            let rewritten = context.with_plan(&rewritten)?;
             if rewritten != tree {
-                let again = verify_again(site, state, attempt, &rewritten, reporter)?;
+                let again = verify_again(context, state, attempt, &rewritten, reporter)?;
                 if let Some(why) = again.falls_short_of(*proof, *outcome) {
-                    return refused(site, &format!("a git hook changed files, and the result does not pass: {why}"));
+                    return refused(context, &format!("a git hook changed files, and the result does not pass: {why}"));
                 }
                 // The commit message names the first evidence, so the note contains both.
                 evidence = Evidence::for_attempt(state, attempt, (*proof, *outcome), &again).in_place_of(&evidence);
@@ -48,76 +48,76 @@ pub fn commit(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter)
             }
         }
     }
-    let commit = match site.git.commit_tree(&tree, Some(&site.tip), &message, site.config.commit.timeout.duration()) {
+    let commit = match context.git.commit_tree(&tree, Some(&context.tip), &message, context.config.commit.timeout.duration()) {
         Ok(commit) => commit,
-        Err(CommitError::Refused { message, .. }) => return refused(site, &message),
+        Err(CommitError::Refused { message, .. }) => return refused(context, &message),
         Err(CommitError::Git(error)) => return Err(error.into()),
     };
     // Before the branch moves, so that every visible commit has its evidence.
-    let noted = site.git.note(&commit, &evidence.to_note());
+    let noted = context.git.note(&commit, &evidence.to_note());
     if let Err(error) = &noted {
         let text = format!("the evidence note could not be written (the journal has the evidence): {error}");
         reporter.report(Update::Notice { text: &text });
     }
-    match site.git.advance_branch(&site.branch, &commit, &site.tip) {
+    match context.git.advance_branch(&context.branch, &commit, &context.tip) {
         Ok(()) => {}
         // The user moved the branch, or has it checked out with conflicting changes.
         Err(why @ (GitError::CheckedOut { .. } | GitError::BranchMoved { .. })) => {
-            let kept = site.git.keep_story_commit(&site.run, &commit)?;
-            let (story, branch) = (evidence.story, site.branch.clone());
+            let kept = context.git.keep_story_commit(&context.run, &commit)?;
+            let (story, branch) = (evidence.story, context.branch.clone());
             return Err(StepError::CommitKept { why: Box::new(why), story, branch, kept });
         }
         Err(error) => return Err(error.into()),
     }
-    site.tip = commit.clone();
-    site.plan.forget_mark();
+    context.tip = commit.clone();
+    context.plan.forget_mark();
     if rewrote {
-        site.spaces.replace_agent_next();
+        context.spaces.replace_agent_next();
     }
-    record(site, &evidence, &commit, &tree, reporter);
+    record(context, &evidence, &commit, &tree, reporter);
     let files = candidate.changes.len() as u32;
     Ok(Input::Committed { commit, tree, files, evidence: Some(evidence.digest()), noted: noted.is_ok() })
 }
 
-fn refused(site: &mut RunContext, said: &str) -> Result<Input, StepError> {
-    site.plan.unmark()?;
+fn refused(context: &mut RunContext, said: &str) -> Result<Input, StepError> {
+    context.plan.unmark()?;
     // Hook output may contain secrets.
-    Ok(Input::CommitRefused { message: site.redactor.redact(said).into_owned() })
+    Ok(Input::CommitRefused { message: context.redactor.redact(said).into_owned() })
 }
 
 /// `None` if the user has no commit hooks.
-fn run_hooks(site: &mut RunContext, tree: &Oid, message: &str) -> Result<Option<HookOutcome>, StepError> {
-    if !site.git.has_commit_hooks()? {
+fn run_hooks(context: &mut RunContext, tree: &Oid, message: &str) -> Result<Option<HookOutcome>, StepError> {
+    if !context.git.has_commit_hooks()? {
         return Ok(None);
     }
-    let signals = site.signals.clone();
+    let signals = context.signals.clone();
     let called_off = || signals.stop().is_some();
-    let timeout = site.config.commit.timeout.duration();
-    Ok(Some(site.spaces.run_commit_hooks(&site.git, tree, &site.tip, message, timeout, &called_off)?))
+    let timeout = context.config.commit.timeout.duration();
+    Ok(Some(context.spaces.run_commit_hooks(&context.git, tree, &context.tip, message, timeout, &called_off)?))
 }
 
 /// Follow-up work after a commit. Failures here cannot undo the commit.
-fn record(site: &mut RunContext, evidence: &Evidence, commit: &Oid, tree: &Oid, reporter: &mut dyn Reporter) {
+fn record(context: &mut RunContext, evidence: &Evidence, commit: &Oid, tree: &Oid, reporter: &mut dyn Reporter) {
     let base = evidence.base.clone().unwrap_or_else(|| commit.clone());
     let mut notice = |text: String| reporter.report(Update::Notice { text: &text });
     let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());
-    site.green = (!site.spaces.has_cache()).then(|| (tree.clone(), green.collect()));
-    site.results.keep_only(tree);
-    if let Some((_, built)) = site.built.take().filter(|(of, _)| of == tree) {
-        site.spaces.adopt_cache(built, commit);
+    context.green = (!context.spaces.has_cache()).then(|| (tree.clone(), green.collect()));
+    context.results.keep_only(tree);
+    if let Some((_, built)) = context.built.take().filter(|(of, _)| of == tree) {
+        context.spaces.adopt_cache(built, commit);
     }
-    if !site.plan.is_committed()
+    if !context.plan.is_committed()
         && evidence.outcome == Outcome::Done
-        && let Err(error) = site.plan.mark_users_file(&evidence.story, Status::Done)
+        && let Err(error) = context.plan.mark_users_file(&evidence.story, Status::Done)
     {
         notice(format!("{} could not be ticked: {error}", evidence.story));
     }
-    let entry = entry(&site.run_dir, &site.root, evidence, commit, &evidence.subject(&site.config.commit.subject));
-    if let Err(error) = site.plan.record_story(&entry) {
+    let entry = entry(&context.run_dir, &context.root, evidence, commit, &evidence.subject(&context.config.commit.subject));
+    if let Err(error) = context.plan.record_story(&entry) {
         notice(format!("the progress file could not be written: {error}"));
     }
-    if !site.spaces.needs_new_agent_space(&base)
-        && let Err(error) = site.spaces.follow(&site.git, commit, &site.plan.texts())
+    if !context.spaces.needs_new_agent_space(&base)
+        && let Err(error) = context.spaces.follow(&context.git, commit, &context.plan.texts())
     {
         notice(format!("the agent's workspace is replaced: {error}"));
     }

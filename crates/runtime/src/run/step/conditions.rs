@@ -5,9 +5,10 @@ use verdone_core::agent::Usage;
 use verdone_core::base::id::Oid;
 use verdone_core::check::CheckRun;
 use verdone_core::done::{
-    CiFact, Facts, GitFact, JudgeChoice, JudgeFact, JudgeRecord, JudgedCondition, Lessons, Memory, Prover, complexity, judge,
+    CiFact, Facts, GitFact, JudgeChoice, JudgeFact, JudgeRecord, JudgedCondition, Lessons, LessonsConsulted, Prover, complexity,
+    judge,
 };
-use verdone_core::engine::prompt::{self, Refute};
+use verdone_core::engine::prompt::{self, RefutePrompt};
 use verdone_core::engine::run::{Attempt, State};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::plan::Story;
@@ -39,10 +40,10 @@ pub(super) struct Requirements {
     facts: Facts,
 }
 
-pub(super) fn asked(site: &RunContext, attempt: &Attempt, changed: &[ChangedPath]) -> Result<Requirements, StepError> {
-    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
-    let settings = &site.config.done;
-    let facts = facts(site, story, changed);
+pub(super) fn asked(context: &RunContext, attempt: &Attempt, changed: &[ChangedPath]) -> Result<Requirements, StepError> {
+    let story = context.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
+    let settings = &context.config.done;
+    let facts = facts(context, story, changed);
     if !settings.asks_more_than_a_run() {
         return Ok(Requirements { facts, ..Requirements::default() });
     }
@@ -55,8 +56,8 @@ pub(super) fn asked(site: &RunContext, attempt: &Attempt, changed: &[ChangedPath
 
 impl Requirements {
     /// Keeps only CI, whose answer is valid for one tree only. The other conditions were asked about the work as the agent left it.
-    pub(super) fn of_ci(mut self, site: &RunContext) -> Self {
-        let settings = &site.config.done;
+    pub(super) fn of_ci(mut self, context: &RunContext) -> Self {
+        let settings = &context.config.done;
         self.conditions.retain(|name| settings.prover_of(name) == Some(Prover::Ci));
         Self { judge: false, ..self }
     }
@@ -69,34 +70,34 @@ impl Requirements {
 
 /// Evaluates the conditions after the checks passed. CI is asked last, because that can take long.
 pub(super) fn evaluate(
-    site: &mut RunContext,
+    context: &mut RunContext,
     attempt: &Attempt,
     asked: &mut Requirements,
     report: &VerifyReport,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<SeenCondition>, StepError> {
     let judge_fact = if asked.judge { JudgeFact::Holds } else { JudgeFact::Off };
-    let mut facts = Facts { judge: judge_fact, ..with_checks(site, attempt, asked, report) };
-    let mut judged = judge(&site.config.done, &facts);
+    let mut facts = Facts { judge: judge_fact, ..with_checks(context, attempt, asked, report) };
+    let mut judged = judge(&context.config.done, &facts);
     let is_open = |one: &&JudgedCondition| asked.conditions.contains(&one.name) && one.outcome.as_flag() != Some(true);
     let provers: Vec<&Prover> = judged.conditions.iter().filter(is_open).map(|one| &one.prover).collect();
     if provers.contains(&&Prover::Ci) {
         let is_last = provers.iter().all(|prover| **prover == Prover::Ci);
-        let story = site.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
+        let story = context.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
         asked.facts.ci = if is_last {
-            ci::ask(site, &story, &report.trees.attempt, reporter)?
+            ci::ask(context, &story, &report.trees.attempt, reporter)?
         } else {
             CiFact::Unknown { why: "CI is asked once the other conditions are met".to_owned() }
         };
         facts.ci = asked.facts.ci.clone();
-        judged = judge(&site.config.done, &facts);
+        judged = judge(&context.config.done, &facts);
     }
     Ok(seen_conditions(judged))
 }
 
 /// Writes our state for other loops that keep theirs in files.
 pub(super) fn tell_other_loops(
-    site: &RunContext,
+    context: &RunContext,
     state: &State,
     attempt: &Attempt,
     asked: &Requirements,
@@ -104,45 +105,45 @@ pub(super) fn tell_other_loops(
     reporter: &mut dyn Reporter,
 ) {
     let Some(home) = ralph_state::home() else { return };
-    if !site.config.done.asks_more_than_a_run() && !home.is_dir() {
+    if !context.config.done.asks_more_than_a_run() && !home.is_dir() {
         return;
     }
-    let mut facts = with_checks(site, attempt, asked, report);
+    let mut facts = with_checks(context, attempt, asked, report);
     facts.judge = report.judge.clone().unwrap_or_default();
-    let task = site.plan.plan().story(&attempt.place.story).map_or("", |story| story.title.as_str());
+    let task = context.plan.plan().story(&attempt.place.story).map_or("", |story| story.title.as_str());
     let projection = Projection {
-        session: site.run.as_str(),
+        session: context.run.as_str(),
         task,
-        report: &judge(&site.config.done, &facts),
+        report: &judge(&context.config.done, &facts),
         iteration: state.iteration,
-        max_iterations: site.config.limits.max_iterations,
+        max_iterations: context.config.limits.max_iterations,
         now: Timestamp::now(),
     };
-    if let Err(error) = ralph_state::write(&home, site.config.done.ralph_state, &projection) {
+    if let Err(error) = ralph_state::write(&home, context.config.done.ralph_state, &projection) {
         reporter.report(Update::Notice { text: &format!("the state of this run is not in {}: {error}", home.display()) });
     }
 }
 
-fn with_checks(site: &RunContext, attempt: &Attempt, asked: &Requirements, report: &VerifyReport) -> Facts {
+fn with_checks(context: &RunContext, attempt: &Attempt, asked: &Requirements, report: &VerifyReport) -> Facts {
     let passed = !report.reasons.iter().any(|reason| reason.failing_check().is_some());
     let checked = Some(Checked { runs: report.runs_on(Tree::Attempt), passed, gates_only: false });
-    let gates = gate_facts(&site.gates, checked);
-    let own_checks = checks_fact(site.own_checks(&attempt.place.story), checked);
+    let gates = gate_facts(&context.gates, checked);
+    let own_checks = checks_fact(context.own_checks(&attempt.place.story), checked);
     Facts { gates, own_checks, ..asked.facts.clone() }
 }
 
-fn facts(site: &RunContext, story: &Story, changed: &[ChangedPath]) -> Facts {
-    let approvals = Approvals::read(&site.root).unwrap_or_default();
-    let scope = scope_of(site, story);
+fn facts(context: &RunContext, story: &Story, changed: &[ChangedPath]) -> Facts {
+    let approvals = Approvals::read(&context.root).unwrap_or_default();
+    let scope = scope_of(context, story);
     let is_outside = scope.as_ref().map(|scope| scope.outside(false));
     let (outside, inside): (Vec<String>, Vec<String>) = changed
         .iter()
         .map(|change| change.path.to_string())
         .partition(|path| is_outside.as_ref().is_some_and(|is_outside| is_outside(path)));
-    let claims = claims::read(&run_sessions(&site.run_dir), site.claims_from);
+    let claims = claims::read(&run_sessions(&context.run_dir), context.claims_from);
     Facts {
-        memory: Memory::Queried { by: "the prompt has the lessons of this project".to_owned() },
-        plan: plan_found(&site.plan, Some(story), &site.plan_name(), &approvals),
+        memory: LessonsConsulted::Queried { by: "the prompt has the lessons of this project".to_owned() },
+        plan: plan_found(&context.plan, Some(story), &context.plan_name(), &approvals),
         git: GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted: Vec::new() },
         // A link or folder in place of the claims file was put there by the agent and counts as no claims.
         claims: claims.unwrap_or_default(),
@@ -155,40 +156,40 @@ fn facts(site: &RunContext, story: &Story, changed: &[ChangedPath]) -> Facts {
 }
 
 /// The changed files of the candidate, without the plan.
-fn changed(site: &RunContext) -> Vec<RepoPath> {
-    let changes = site.candidate.iter().flat_map(|candidate| site.changed_by_agent(candidate));
+fn changed(context: &RunContext) -> Vec<RepoPath> {
+    let changes = context.candidate.iter().flat_map(|candidate| context.changed_by_agent(candidate));
     changes.map(|change| change.path).collect()
 }
 
 /// The first clear answer about a tree is final. Without one, the judge is asked once more, and then a person must review.
 pub(super) fn refute(
-    site: &mut RunContext,
+    context: &mut RunContext,
     state: &State,
     attempt: &Attempt,
     report: &VerifyReport,
     reporter: &mut dyn Reporter,
 ) -> Result<JudgeRecord, StepError> {
-    let story = site.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
-    let judge = JudgeChoice::from_settings(&site.config.done.judge, &site.config.agent).name();
-    let files = changed(site);
-    let Some(candidate) = site.candidate.take() else { return Ok(JudgeRecord::new(judge)) };
-    if let Some((.., record)) = site.judged.iter().find(|(about, tree, _)| *about == story.id && *tree == candidate.tree) {
+    let story = context.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
+    let judge = JudgeChoice::from_settings(&context.config.done.judge, &context.config.agent).name();
+    let files = changed(context);
+    let Some(candidate) = context.candidate.take() else { return Ok(JudgeRecord::new(judge)) };
+    if let Some((.., record)) = context.judged.iter().find(|(about, tree, _)| *about == story.id && *tree == candidate.tree) {
         let record = JudgeRecord { usage: Usage::default(), duration_ms: 0, ..record.clone() };
-        site.candidate = Some(candidate);
+        context.candidate = Some(candidate);
         return Ok(record);
     }
     reporter.report(Update::Notice { text: &format!("the judge ({judge}) is asked to refute the work") });
-    let prompt = prompt_of(site, attempt, &story, report, &candidate, &files)?;
+    let prompt = prompt_of(context, attempt, &story, report, &candidate, &files)?;
     let asking = Asking { state, attempt, prompt: &prompt, candidate: &candidate };
-    let mut record = asking.ask(site, None, reporter)?;
-    if record.proved_nothing() && site.signals.requested().is_none() {
+    let mut record = asking.ask(context, None, reporter)?;
+    if record.proved_nothing() && context.signals.requested().is_none() {
         reporter.report(Update::Notice { text: &format!("the judge {}; it is asked once more", record.describe()) });
-        record = asking.ask(site, Some(&record), reporter)?.after(&record);
+        record = asking.ask(context, Some(&record), reporter)?.after(&record);
     }
     if !record.proved_nothing() {
-        site.judged.push((story.id.clone(), candidate.tree.clone(), record.clone()));
+        context.judged.push((story.id.clone(), candidate.tree.clone(), record.clone()));
     }
-    site.candidate = Some(candidate);
+    context.candidate = Some(candidate);
     Ok(record)
 }
 
@@ -204,62 +205,63 @@ impl Asking<'_> {
     /// The judge runs in a separate workspace, and its writes are discarded.
     fn ask(
         &self,
-        site: &mut RunContext,
+        context: &mut RunContext,
         earlier: Option<&JudgeRecord>,
         reporter: &mut dyn Reporter,
     ) -> Result<JudgeRecord, StepError> {
-        let place = site.spaces.question_on(&site.git, &self.candidate.tree, &site.tip)?;
-        self.answer(site, &place, earlier, reporter)
+        let place = context.spaces.question_on(&context.git, &self.candidate.tree, &context.tip)?;
+        self.answer(context, &place, earlier, reporter)
     }
 
     fn answer(
         &self,
-        site: &RunContext,
+        context: &RunContext,
         place: &CheckPlace,
         earlier: Option<&JudgeRecord>,
         reporter: &mut dyn Reporter,
     ) -> Result<JudgeRecord, StepError> {
         let again = if earlier.is_some() { "-again" } else { "" };
-        let dir = site.run_dir.join("judge").join(format!("{}{again}", site.checks_run));
+        let dir = context.run_dir.join("judge").join(format!("{}{again}", context.checks_run));
         let spent = self.state.cost_usd + earlier.and_then(|earlier| earlier.usage.cost_usd).unwrap_or(0.0);
-        let limits = within_the_run(&limits_of(&site.config), site.clock);
+        let limits = within_the_run(&limits_of(&context.config), context.clock);
         let seat = ClientContext {
-            run: &site.run,
-            run_dir: &site.run_dir,
-            top: site.git.top(),
-            plan: site.plan.path(),
+            run: &context.run,
+            run_dir: &context.run_dir,
+            top: context.git.top(),
+            plan: context.plan.path(),
             place: &self.attempt.place,
-            left_usd: site.config.limits.cost_usd.limit().map(|limit| limit - spent),
+            left_usd: context.config.limits.cost_usd.limit().map(|limit| limit - spent),
         };
-        let env = place.env.clone().with(RUN_VARIABLE, site.run.as_str());
+        let env = place.env.clone().with(RUN_VARIABLE, context.run.as_str());
         let inside = place.inside.as_ref();
         let court = ProverContext {
             root: &place.cwd,
             inside,
             dir: &dir,
             env,
-            redactor: &site.redactor,
+            redactor: &context.redactor,
             limits: &limits,
             seat: Some(seat),
         };
-        let clock = site.clock;
+        let clock = context.clock;
         let mut on = |moment: Moment<'_>| match moment {
             Moment::Tick => reporter.report(clock.tick()),
             Moment::Line { .. } => {}
         };
-        ask_judge(&site.config, self.prompt, &court, &site.signals, &mut on).map_err(io_error("keeping what the judge said"))
+        ask_judge(&context.config, self.prompt, &court, &context.signals, &mut on)
+            .map_err(io_error("keeping what the judge said"))
     }
 }
 
 fn prompt_of(
-    site: &RunContext,
+    context: &RunContext,
     attempt: &Attempt,
     story: &Story,
     report: &VerifyReport,
     candidate: &Candidate,
     files: &[RepoPath],
 ) -> Result<String, StepError> {
-    let (name, template) = read_template(&site.root, "refute", prompt::REFUTE).map_err(io_error("reading the template"))?;
+    let (name, template) = read_template(&context.root, "refute", prompt::REFUTE).map_err(io_error("reading the template"))?;
     let checks: Vec<String> = report
         .runs_on(Tree::Attempt)
         .iter()
@@ -268,9 +270,9 @@ fn prompt_of(
         .collect();
     let protected: Vec<String> = report.protected.iter().map(|change| change.path.clone()).collect();
     let base = attempt.base.as_ref();
-    let diff = site.git.diff_text(base, &candidate.tree, files)?;
+    let diff = context.git.diff_text(base, &candidate.tree, files)?;
     let changed: Vec<String> = files.iter().map(ToString::to_string).collect();
-    let refute = Refute {
+    let refute = RefutePrompt {
         title: &story.title,
         body: &story.body,
         criteria: story.criteria.iter().map(|criterion| criterion.text.as_str()).collect(),

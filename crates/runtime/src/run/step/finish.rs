@@ -8,7 +8,7 @@ use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::lifecycle::Script;
 use verdone_core::plan::progress::{LoopState, LoopStatus};
-use verdone_core::plan::{Plan, Status, Waiting};
+use verdone_core::plan::{Plan, ReviewState, Status};
 
 use super::StepError;
 use super::script::run_script;
@@ -22,36 +22,36 @@ const PROGRESS: &str = "chore: record progress";
 pub(super) const REOPEN_ONE: &str = "chore: reopen a broken story";
 pub(super) const REOPEN_SEVERAL: &str = "chore: reopen broken stories";
 
-pub fn finish(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    let grace = site.config.limits.grace.duration();
-    site.scripts.end_background(grace, &site.signals);
-    site.claude.end(grace, &site.signals);
-    process::end_leftovers(&[], grace, &site.signals);
-    site.spaces.drop_agent();
-    for text in site.spaces.take_notes() {
+pub fn finish(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let grace = context.config.limits.grace.duration();
+    context.scripts.end_background(grace, &context.signals);
+    context.claude.end(grace, &context.signals);
+    process::end_leftovers(&[], grace, &context.signals);
+    context.spaces.drop_agent();
+    for text in context.spaces.take_notes() {
         reporter.report(Update::Notice { text: &text });
     }
-    let order = put_in_order(site, state);
+    let order = put_in_order(context, state);
     if let Err(error) = &order {
         reporter.report(Update::Notice { text: &format!("the end of the run could not be recorded: {error}") });
     }
     // Whatever went wrong, run the script that notifies the user.
-    let script = run_script(site, state, Script::Finished, reporter);
+    let script = run_script(context, state, Script::Finished, reporter);
     let landed = order?.map(Box::new);
     Ok(Input::Finished { landed, script: script? })
 }
 
-fn put_in_order(site: &mut RunContext, state: &State) -> Result<Option<Event>, StepError> {
+fn put_in_order(context: &mut RunContext, state: &State) -> Result<Option<Event>, StepError> {
     if let Phase::Stopping { finish } = &state.phase {
         let status = LoopStatus {
             iteration: state.iteration,
-            max_iterations: Some(site.config.limits.max_iterations).filter(|max| *max > 0),
-            state: loop_state(site, *finish),
+            max_iterations: Some(context.config.limits.max_iterations).filter(|max| *max > 0),
+            state: loop_state(context, *finish),
         };
-        site.plan.record_status(&status)?;
+        context.plan.record_status(&status)?;
     }
-    commit_progress(site, state)?;
-    Ok(match land_the_rest(site, state) {
+    commit_progress(context, state)?;
+    Ok(match land_the_rest(context, state) {
         Ok(event) => event,
         // This was reported after the story, and the end of the run lists what has not landed.
         Err(LandError::Refused { .. }) => None,
@@ -60,10 +60,10 @@ fn put_in_order(site: &mut RunContext, state: &State) -> Result<Option<Event>, S
 }
 
 /// The state is complete only if every story was proven, by this run or an earlier one.
-fn loop_state(site: &RunContext, finish: Finish) -> LoopState {
-    let plan = site.plan.plan();
+fn loop_state(context: &RunContext, finish: Finish) -> LoopState {
+    let plan = context.plan.plan();
     match finish {
-        Finish::Complete if all_proven(site, plan) => LoopState::Complete,
+        Finish::Complete if all_proven(context, plan) => LoopState::Complete,
         Finish::MaxIterations | Finish::Budget | Finish::Timeout => {
             let open = plan.stories.iter().filter(|story| story.status != Status::Done);
             LoopState::ReachedLimit { remaining: open.map(|story| story.id.clone()).collect() }
@@ -78,35 +78,35 @@ fn loop_state(site: &RunContext, finish: Finish) -> LoopState {
     }
 }
 
-fn all_proven(site: &RunContext, plan: &Plan) -> bool {
-    let Ok(known) = proven(&Store::new(&site.root), &site.plan_name()) else { return false };
+fn all_proven(context: &RunContext, plan: &Plan) -> bool {
+    let Ok(known) = proven(&Store::new(&context.root), &context.plan_name()) else { return false };
     plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|result| result.is_checked()))
 }
 
 /// Progress written after the last story commit gets a separate commit, if git tracks the files.
-fn commit_progress(site: &mut RunContext, state: &State) -> Result<(), StepError> {
+fn commit_progress(context: &mut RunContext, state: &State) -> Result<(), StepError> {
     if state.attempt.is_some() || state.commits == 0 {
         return Ok(());
     }
-    commit_plan(site, PROGRESS).map(drop)
+    commit_plan(context, PROGRESS).map(drop)
 }
 
 /// Lands progress, and whatever an earlier landing left.
-fn land_the_rest(site: &RunContext, state: &State) -> Result<Option<Event>, LandError> {
-    if site.config.run.land != LandMode::Auto || is_held(state) {
+fn land_the_rest(context: &RunContext, state: &State) -> Result<Option<Event>, LandError> {
+    if context.config.run.land != LandMode::Auto || is_held(state) {
         return Ok(None);
     }
-    let Some(target) = Target::find(&site.git, site.target.as_deref())? else { return Ok(None) };
-    if site.git.is_part_of(&site.tip, &target.tip)? {
+    let Some(target) = Target::find(&context.git, context.target.as_deref())? else { return Ok(None) };
+    if context.git.is_part_of(&context.tip, &target.tip)? {
         return Ok(None);
     }
-    let Landed { branch, from, to, .. } = land_tip(&site.git, target.name.as_deref(), &site.tip)?;
+    let Landed { branch, from, to, .. } = land_tip(&context.git, target.name.as_deref(), &context.tip)?;
     Ok(Some(Event::Landed { branch, from, to, left: 0 }))
 }
 
 /// Whether something on the run's branch needs review.
 fn is_held(state: &State) -> bool {
-    state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked)
+    state.progress.review.values().any(|waiting| *waiting == ReviewState::Stacked)
 }
 
 /// The message of a commit that contains only progress.
@@ -124,14 +124,14 @@ fn message(subject: &str, run: &RunId) -> String {
 }
 
 /// Commits the plan's current files on top of the run's branch. `None` if they have not changed.
-pub(super) fn commit_plan(site: &mut RunContext, subject: &str) -> Result<Option<Oid>, StepError> {
-    let before = site.tip_tree()?;
-    let tree = site.with_plan(&before)?;
+pub(super) fn commit_plan(context: &mut RunContext, subject: &str) -> Result<Option<Oid>, StepError> {
+    let before = context.tip_tree()?;
+    let tree = context.with_plan(&before)?;
     if tree == before {
         return Ok(None);
     }
-    let message = message(subject, &site.run);
-    let commit = || site.git.commit_tree(&tree, Some(&site.tip), &message, site.config.commit.timeout.duration());
+    let message = message(subject, &context.run);
+    let commit = || context.git.commit_tree(&tree, Some(&context.tip), &message, context.config.commit.timeout.duration());
     // No later commit picks up what the end of a run leaves behind, so retry once if git fails.
     let made = commit().or_else(|error| if matches!(error, CommitError::Git(_)) { commit() } else { Err(error) });
     let commit = match made {
@@ -140,11 +140,11 @@ pub(super) fn commit_plan(site: &mut RunContext, subject: &str) -> Result<Option
         Err(CommitError::Refused { .. }) => return Ok(None),
         Err(CommitError::Git(error)) => return Err(error.into()),
     };
-    match site.git.advance_branch(&site.branch, &commit, &site.tip) {
+    match context.git.advance_branch(&context.branch, &commit, &context.tip) {
         Ok(()) => {}
         Err(GitError::CheckedOut { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    site.tip = commit.clone();
+    context.tip = commit.clone();
     Ok(Some(commit))
 }

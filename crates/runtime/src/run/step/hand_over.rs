@@ -14,19 +14,19 @@ const MOST_LEFT: usize = 20;
 const REASON_BYTES: usize = 250;
 
 /// `None` if the agent has no sessions, continues the same one, or starts its first.
-pub(super) fn hand_over(site: &mut RunContext, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
-    if site.config.agent.name != "claude" {
+pub(super) fn hand_over(context: &mut RunContext, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
+    if context.config.agent.name != "claude" {
         return Ok(None);
     }
-    let handed_over = site.claude.handed_over(&site.config.agent.claude, attempt.place.turn == 1);
+    let handed_over = context.claude.handed_over(&context.config.agent.claude, attempt.place.turn == 1);
     let Some((why, said)) = handed_over.map(|(why, said)| (why, said.to_owned())) else { return Ok(None) };
-    let changed = changed(site)?;
+    let changed = changed(context)?;
     let handover = Handover {
         why: &why,
-        done: &done(site, state),
+        done: &done(context, state),
         changed: &changed,
         failed: &failed(state, attempt),
-        left: &left(site, state, attempt),
+        left: &remaining_stories(context, state, attempt),
         said: &said,
         // Every prompt contains the guardrails already.
         guardrails: "",
@@ -34,15 +34,15 @@ pub(super) fn hand_over(site: &mut RunContext, state: &State, attempt: &Attempt)
     Ok(Some(handover.render("built-in", HANDOVER)?))
 }
 
-fn done(site: &RunContext, state: &State) -> Vec<String> {
-    let story = |id| site.plan.plan().story(id).map(named);
+fn done(context: &RunContext, state: &State) -> Vec<String> {
+    let story = |id| context.plan.plan().story(id).map(named);
     state.results.iter().filter_map(|(id, result)| Some(format!("{} ({})", story(id)?, result.name()))).collect()
 }
 
 /// Files changed since the attempt started, without the plan.
-fn changed(site: &mut RunContext) -> Result<Vec<String>, StepError> {
-    let candidate = site.read_attempt()?;
-    let theirs = site.changed_by_agent(&candidate);
+fn changed(context: &mut RunContext) -> Result<Vec<String>, StepError> {
+    let candidate = context.read_attempt()?;
+    let theirs = context.changed_by_agent(&candidate);
     Ok(theirs.iter().map(|change| sanitise_line(&change.path.to_string()).into_owned()).collect())
 }
 
@@ -54,9 +54,9 @@ fn failed(state: &State, attempt: &Attempt) -> Vec<String> {
 }
 
 /// Remaining stories, the current one first.
-fn left(site: &RunContext, state: &State, attempt: &Attempt) -> Vec<String> {
+fn remaining_stories(context: &RunContext, state: &State, attempt: &Attempt) -> Vec<String> {
     let present = &attempt.place.story;
-    let open = site.plan.plan().open().filter(|story| !state.progress.failed.contains_key(&story.id));
+    let open = context.plan.plan().open().filter(|story| !state.progress.failed.contains_key(&story.id));
     let (now, later): (Vec<&Story>, Vec<&Story>) = open.partition(|story| story.id == *present);
     let mut left: Vec<String> = now.into_iter().map(|story| format!("{}, now", named(story))).collect();
     left.extend(later.iter().take(MOST_LEFT).map(|story| named(story)));

@@ -5,17 +5,23 @@ use verdone_core::engine::run::{Input, State};
 use super::{StepError, attempt_of};
 use crate::run::context::RunContext;
 
-pub fn keep(site: &mut RunContext, state: &State) -> Result<Input, StepError> {
+pub fn keep(context: &mut RunContext, state: &State) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "keeping")?;
-    site.candidate = None;
-    site.plan.unmark()?;
-    let candidate = site.read_attempt()?;
+    context.candidate = None;
+    context.plan.unmark()?;
+    let candidate = context.read_attempt()?;
     let place = &attempt.place;
-    let message = format!("{} attempt {}, rejected\n\nVerdone-Run: {}\n", place.story, place.attempt, site.run);
-    let kept =
-        site.git.keep_attempt_commit(&site.run, &place.story, place.attempt, &candidate.tree, Some(&site.tip), &message)?;
-    site.claude.rejected();
-    site.claude.end(site.config.limits.grace.duration(), &site.signals);
-    site.spaces.drop_agent();
-    Ok(Input::Kept { kept, files: site.changed_by_agent(&candidate).len() as u32 })
+    let message = format!("{} attempt {}, rejected\n\nVerdone-Run: {}\n", place.story, place.attempt, context.run);
+    let kept = context.git.keep_attempt_commit(
+        &context.run,
+        &place.story,
+        place.attempt,
+        &candidate.tree,
+        Some(&context.tip),
+        &message,
+    )?;
+    context.claude.rejected();
+    context.claude.end(context.config.limits.grace.duration(), &context.signals);
+    context.spaces.drop_agent();
+    Ok(Input::Kept { kept, files: context.changed_by_agent(&candidate).len() as u32 })
 }

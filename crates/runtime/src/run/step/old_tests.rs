@@ -9,7 +9,7 @@ use verdone_core::engine::run::{RegressionReport, State};
 use verdone_core::evidence::Evidence;
 use verdone_core::evidence::audit::GitNote;
 use verdone_core::journal::update::Reporter;
-use verdone_core::protect::subjects;
+use verdone_core::protect::files_read_by;
 use verdone_core::verify::{ChangeKind, CheckState, Outcome, Proof, Tree, VerifyReport, changes_of};
 
 use super::StepError;
@@ -21,7 +21,7 @@ use crate::verify::{BenchPlace, Trees, TreesRequest, Verification, may_weaken_ch
 /// Reports a verification. Work is `verified` only if the story's own checks also pass
 /// with the old tests and configuration. Otherwise an agent wrote what proves it.
 pub(super) fn report(
-    site: &mut RunContext,
+    context: &mut RunContext,
     verification: &mut Verification,
     reporter: &mut dyn Reporter,
 ) -> Result<VerifyReport, StepError> {
@@ -29,13 +29,13 @@ pub(super) fn report(
     let Some(story) = verification.job.story.as_ref().filter(|_| report.proof == Some(Proof::Verified)) else {
         return Ok(report);
     };
-    let earlier = changed_tests(site)?;
+    let earlier = changed_tests(context)?;
     if !earlier.any_without_leave {
         return Ok(report);
     }
     let permitted: Vec<String> = earlier.permitted.iter().chain(&story.scope).cloned().collect();
-    let tree = trees_of_run(site, &verification.job.attempt, &permitted)?.build(&site.git, Tree::Pristine)?;
-    let runs = site.run_checks_in(&mut BenchPlace::default(), &tree, &story.checks, reporter)?;
+    let tree = trees_of_run(context, &verification.job.attempt, &permitted)?.build(&context.git, Tree::Pristine)?;
+    let runs = context.run_checks_in(&mut BenchPlace::default(), &tree, &story.checks, reporter)?;
     verification.observed.interrupted |= runs.iter().any(|run| CheckState::from_run(run) == CheckState::Interrupted);
     let red = runs.into_iter().filter(|run| CheckState::from_run(run) != CheckState::Green);
     verification.observed.red_with_old_tests = red.map(|run| run.name).collect();
@@ -45,7 +45,7 @@ pub(super) fn report(
 /// If stories changed tests or configuration, the gates must pass on the final files with
 /// the tests and configuration from before the first of those changes.
 pub(super) fn run_gates(
-    site: &mut RunContext,
+    context: &mut RunContext,
     state: &State,
     report: &mut RegressionReport,
     reporter: &mut dyn Reporter,
@@ -54,17 +54,17 @@ pub(super) fn run_gates(
     if state.baseline.is_some() {
         return Ok(());
     }
-    let changed = changed_tests(site)?;
+    let changed = changed_tests(context)?;
     if changed.by.is_empty() {
         return Ok(());
     }
-    let trees = trees_of_run(site, &site.tip, &changed.permitted)?;
+    let trees = trees_of_run(context, &context.tip, &changed.permitted)?;
     if !may_weaken_checks(&changes_of(trees.plan()).0) {
         return Ok(());
     }
-    let tree = trees.build(&site.git, Tree::Pristine)?;
-    let gates: Vec<Check> = site.gates.iter().filter(|gate| is_always_due(gate)).cloned().collect();
-    let runs = site.run_checks_in(&mut BenchPlace::cold(), &tree, &gates, reporter)?;
+    let tree = trees.build(&context.git, Tree::Pristine)?;
+    let gates: Vec<Check> = context.gates.iter().filter(|gate| is_always_due(gate)).cloned().collect();
+    let runs = context.run_checks_in(&mut BenchPlace::cold(), &tree, &gates, reporter)?;
     let red = runs.into_iter().filter(|run| CheckState::from_run(run) == CheckState::Red);
     let red: Vec<CheckRun> =
         red.map(|run| CheckRun { name: format!("{} with the tests from before the run", run.name), ..run }).collect();
@@ -92,17 +92,17 @@ struct ChangedTests {
     permitted: Vec<String>,
 }
 
-fn changed_tests(site: &RunContext) -> Result<ChangedTests, StepError> {
+fn changed_tests(context: &RunContext) -> Result<ChangedTests, StepError> {
     let mut found = ChangedTests::default();
-    let commits = site.git.commits_between(&site.start, &site.tip)?;
-    let notes = if commits.is_empty() { BTreeMap::new() } else { site.git.notes()? };
+    let commits = context.git.commits_between(&context.start, &context.tip)?;
+    let notes = if commits.is_empty() { BTreeMap::new() } else { context.git.notes()? };
     for commit in commits {
         let Some(GitNote::Bytes(note)) = notes.get(&commit) else { continue };
         let Ok(evidence) = Evidence::from_note(note) else { continue };
         let is_seen_by_a_person = matches!(evidence.outcome, Outcome::Accepted | Outcome::NeedsReview);
         for change in evidence.protected {
             if change.released || is_seen_by_a_person {
-                found.permitted.push(seen_from(&site.folder(), &change.path));
+                found.permitted.push(seen_from(&context.folder(), &change.path));
                 continue;
             }
             found.any_without_leave = true;
@@ -115,17 +115,17 @@ fn changed_tests(site: &RunContext) -> Result<ChangedTests, StepError> {
 }
 
 /// All changes of the run's stories up to this tree, treated as one attempt that may change the permitted files.
-fn trees_of_run(site: &RunContext, attempt: &Oid, permitted: &[String]) -> Result<Trees, StepError> {
+fn trees_of_run(context: &RunContext, attempt: &Oid, permitted: &[String]) -> Result<Trees, StepError> {
     Ok(Trees::compare(&TreesRequest {
-        git: &site.git,
-        settings: &site.config.protect,
-        folder: &site.folder(),
+        git: &context.git,
+        settings: &context.config.protect,
+        folder: &context.folder(),
         scope: permitted,
-        check_scripts: &scripts(site),
-        subjects: &subjects(site.frozen.values().flatten().map(|check| &check.command)),
+        check_scripts: &scripts(context),
+        subjects: &files_read_by(context.frozen.values().flatten().map(|check| &check.command)),
         start: None,
-        base: &site.start,
+        base: &context.start,
         attempt,
-        ours: site.plan.paths(),
+        ours: context.plan.paths(),
     })?)
 }

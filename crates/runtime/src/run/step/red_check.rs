@@ -7,9 +7,9 @@ use super::{StepError, attempt_of};
 use crate::run::context::RunContext;
 use crate::verify::checks::red_of;
 
-pub fn red_check(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn red_check(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "red check")?;
-    let checks = site.own_checks(&attempt.place.story).to_vec();
-    let runs = site.run_checks(&site.tip_tree()?, &checks, reporter)?;
+    let checks = context.own_checks(&attempt.place.story).to_vec();
+    let runs = context.run_checks(&context.tip_tree()?, &checks, reporter)?;
     Ok(Input::RedChecked { red: red_of(&runs), runs })
 }

@@ -20,33 +20,33 @@ use crate::verify::BenchPlace;
 /// How many stories of earlier runs are checked: the last ones in the plan.
 const MOST_EARLIER: usize = 500;
 
-pub fn regression(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    let earlier = match site.only {
+pub fn regression(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    let earlier = match context.only {
         Some(_) => BTreeMap::new(),
-        None => proven(&Store::new(&site.root), &site.plan_name()).unwrap_or_default(),
+        None => proven(&Store::new(&context.root), &context.plan_name()).unwrap_or_default(),
     };
-    let due = due(site, state, &earlier);
-    let tree = site.tip_tree()?;
-    let mut report = recheck(site, &due, &tree, reporter)?;
-    if report.broken.is_empty() && report.not_checked.is_empty() && site.signals.requested().is_none() {
-        old_tests::run_gates(site, state, &mut report, reporter)?;
+    let due = due(context, state, &earlier);
+    let tree = context.tip_tree()?;
+    let mut report = recheck(context, &due, &tree, reporter)?;
+    if report.broken.is_empty() && report.not_checked.is_empty() && context.signals.requested().is_none() {
+        old_tests::run_gates(context, state, &mut report, reporter)?;
     }
     Ok(Input::Regressed(report))
 }
 
 /// Unticks broken stories, in a separate commit if git tracks the plan.
-pub fn reopen(site: &mut RunContext, state: &State) -> Result<Input, StepError> {
+pub fn reopen(context: &mut RunContext, state: &State) -> Result<Input, StepError> {
     let Phase::Reopening { stories } = &state.phase else { return Err(StepError::NoAttempt("the reopening of stories")) };
     for story in stories {
-        if !site.plan.is_committed() {
-            site.plan.mark_users_file(story, Status::Open)?;
-        } else if site.plan.plan().story(story).is_some_and(|story| story.status == Status::Done) {
-            site.plan.mark(story, Status::Open)?;
-            site.plan.forget_mark();
+        if !context.plan.is_committed() {
+            context.plan.mark_users_file(story, Status::Open)?;
+        } else if context.plan.plan().story(story).is_some_and(|story| story.status == Status::Done) {
+            context.plan.mark(story, Status::Open)?;
+            context.plan.forget_mark();
         }
     }
     let subject = if stories.len() == 1 { REOPEN_ONE } else { REOPEN_SEVERAL };
-    let commit = commit_plan(site, subject)?;
+    let commit = commit_plan(context, subject)?;
     Ok(Input::Reopened { commit })
 }
 
@@ -54,9 +54,9 @@ pub fn reopen(site: &mut RunContext, state: &State) -> Result<Input, StepError> 
 type Due = Vec<(Check, Vec<StoryId>)>;
 
 /// Stories marked done in the plan that have evidence: from this run and, unless the run is about a single story, from earlier ones.
-fn due(site: &RunContext, state: &State, earlier: &BTreeMap<StoryId, StoryResult>) -> Due {
+fn due(context: &RunContext, state: &State, earlier: &BTreeMap<StoryId, StoryResult>) -> Due {
     let evident = |result: Option<&StoryResult>| result.is_some_and(|result| result.is_checked());
-    let done: Vec<&StoryId> = site.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
+    let done: Vec<&StoryId> = context.plan.plan().stories.iter().filter(|s| s.status == Status::Done).map(|s| &s.id).collect();
     let (now, before): (Vec<&StoryId>, Vec<&StoryId>) = done
         .into_iter()
         .filter(|id| evident(state.results.get(*id)) || evident(earlier.get(*id)))
@@ -65,7 +65,7 @@ fn due(site: &RunContext, state: &State, earlier: &BTreeMap<StoryId, StoryResult
     let mut due: Due = Vec::new();
     let mut places = BTreeMap::new();
     for story in now.into_iter().chain(before) {
-        for check in site.own_checks(story) {
+        for check in context.own_checks(story) {
             let place = *places.entry(check.command.display()).or_insert_with(|| {
                 due.push((check.clone(), Vec::new()));
                 due.len() - 1
@@ -76,26 +76,26 @@ fn due(site: &RunContext, state: &State, earlier: &BTreeMap<StoryId, StoryResult
     due
 }
 
-fn recheck(site: &mut RunContext, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
-    let (begun, time) = (site.clock.elapsed(), site.config.regression.time.limit());
+fn recheck(context: &mut RunContext, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
+    let (begun, time) = (context.clock.elapsed(), context.config.regression.time.limit());
     let mut report = RegressionReport::default();
     let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
     let mut skipped = BTreeSet::new();
     // Start without a cache: what earlier stories left there must not prove anything.
     let mut place = BenchPlace::cold();
     let mut interrupted = false;
-    let left = |site: &RunContext| time.map(|time| time.saturating_sub(site.clock.elapsed().saturating_sub(begun)));
+    let left = |context: &RunContext| time.map(|time| time.saturating_sub(context.clock.elapsed().saturating_sub(begun)));
     for (check, stories) in due {
         // It just passed on exactly this tree, in this run.
-        if site.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {
+        if context.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {
             continue;
         }
-        let left_now = left(site);
-        let (bounded, cut) = within(check, left_now);
+        let left_now = left(context);
+        let (bounded, cut) = limit_time(check, left_now);
         let run = if interrupted || left_now == Some(Duration::ZERO) {
             None
         } else {
-            site.run_checks_in(&mut place, tree, &[bounded], reporter)?.pop()
+            context.run_checks_in(&mut place, tree, &[bounded], reporter)?.pop()
         };
         let Some(run) = run.filter(|run| !(cut && matches!(run.outcome, CheckOutcome::TimedOut { .. }))) else {
             skipped.extend(stories.iter().cloned());
@@ -120,7 +120,7 @@ fn recheck(site: &mut RunContext, due: &Due, tree: &Oid, reporter: &mut dyn Repo
 }
 
 /// Limits a check to the time left. Returns whether that is less than its own limit.
-pub(super) fn within(check: &Check, left: Option<Duration>) -> (Check, bool) {
+pub(super) fn limit_time(check: &Check, left: Option<Duration>) -> (Check, bool) {
     let cut = left.filter(|left| check.timeout.limit().is_none_or(|own| *left < own));
     match cut {
         Some(left) => (Check { timeout: Span::from_millis(left.as_millis().max(1) as u64), ..check.clone() }, true),

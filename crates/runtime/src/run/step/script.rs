@@ -17,66 +17,66 @@ use crate::run::context::RunContext;
 use crate::run::lifecycle::ScriptRequest;
 use crate::workspace::{ScriptPlace, WorkspaceError};
 
-pub fn script(site: &mut RunContext, state: &State, script: Script, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    Ok(Input::ScriptRan(run_script(site, state, script, reporter)?))
+pub fn script(context: &mut RunContext, state: &State, script: Script, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    Ok(Input::ScriptRan(run_script(context, state, script, reporter)?))
 }
 
 /// Runs the script if it exists and is enabled.
 pub(super) fn run_script(
-    site: &mut RunContext,
+    context: &mut RunContext,
     state: &State,
     script: Script,
     reporter: &mut dyn Reporter,
 ) -> Result<Option<ScriptRun>, StepError> {
-    if !script.enabled(&site.config.hooks) {
+    if !script.enabled(&context.config.hooks) {
         return Ok(None);
     }
-    let place = match place(site, script) {
+    let place = match place(context, script) {
         Ok(place) => place,
         Err(error) => {
             let exit = ScriptExit::NotRunnable { reason: error.to_string() };
             return Ok(Some(ScriptRun { script, exit, duration_ms: 0, output: None }));
         }
     };
-    let env = environment(site, state, script);
-    let hooks = &site.config.hooks;
+    let env = environment(context, state, script);
+    let hooks = &context.config.hooks;
     let request = ScriptRequest {
         script,
-        run_dir: &site.run_dir,
+        run_dir: &context.run_dir,
         place,
         env,
         timeout: timeout(hooks, script),
-        grace: site.config.limits.grace.duration(),
-        cap: site.config.limits.output_bytes,
+        grace: context.config.limits.grace.duration(),
+        cap: context.config.limits.output_bytes,
         // The run ends with this script, so wait for it.
         background: script != Script::Finished && script.settings(hooks).background,
-        redactor: &site.redactor,
-        exports: &site.exports,
+        redactor: &context.redactor,
+        exports: &context.exports,
     };
     // A stopped run still runs `finished`; only another signal ends it.
     let further = Signals::none();
     let (signals, _subscription) = if script == Script::Finished {
         let to = further.clone();
-        (&further, Some(site.signals.subscribe(move || to.raise(StopSignal::Sigint))))
+        (&further, Some(context.signals.subscribe(move || to.raise(StopSignal::Sigint))))
     } else {
-        (&site.signals, None)
+        (&context.signals, None)
     };
-    let clock = site.clock;
+    let clock = context.clock;
     let mut on = |moment: Moment<'_>| match moment {
         Moment::Line { stream, text } => {
             reporter.report(Update::Output { speaker: Speaker::Script(script.name()), stream, line: text });
         }
         Moment::Tick => reporter.report(clock.tick()),
     };
-    site.scripts.run(request, signals, &mut on).map_err(io_error("keeping the output of a script"))
+    context.scripts.run(request, signals, &mut on).map_err(io_error("keeping the output of a script"))
 }
 
 /// A read-only view of the run's tip, if there is a script to run.
-fn place(site: &mut RunContext, script: Script) -> Result<Option<ScriptPlace>, WorkspaceError> {
-    if !site.scripts.would_run(script) {
+fn place(context: &mut RunContext, script: Script) -> Result<Option<ScriptPlace>, WorkspaceError> {
+    if !context.scripts.would_run(script) {
         return Ok(None);
     }
-    site.spaces.script_place(&site.git, &site.tip, &site.plan.uncommitted())
+    context.spaces.script_place(&context.git, &context.tip, &context.plan.uncommitted())
 }
 
 /// `finished` may also run after a signal, when the user wants to leave, so it always has a limit.
@@ -85,17 +85,17 @@ fn timeout(hooks: &Hooks, script: Script) -> Option<Duration> {
     hooks.timeout.limit().or_else(last)
 }
 
-fn environment(site: &RunContext, state: &State, script: Script) -> EnvPlan {
+fn environment(context: &RunContext, state: &State, script: Script) -> EnvPlan {
     let facts = Facts {
         mode: "building",
         iteration: state.iteration,
-        max_iterations: site.config.limits.max_iterations,
-        project_dir: site.root.as_os_str(),
-        log_dir: site.run_dir.as_os_str(),
-        plan_file: site.plan.path().as_os_str(),
-        spec_dir: site.spec_dir.as_os_str(),
+        max_iterations: context.config.limits.max_iterations,
+        project_dir: context.root.as_os_str(),
+        log_dir: context.run_dir.as_os_str(),
+        plan_file: context.plan.path().as_os_str(),
+        spec_dir: context.spec_dir.as_os_str(),
         started_at: state.started_at.unwrap_or_else(Timestamp::now),
-        active: site.clock.elapsed(),
+        active: context.clock.elapsed(),
         story: state.attempt.as_ref().map(|attempt| attempt.place.story.as_str()),
         last: state.last_iteration.as_ref(),
         commits: state.commits,
@@ -105,7 +105,7 @@ fn environment(site: &RunContext, state: &State, script: Script) -> EnvPlan {
         },
     };
     // Ours come last, so that exported variables cannot override facts.
-    let exported = site.exports.iter().fold(EnvPlan::default(), |env, (name, value)| env.with(name, value));
+    let exported = context.exports.iter().fold(EnvPlan::default(), |env, (name, value)| env.with(name, value));
     let told = variables(script, &facts).into_iter().fold(exported, |env, (name, value)| env.with(name, value));
-    told.with(RUN_VARIABLE, site.run.as_str())
+    told.with(RUN_VARIABLE, context.run.as_str())
 }

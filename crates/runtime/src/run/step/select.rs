@@ -9,17 +9,17 @@ use super::StepError;
 use crate::run::Refreshed;
 use crate::run::context::RunContext;
 
-pub fn select(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    if site.plan.refresh()? == Refreshed::Edited {
+pub fn select(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+    if context.plan.refresh()? == Refreshed::Edited {
         reporter.report(Update::Notice {
             text: "the plan was edited: the new text is used from now on, but checks stay as they were at the start",
         });
-        for story in site.plan.ticked_by_others() {
+        for story in context.plan.ticked_by_others() {
             reporter.report(Update::Notice { text: &format!("{story} was ticked without evidence: claimed, not verified") });
         }
     }
-    let plan = site.plan.plan();
-    let choice = match plan::select(plan, &state.progress, site.only.as_ref()) {
+    let plan = context.plan.plan();
+    let choice = match plan::select(plan, &state.progress, context.only.as_ref()) {
         Selection::AllDone => Choice::AllDone,
         Selection::NothingRunnable { reason } => Choice::NothingRunnable { reason },
         Selection::Story { index } => {

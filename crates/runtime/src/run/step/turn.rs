@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use verdone_core::base::span::Span;
 use verdone_core::check::Check;
 use verdone_core::config::Limits;
-use verdone_core::engine::prompt::Building;
+use verdone_core::engine::prompt::BuildPrompt;
 use verdone_core::engine::run::{Attempt, Input, State, TurnReport};
 use verdone_core::evidence::claim_of;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
@@ -23,50 +23,50 @@ use crate::guard::{TurnOf, turn_tests};
 use crate::process::Moment;
 use crate::run::context::RunContext;
 
-pub fn turn(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "turn")?;
-    let workspace = site.spaces.agent()?;
-    let prompt = prompt_of(site, state, attempt, &workspace.mount_points)?;
-    brief(site, state, attempt)?;
+    let workspace = context.spaces.agent()?;
+    let prompt = prompt_of(context, state, attempt, &workspace.mount_points)?;
+    brief(context, state, attempt)?;
     let place = &attempt.place;
-    let plan = site.plan.path().to_owned();
-    site.turns_run += 1;
-    for text in site.spaces.take_notes() {
+    let plan = context.plan.path().to_owned();
+    context.turns_run += 1;
+    for text in context.spaces.take_notes() {
         reporter.report(Update::Notice { text: &text });
     }
-    site.claude.works_in(&workspace);
-    let limits = within_the_run(&site.config.limits, site.clock);
+    context.claude.works_in(&workspace);
+    let limits = within_the_run(&context.config.limits, context.clock);
     let request = TurnRequest {
-        agent: &site.config.agent,
+        agent: &context.config.agent,
         limits: &limits,
         prompt: &prompt,
         cwd: &workspace.cwd,
         inside: workspace.inside.as_ref(),
         env: &workspace.env,
-        run_dir: &site.run_dir,
-        number: site.turns_run,
-        run: &site.run,
+        run_dir: &context.run_dir,
+        number: context.turns_run,
+        run: &context.run,
         place,
         iteration: state.iteration,
         plan: &plan,
-        redactor: &site.redactor,
+        redactor: &context.redactor,
     };
-    let clock = site.clock;
+    let clock = context.clock;
     let mut on = |moment: Moment<'_>| show(reporter, clock, &moment);
-    let kept = match site.config.agent.name.as_str() {
+    let kept = match context.config.agent.name.as_str() {
         "claude" => {
-            let budget = site.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
-            run_client_turn(&request, &mut site.claude, budget, &site.signals, &mut on)
+            let budget = context.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
+            run_client_turn(&request, &mut context.claude, budget, &context.signals, &mut on)
         }
-        _ => run_turn(&request, &site.signals, &mut on),
+        _ => run_turn(&request, &context.signals, &mut on),
     };
-    site.spaces.save_login();
+    context.spaces.save_login();
     let result = kept.map_err(io_error("keeping the turn"))?;
     if let Some(text) = &result.notice {
         reporter.report(Update::Notice { text });
     }
     let this = TurnOf { iteration: state.iteration, turn: place.turn };
-    let tests = turn_tests(&site.run_dir, this, site.attempt_since, &site.redactor);
+    let tests = turn_tests(&context.run_dir, this, context.attempt_since, &context.redactor);
     Ok(Input::TurnEnded(TurnReport {
         at: Timestamp::now(),
         outcome: result.outcome,
@@ -103,10 +103,10 @@ fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &Moment<'_>) {
     }
 }
 
-fn prompt_of(site: &mut RunContext, state: &State, attempt: &Attempt, mount_points: &[PathBuf]) -> Result<String, StepError> {
-    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
-    let prompt = build_prompt(site, story, Some(state), mount_points)?;
-    Ok(match hand_over(site, state, attempt)? {
+fn prompt_of(context: &mut RunContext, state: &State, attempt: &Attempt, mount_points: &[PathBuf]) -> Result<String, StepError> {
+    let story = context.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
+    let prompt = build_prompt(context, story, Some(state), mount_points)?;
+    Ok(match hand_over(context, state, attempt)? {
         Some(told) => format!("{told}\n{prompt}"),
         None => prompt,
     })
@@ -114,7 +114,7 @@ fn prompt_of(site: &mut RunContext, state: &State, attempt: &Attempt, mount_poin
 
 /// The prompt for a story. Without an attempt, the prompt of its first turn. `mount_points` are folders of the workspace.
 pub fn build_prompt(
-    site: &RunContext,
+    context: &RunContext,
     story: &Story,
     state: Option<&State>,
     mount_points: &[PathBuf],
@@ -123,24 +123,24 @@ pub fn build_prompt(
     // The agent sees only the name of a hidden check.
     let shown = |check: &Check| if check.terms.hidden.is_some() { check.name.clone() } else { check.command.display() };
     let commands = |checks: &[Check]| checks.iter().map(shown).collect();
-    let guardrails = fs::read_to_string(site.root.join(".verdone/guardrails.md")).unwrap_or_default();
-    let context = [site.plan.plan().context.as_str(), site.plan.context().unwrap_or_default()].join("\n\n");
-    let plan = site.plan_name();
-    let building = Building {
+    let guardrails = fs::read_to_string(context.root.join(".verdone/guardrails.md")).unwrap_or_default();
+    let around = [context.plan.plan().context.as_str(), context.plan.context().unwrap_or_default()].join("\n\n");
+    let plan = context.plan_name();
+    let building = BuildPrompt {
         plan: &plan,
         story,
-        checks: commands(site.own_checks(&story.id)),
-        gates: commands(&site.gates.iter().filter(|gate| !gate.terms.advisory).cloned().collect::<Vec<_>>()),
-        own_tests: site.own_checks(&story.id).is_empty(),
+        checks: commands(context.own_checks(&story.id)),
+        gates: commands(&context.gates.iter().filter(|gate| !gate.terms.advisory).cloned().collect::<Vec<_>>()),
+        own_tests: context.own_checks(&story.id).is_empty(),
         failure: attempt.and_then(|attempt| attempt.feedback.as_ref()),
         baseline: state.and_then(|state| state.baseline.as_ref()),
         guardrails: &guardrails,
         notes: attempt.map_or(&[], |attempt| &attempt.notes),
-        context: &context,
+        context: &around,
         mount_points: mount_points.iter().map(|path| path.display().to_string()).collect(),
         attempt: attempt.map_or(1, |attempt| attempt.place.attempt),
         turn: attempt.map_or(1, |attempt| attempt.place.turn),
-        failure_bytes: site.config.prompt.failure_bytes as usize,
+        failure_bytes: context.config.prompt.failure_bytes as usize,
     };
-    Ok(building.render(&site.template.0, &site.template.1)?)
+    Ok(building.render(&context.template.0, &context.template.1)?)
 }

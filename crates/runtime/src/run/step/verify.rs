@@ -9,7 +9,7 @@ use verdone_core::engine::run::{self, Attempt, Input, State};
 use verdone_core::journal::update::Reporter;
 use verdone_core::plan::{Status, Story};
 use verdone_core::policy::OnScope;
-use verdone_core::protect::{check_scripts, subjects};
+use verdone_core::protect::{check_scripts, files_read_by};
 use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
 
 use super::conditions::{self, Requirements};
@@ -18,39 +18,39 @@ use crate::git::ChangedPath;
 use crate::run::context::RunContext;
 use crate::verify::{Pause, Trees, TreesRequest, Verification, earlier_checks, may_weaken_checks, other_checks};
 
-pub fn verify(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
+pub fn verify(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "verification")?;
-    if site.plan.is_committed() {
-        site.plan.mark(&attempt.place.story, Status::Done)?;
+    if context.plan.is_committed() {
+        context.plan.mark(&attempt.place.story, Status::Done)?;
     }
-    let candidate = site.read_attempt()?;
-    let changed = site.changed_by_agent(&candidate);
-    let mut asked = conditions::asked(site, attempt, &changed)?;
-    let mut verification = begin(site, state, attempt, &candidate.tree, &changed, &asked)?;
+    let candidate = context.read_attempt()?;
+    let changed = context.changed_by_agent(&candidate);
+    let mut asked = conditions::asked(context, attempt, &changed)?;
+    let mut verification = begin(context, state, attempt, &candidate.tree, &changed, &asked)?;
     verification.job.obstacle.clone_from(&candidate.obstacle);
     let restored = candidate.restored.clone();
-    site.candidate = Some(candidate);
+    context.candidate = Some(candidate);
     let mut judge: Option<JudgeRecord> = None;
     loop {
-        match site.on_bench(|bench, results| verification.advance(bench, results, reporter))? {
+        match context.on_bench(|bench, results| verification.advance(bench, results, reporter))? {
             Pause::Conditions => {
-                ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?;
+                ask_conditions(context, attempt, &mut asked, &mut verification, reporter)?;
             }
             Pause::Judge => {
-                let record = conditions::refute(site, state, attempt, &verification.report(), reporter)?;
+                let record = conditions::refute(context, state, attempt, &verification.report(), reporter)?;
                 // After a signal, the missing answer is not the judge's fault.
-                verification.observed.interrupted = record.proved_nothing() && site.signals.requested().is_some();
+                verification.observed.interrupted = record.proved_nothing() && context.signals.requested().is_some();
                 verification.observed.judge = Some(record.said.clone());
                 judge = Some(record);
             }
             Pause::Done => break,
         }
     }
-    let report = old_tests::report(site, &mut verification, reporter)?;
-    conditions::tell_other_loops(site, state, attempt, &asked, &report, reporter);
+    let report = old_tests::report(context, &mut verification, reporter)?;
+    conditions::tell_other_loops(context, state, attempt, &asked, &report, reporter);
     if report.outcome == Outcome::Failed {
-        site.candidate = None;
-        site.plan.unmark()?;
+        context.candidate = None;
+        context.plan.unmark()?;
     }
     let changed = changed.len() as u32;
     Ok(Input::Verified(Box::new(run::Verification { changed, restored, report, judge })))
@@ -58,117 +58,119 @@ pub fn verify(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter)
 
 /// Asks the conditions. After a signal, a missing answer from CI is not the work's fault.
 fn ask_conditions(
-    site: &mut RunContext,
+    context: &mut RunContext,
     attempt: &Attempt,
     asked: &mut Requirements,
     verification: &mut Verification,
     reporter: &mut dyn Reporter,
 ) -> Result<(), StepError> {
-    let seen = conditions::evaluate(site, attempt, asked, &verification.report(), reporter)?;
+    let seen = conditions::evaluate(context, attempt, asked, &verification.report(), reporter)?;
     verification.observed.conditions = Some(seen);
-    verification.observed.interrupted = asked.ci_is_unknown() && site.signals.requested().is_some();
+    verification.observed.interrupted = asked.ci_is_unknown() && context.signals.requested().is_some();
     Ok(())
 }
 
 /// Verifies a tree as the work of this attempt. Conditions and judge were asked about the first tree; only CI is asked again.
 pub(super) fn verify_again(
-    site: &mut RunContext,
+    context: &mut RunContext,
     state: &State,
     attempt: &Attempt,
     tree: &Oid,
     reporter: &mut dyn Reporter,
 ) -> Result<VerifyReport, StepError> {
-    let all = site.git.changed_paths(Some(&site.tip), tree)?;
-    let changed: Vec<ChangedPath> = all.into_iter().filter(|change| !site.plan.paths().contains(&change.path)).collect();
-    let mut asked = conditions::asked(site, attempt, &changed)?.of_ci(site);
-    let mut verification = begin(site, state, attempt, tree, &changed, &asked)?;
+    let all = context.git.changed_paths(Some(&context.tip), tree)?;
+    let changed: Vec<ChangedPath> = all.into_iter().filter(|change| !context.plan.paths().contains(&change.path)).collect();
+    let mut asked = conditions::asked(context, attempt, &changed)?.of_ci(context);
+    let mut verification = begin(context, state, attempt, tree, &changed, &asked)?;
     verification.job.feedback = FeedbackTurn::NoneLeft;
     loop {
-        match site.on_bench(|bench, results| verification.advance(bench, results, reporter))? {
-            Pause::Conditions => ask_conditions(site, attempt, &mut asked, &mut verification, reporter)?,
-            Pause::Judge | Pause::Done => return old_tests::report(site, &mut verification, reporter),
+        match context.on_bench(|bench, results| verification.advance(bench, results, reporter))? {
+            Pause::Conditions => ask_conditions(context, attempt, &mut asked, &mut verification, reporter)?,
+            Pause::Judge | Pause::Done => return old_tests::report(context, &mut verification, reporter),
         }
     }
 }
 
 fn begin(
-    site: &RunContext,
+    context: &RunContext,
     state: &State,
     attempt: &Attempt,
     tree: &Oid,
     changed: &[ChangedPath],
     asked: &Requirements,
 ) -> Result<Verification, StepError> {
-    let story = site.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
-    let base = site.tip_tree()?;
-    let own = site.own_checks(&story.id);
-    let mut settings = site.config.protect.clone();
+    let story = context.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
+    let base = context.tip_tree()?;
+    let own = context.own_checks(&story.id);
+    let mut settings = context.config.protect.clone();
     // The command that asks CI runs outside workspaces.
-    settings.autorun.extend(check_scripts(&site.config.done.ci.command));
+    settings.autorun.extend(check_scripts(&context.config.done.ci.command));
     let trees = Trees::compare(&TreesRequest {
-        git: &site.git,
+        git: &context.git,
         settings: &settings,
-        folder: &site.folder(),
+        folder: &context.folder(),
         scope: &story.scope,
-        check_scripts: &scripts(site),
-        subjects: &subjects(own.iter().map(|check| &check.command)),
-        start: Some(&site.start),
+        check_scripts: &scripts(context),
+        subjects: &files_read_by(own.iter().map(|check| &check.command)),
+        start: Some(&context.start),
         base: &base,
         attempt: tree,
-        ours: site.plan.paths(),
+        ours: context.plan.paths(),
     })?;
     let (protected, autorun) = changes_of(trees.plan());
-    let open = site.plan.plan().open().filter(|other| other.id != story.id);
-    let open = open.map(|other| (&other.id, site.own_checks(&other.id).to_vec()));
-    let others = other_checks(&protected, &site.folder(), open);
-    let mut gates = site.gates.clone();
+    let open = context.plan.plan().open().filter(|other| other.id != story.id);
+    let open = open.map(|other| (&other.id, context.own_checks(&other.id).to_vec()));
+    let others = other_checks(&protected, &context.folder(), open);
+    let mut gates = context.gates.clone();
     if may_weaken_checks(&protected) {
-        gates.extend(of_earlier_stories(site, state, &story.id));
+        gates.extend(of_earlier_stories(context, state, &story.id));
     }
     let job = VerifyJob {
         surface: Surface::Run,
-        story: Some(job_story(site, story, own)),
+        story: Some(job_story(context, story, own)),
         gates: gates.into_iter().map(JobGate::from).collect(),
         base: Some(base),
         attempt: tree.clone(),
-        changed: Some(site.in_project(changed)),
+        changed: Some(context.in_project(changed)),
         obstacle: None,
         protected,
         autorun,
         others,
-        minimum: if site.unchecked { Proof::Unchecked } else { site.config.done.minimum },
+        minimum: if context.unchecked { Proof::Unchecked } else { context.config.done.minimum },
         at_most: None,
-        enforce_scope: site.config.policy.on_scope() == OnScope::Enforced,
+        enforce_scope: context.config.policy.on_scope() == OnScope::Enforced,
         // Without a turn, the checks passed before any work, and the settings accept that.
         allow_unchanged: attempt.place.turn == 0,
-        stop_at_failing_stage: site.config.gates.stop_at_failing_stage,
-        feedback: attempt.feedback_turn(&site.config.limits),
+        stop_at_failing_stage: context.config.gates.stop_at_failing_stage,
+        feedback: attempt.feedback_turn(&context.config.limits),
         judge: asked.judge,
         conditions: asked.conditions.clone(),
     };
-    Ok(Verification::new(job, Some(trees), &site.results))
+    Ok(Verification::new(job, Some(trees), &context.results))
 }
 
-fn job_story(site: &RunContext, story: &Story, own: &[Check]) -> JobStory {
+fn job_story(context: &RunContext, story: &Story, own: &[Check]) -> JobStory {
     JobStory {
         id: StoryId(story.id.0.clone()),
         checks: own.to_vec(),
         criteria: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
         scope: story.scope.to_vec(),
-        minimum: story.proof.filter(|_| !site.unchecked),
-        complexity: stated_complexity(&site.config.done, story.complexity).value.into(),
+        minimum: story.proof.filter(|_| !context.unchecked),
+        complexity: stated_complexity(&context.config.done, story.complexity).value.into(),
     }
 }
 
 /// Scripts that checks of the plan run.
-pub(super) fn scripts(site: &RunContext) -> BTreeSet<String> {
-    let commands: Vec<&CommandSpec> = site.frozen.values().flatten().chain(&site.gates).map(|check| &check.command).collect();
+pub(super) fn scripts(context: &RunContext) -> BTreeSet<String> {
+    let commands: Vec<&CommandSpec> =
+        context.frozen.values().flatten().chain(&context.gates).map(|check| &check.command).collect();
     check_scripts(commands)
 }
 
 /// The checks of stories that are done, in this run or earlier.
-fn of_earlier_stories(site: &RunContext, state: &State, story: &StoryId) -> Vec<Check> {
-    let is_done = |id: &StoryId| site.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
-    let done = site.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));
-    earlier_checks(site.own_checks(story), done.map(|other| (&other.id, site.own_checks(&other.id).to_vec())))
+fn of_earlier_stories(context: &RunContext, state: &State, story: &StoryId) -> Vec<Check> {
+    let is_done =
+        |id: &StoryId| context.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
+    let done = context.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));
+    earlier_checks(context.own_checks(story), done.map(|other| (&other.id, context.own_checks(&other.id).to_vec())))
 }

@@ -11,14 +11,14 @@ use crate::run::context::RunContext;
 
 const MOMENT: Duration = Duration::from_millis(100);
 
-pub fn wait(site: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Input {
+pub fn wait(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Input {
     let left = match &state.phase {
         Phase::Waiting { until, .. } => Duration::from_millis(millis_between(Timestamp::now(), *until)),
         _ => Duration::ZERO,
     };
-    site.clock.pause();
+    context.clock.pause();
     std::thread::sleep(left.min(MOMENT));
-    reporter.report(site.clock.tick());
-    site.clock.go_on();
+    reporter.report(context.clock.tick());
+    context.clock.go_on();
     Input::Waited { over: left <= MOMENT }
 }

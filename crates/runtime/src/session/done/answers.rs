@@ -10,7 +10,7 @@ use verdone_core::base::id::{Oid, encode_component};
 use verdone_core::done::{CiFact, GitFact, JudgeFact, JudgeRecord};
 use verdone_core::plan::Story;
 
-use super::{Ask, DoneError};
+use super::{ConditionRequest, DoneError};
 use crate::base::atomic::replace_for_readers;
 use crate::base::plain_file::read_regular;
 use crate::base::seal::Seal;
@@ -129,7 +129,7 @@ pub(super) struct ProverAnswers {
     pub(super) ci: CiFact,
 }
 
-pub(super) fn heard(ask: &Ask<'_>, git: &GitFact, story: Option<&Story>, ours: &[PathBuf]) -> ProverAnswers {
+pub(super) fn heard(ask: &ConditionRequest<'_>, git: &GitFact, story: Option<&Story>, ours: &[PathBuf]) -> ProverAnswers {
     let Ok(top) = find_git_top(ask.root) else { return ProverAnswers::default() };
     let answers = Answers::read(ask.root, &top, ask.session);
     let tree = if answers.is_empty() { None } else { look_at_tree(ask.root, &top, ours).ok() };

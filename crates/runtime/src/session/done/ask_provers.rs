@@ -9,11 +9,11 @@ use verdone_core::base::id::{Oid, StoryId, encode_component};
 use verdone_core::base::redact::Redactor;
 use verdone_core::config::Limits;
 use verdone_core::done::{GateFact, JudgeChoice, JudgeRecord, complexity};
-use verdone_core::engine::prompt::{self, Refute};
+use verdone_core::engine::prompt::{self, RefutePrompt};
 use verdone_core::journal::event::Place;
 
 use super::answers::{About, Answers, make_folder};
-use super::{Ask, DoneError, SessionFacts, collect_facts};
+use super::{ConditionRequest, DoneError, SessionFacts, collect_facts};
 use crate::agent::judge::{ClientContext, ProverContext, ask_ci, ask_judge, limits_of};
 use crate::base::digest_cache::KnownFiles;
 use crate::base::seal::Seal;
@@ -41,7 +41,7 @@ pub enum Judging {
 }
 
 /// Asks the provers that the session's conditions need, and stores their answers.
-pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
+pub fn ask(ask: &ConditionRequest<'_>, signals: &Signals) -> Result<Judging, DoneError> {
     let seen = collect_facts(ask)?;
     let done = &ask.config.done;
     let dir = make_folder(ask.root, ask.session).map_err(DoneError::Session)?;
@@ -86,7 +86,7 @@ pub fn ask(ask: &Ask<'_>, signals: &Signals) -> Result<Judging, DoneError> {
 
 /// State shared by the questions about one session.
 struct Asking<'a> {
-    ask: &'a Ask<'a>,
+    ask: &'a ConditionRequest<'a>,
     git: &'a Git,
     /// The session's folder.
     dir: &'a Path,
@@ -131,7 +131,7 @@ impl Asking<'_> {
         let diff = self.git.diff_text(base.as_ref(), &now.tree, &paths).map_err(words)?;
         let story = seen.story.as_ref();
         let criteria = story.map(|story| story.criteria.iter().map(|criterion| criterion.text.as_str()).collect());
-        let refute = Refute {
+        let refute = RefutePrompt {
             title: story.map_or("The changes of this session", |story| &story.title),
             body: story.map_or("", |story| &story.body),
             criteria: criteria.unwrap_or_default(),

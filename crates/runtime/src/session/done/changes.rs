@@ -94,7 +94,7 @@ fn base(git: &Git, records: &SessionFold, held_by: Option<&SeenLoop>) -> Result<
     match (&records.head, records.first) {
         (Some(head), _) => Ok(Some(Some(head.clone()))),
         // There was none, or the hooks are from before they wrote it down.
-        (None, Some(first)) => git.commit_before(first).map(Some),
+        (None, Some(first)) => git.last_commit_before(first).map(Some),
         (None, None) => Ok(None),
     }
 }

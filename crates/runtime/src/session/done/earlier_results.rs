@@ -6,7 +6,7 @@ use verdone_core::check::{Check, CheckRun};
 use verdone_core::plan::Story;
 use verdone_core::verify::{Outcome, Tree};
 
-use super::{Ask, Checked};
+use super::{Checked, ConditionRequest};
 use crate::project::find_git_top;
 use crate::project::plan_file::PlanFile;
 use crate::session;
@@ -28,7 +28,7 @@ impl EarlierVerification {
 
 /// `None` if no verification of this tree is known. Errors count as unknown.
 pub(super) fn find(
-    ask: &Ask<'_>,
+    ask: &ConditionRequest<'_>,
     plan: Option<&PlanFile>,
     story: Option<&Story>,
     own: &[Check],
@@ -47,7 +47,7 @@ pub(super) fn find(
 }
 
 /// `None` if the loop did not run all of these checks.
-fn by_stop_gate(ask: &Ask<'_>, ours: &[PathBuf], checks: &[Check]) -> Option<EarlierVerification> {
+fn by_stop_gate(ask: &ConditionRequest<'_>, ours: &[PathBuf], checks: &[Check]) -> Option<EarlierVerification> {
     let top = find_git_top(ask.root).ok()?;
     let (runs, passed) = session::seen_before(ask.root, &top, ask.session, ours)?;
     let ran = |check: &&Check| runs.iter().any(|run| run.origin == check.origin && run.command == check.command);
@@ -59,7 +59,7 @@ fn by_stop_gate(ask: &Ask<'_>, ours: &[PathBuf], checks: &[Check]) -> Option<Ear
     })
 }
 
-fn by_cache(ask: &Ask<'_>, story: Option<&Story>) -> Option<EarlierVerification> {
+fn by_cache(ask: &ConditionRequest<'_>, story: Option<&Story>) -> Option<EarlierVerification> {
     let question = on_demand::CheckoutRequest {
         root: ask.root.to_owned(),
         story: story.map(|story| story.id.clone()),

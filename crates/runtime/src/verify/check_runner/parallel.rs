@@ -63,7 +63,7 @@ pub(super) fn run(
 }
 
 fn take_jobs(jobs: &[Job<'_>], next: &AtomicUsize, shared: &Shared<'_>, signals: &Signals, news: &SyncSender<News>) {
-    let worker = Worker { shared, start: process::run_beside };
+    let worker = Worker { shared, start: process::run_without_sweep };
     loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         let Some(job) = jobs.get(at) else { return };

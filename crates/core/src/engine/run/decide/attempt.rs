@@ -14,7 +14,7 @@ use crate::check::CheckRun;
 use crate::config::OnReview;
 use crate::engine::run::{Attempt, Decision, Effect, Input, Phase, Rules, State, TurnReport, Verification, apply};
 use crate::journal::event::{Event, Place, Recorded, Rejection, Verified};
-use crate::plan::Waiting;
+use crate::plan::ReviewState;
 use crate::verify::{Failure, Outcome, Proof, ProvenCriterion, Reason, VerifyReport};
 
 /// The phases that have an attempt.
@@ -74,7 +74,7 @@ fn committed_story(state: &State, rules: &Rules, attempt: &Attempt, commit: &Oid
         return end_iteration(state, rules, vec![event, review_needed(attempt, commit)]);
     }
     // Commits on top of a story that waits for review have to wait too.
-    let is_held_up = state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked);
+    let is_held_up = state.progress.review.values().any(|waiting| *waiting == ReviewState::Stacked);
     if rules.land_each && !is_held_up {
         return then(vec![event, Event::LandingStarted { to: commit.clone() }], Effect::Land);
     }
@@ -156,7 +156,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         | TurnOutcome::ApiError { retryable: false, .. }
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
-        | TurnOutcome::Refused { .. } => again_or(state, rules, now, attempt, events, Rejection::TurnFailed, words),
+        | TurnOutcome::Refused { .. } => retry_or_reject(state, rules, now, attempt, events, Rejection::TurnFailed, words),
     }
 }
 
@@ -243,7 +243,7 @@ fn tests_failed(state: &State, attempt: &Attempt, events: Vec<Event>, reason: &s
 }
 
 /// Another turn with feedback if one is left; otherwise the attempt is over.
-fn again_or(
+fn retry_or_reject(
     state: &State,
     rules: &Rules,
     now: Duration,
@@ -252,7 +252,7 @@ fn again_or(
     rejection: Rejection,
     reason: String,
 ) -> Decision {
-    if let Some(reason) = called_off(state, rules, now, attempt, &events) {
+    if let Some(reason) = abort_reason(state, rules, now, attempt, &events) {
         return reject(events, &attempt.place, Rejection::Stopped, reason);
     }
     if rules.limits.turns > 0 && attempt.place.turn >= rules.limits.turns {
@@ -262,7 +262,7 @@ fn again_or(
 }
 
 /// Why the run cannot continue this attempt, regardless of its result.
-fn called_off(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, events: &[Event]) -> Option<String> {
+fn abort_reason(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, events: &[Event]) -> Option<String> {
     if let Some(signal) = state.stop {
         return Some(stopped_by(signal));
     }
@@ -306,11 +306,11 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
         (Outcome::NeedsReview, _) => reject(events, &place, Rejection::NeedsReview, reason),
         (Outcome::Done | Outcome::Accepted, None) | (Outcome::Failed, _) => {
             let rejection = if is_unchanged { Rejection::NothingChanged } else { Rejection::ChecksFailed };
-            if repeats(rules, attempt, &events) {
+            if is_repeated_failure(rules, attempt, &events) {
                 let rejection = if is_unchanged { rejection } else { Rejection::NoProgress };
                 return reject(events, &place, rejection, format!("no progress: {reason}"));
             }
-            again_or(state, rules, now, attempt, events, rejection, reason)
+            retry_or_reject(state, rules, now, attempt, events, rejection, reason)
         }
     }
 }
@@ -327,7 +327,7 @@ fn commit_started(
 }
 
 /// Whether the same failure was repeated too often. Uses `apply` itself, so that both agree.
-fn repeats(rules: &Rules, attempt: &Attempt, events: &[Event]) -> bool {
+fn is_repeated_failure(rules: &Rules, attempt: &Attempt, events: &[Event]) -> bool {
     if rules.limits.no_progress == 0 {
         return false;
     }
@@ -345,7 +345,7 @@ fn commit_refused(state: &State, rules: &Rules, now: Duration, attempt: &Attempt
     if attempt.refused.as_ref() == Some(tree) {
         return reject(events, &attempt.place, Rejection::CommitRefused, reason);
     }
-    again_or(state, rules, now, attempt, events, Rejection::CommitRefused, reason)
+    retry_or_reject(state, rules, now, attempt, events, Rejection::CommitRefused, reason)
 }
 
 fn was_kept(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejection, kept: &Oid, files: u32) -> Decision {

@@ -6,7 +6,7 @@ use super::{next_story, stop, stopped, stopped_by, then};
 use crate::base::finish::Finish;
 use crate::engine::run::{Attempt, Decision, Effect, Rules, ScriptRun, State};
 use crate::journal::event::Event;
-use crate::lifecycle::{Meaning, Script, meaning};
+use crate::lifecycle::{Script, ScriptEffect, meaning};
 
 /// A script that always skips would loop forever. After this many skips in a row the run ends.
 const MOST_SKIPS: u32 = 20;
@@ -20,8 +20,8 @@ pub(super) fn end_iteration(state: &State, rules: &Rules, events: Vec<Event>) ->
 }
 
 /// The meaning of a script's exit, and the event that records it. No event if no script ran.
-fn script_ran(rules: &Rules, run: Option<&ScriptRun>) -> (Vec<Event>, Meaning) {
-    let Some(run) = run else { return (Vec::new(), Meaning::GoOn) };
+fn script_ran(rules: &Rules, run: Option<&ScriptRun>) -> (Vec<Event>, ScriptEffect) {
+    let Some(run) = run else { return (Vec::new(), ScriptEffect::GoOn) };
     let meaning = meaning(run.script, &run.exit, rules.fail_behavior);
     let event = Event::ScriptRan {
         script: run.script,
@@ -41,8 +41,10 @@ pub(super) fn started(state: &State, rules: &Rules, run: Option<&ScriptRun>) -> 
     let (events, meaning) = script_ran(rules, run);
     match (meaning, state.stop) {
         (_, Some(signal)) => stop(events, Finish::Manual, stopped_by(signal)),
-        (Meaning::Abort, None) => stop(events, Finish::HookAbort, aborted_by(Script::Started)),
-        (Meaning::GoOn | Meaning::Warning | Meaning::Error | Meaning::Skip, None) => then(events, Effect::Prepare),
+        (ScriptEffect::Abort, None) => stop(events, Finish::HookAbort, aborted_by(Script::Started)),
+        (ScriptEffect::GoOn | ScriptEffect::Warning | ScriptEffect::Error | ScriptEffect::Skip, None) => {
+            then(events, Effect::Prepare)
+        }
     }
 }
 
@@ -52,9 +54,9 @@ pub(super) fn beginning(state: &State, rules: &Rules, attempt: &Attempt, run: Op
         return stop(events, Finish::Manual, stopped_by(signal));
     }
     match meaning {
-        Meaning::GoOn | Meaning::Warning | Meaning::Error => then(events, Effect::Reset),
-        Meaning::Abort => stop(events, Finish::HookAbort, aborted_by(Script::NextIteration)),
-        Meaning::Skip => {
+        ScriptEffect::GoOn | ScriptEffect::Warning | ScriptEffect::Error => then(events, Effect::Reset),
+        ScriptEffect::Abort => stop(events, Finish::HookAbort, aborted_by(Script::NextIteration)),
+        ScriptEffect::Skip => {
             events.push(Event::IterationSkipped { place: attempt.place.clone() });
             if state.skips + 1 >= MOST_SKIPS {
                 return stop(events, Finish::Stalled, format!("{MOST_SKIPS} iterations in a row were skipped"));
@@ -68,8 +70,10 @@ pub(super) fn iteration_ended(state: &State, rules: &Rules, run: Option<&ScriptR
     let (events, meaning) = script_ran(rules, run);
     match meaning {
         // If the run cannot continue anyway, that reason takes precedence.
-        Meaning::Abort if state.fatal.is_none() => stop(events, Finish::HookAbort, aborted_by(Script::PostIteration)),
-        Meaning::GoOn | Meaning::Warning | Meaning::Error | Meaning::Skip | Meaning::Abort => next_story(state, rules, events),
+        ScriptEffect::Abort if state.fatal.is_none() => stop(events, Finish::HookAbort, aborted_by(Script::PostIteration)),
+        ScriptEffect::GoOn | ScriptEffect::Warning | ScriptEffect::Error | ScriptEffect::Skip | ScriptEffect::Abort => {
+            next_story(state, rules, events)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Landing after each commit: it follows the commit, ends the iteration, and a failure costs neither the run nor the commit.
 
 use super::*;
-use crate::plan::Waiting;
+use crate::plan::ReviewState;
 
 /// A run whose first story was just committed, and the decision that follows.
 fn committed(land_each: bool) -> (Rules, State, Vec<Recorded>, Decision) {
@@ -92,7 +92,7 @@ proptest! {
         let (_, journal) = play(&rules, World::new(choices, 4), 5_000, None);
         let mut state = State::default();
         for (at, recorded) in journal.iter().enumerate() {
-            let is_held_up = state.progress.review.values().any(|waiting| *waiting == Waiting::Stacked);
+            let is_held_up = state.progress.review.values().any(|waiting| *waiting == ReviewState::Stacked);
             match &recorded.event {
                 Event::Committed { outcome, .. } => {
                     let starts = matches!(journal[at + 1].event, Event::LandingStarted { .. });

@@ -1,7 +1,7 @@
 //! Work that passes but needs a review: kept or stacked, never paid for twice, and never called complete.
 
 use super::*;
-use crate::plan::Waiting;
+use crate::plan::ReviewState;
 use crate::verify::{Observed, VerifyJob, judge};
 
 /// A run whose first story has had one turn.
@@ -73,7 +73,7 @@ fn set_aside_it_is_kept_under_a_ref_with_its_reasons_and_spends_no_attempt() {
     assert_eq!((work, base.as_ref(), *proof), (&Oid::from("k"), Some(&Oid::from("base")), Proof::AgentTested));
     assert_eq!(reasons, &["the judge gave no clear answer: it gave no answer"], "notes are no reason for a review");
     let story = StoryId::from("A");
-    assert_eq!(bench.state.progress.review.get(&story), Some(&Waiting::Aside));
+    assert_eq!(bench.state.progress.review.get(&story), Some(&ReviewState::Aside));
     assert_eq!((bench.state.results[&story], bench.state.progress.attempts.len()), (AWAITED, 0));
     assert_eq!((bench.state.consecutive_failures, bench.state.lessons.len(), &bench.state.fatal), (0, 0, &None));
     let last = bench.state.last_iteration.as_ref().unwrap();
@@ -90,7 +90,7 @@ fn stacked_it_is_committed_as_needing_a_review_and_never_landed_at_once() {
     let [.., committed, review] = bench.journal.as_slice() else { panic!("{:?}", bench.journal) };
     assert!(matches!(committed.event, Event::Committed { outcome: Outcome::NeedsReview, proof: Proof::AgentTested, .. }));
     assert!(matches!(&review.event, Event::ReviewNeeded { work, .. } if *work == Oid::from("c")));
-    assert_eq!(bench.state.progress.review.get(&StoryId::from("A")), Some(&Waiting::Stacked));
+    assert_eq!(bench.state.progress.review.get(&StoryId::from("A")), Some(&ReviewState::Stacked));
     assert_eq!((bench.state.commits, bench.state.results[&StoryId::from("A")]), (1, AWAITED));
     assert!(!bench.has(|event| matches!(event, Event::LandingStarted { .. })));
 }

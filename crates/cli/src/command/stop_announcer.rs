@@ -6,20 +6,20 @@ use verdone_core::journal::update::{Reporter, Update};
 use verdone_runtime::process::signal::Signals;
 
 /// Forwards all updates, and announces once what a stop request leads to.
-pub(super) struct RunRequestParts {
+pub(super) struct StopAnnouncer {
     inner: Box<dyn Reporter>,
     signals: Signals,
     told: bool,
     continued: u32,
 }
 
-impl RunRequestParts {
+impl StopAnnouncer {
     pub(super) fn new(inner: Box<dyn Reporter>, signals: Signals) -> Self {
         Self { inner, signals, told: false, continued: 0 }
     }
 }
 
-impl Reporter for RunRequestParts {
+impl Reporter for StopAnnouncer {
     fn report(&mut self, update: Update<'_>) {
         // A tick means that a process is still running and being waited for.
         let waiting = matches!(update, Update::Tick { .. });

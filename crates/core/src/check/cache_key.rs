@@ -45,7 +45,7 @@ pub fn counts_for_results(variable: &str) -> bool {
 
 /// Everything that a result is known to depend on.
 #[derive(Debug, Clone, Serialize)]
-pub struct ResultKey<'a> {
+pub struct CacheKey<'a> {
     /// Verdone's own version, because the interpretation of exit codes and output may change.
     pub version: &'a str,
     pub tree: &'a Oid,
@@ -61,7 +61,7 @@ pub struct ResultKey<'a> {
     pub environment: &'a [(String, String)],
 }
 
-impl ResultKey<'_> {
+impl CacheKey<'_> {
     /// The key as hexadecimal digits.
     pub fn digest(&self) -> String {
         digest(&serde_json::to_vec(self).expect("a key is always valid JSON"))
@@ -80,15 +80,15 @@ mod tests {
         let (tree, environment) = (Oid::from("a"), vec![("PATH".to_owned(), "/bin".to_owned())]);
         let (other, more) = (Oid::from("b"), [("PATH".to_owned(), "/usr/bin".to_owned())]);
         let key =
-            ResultKey { version: "1", tree: &tree, command: "c", folder: "", place: "", inputs: "", environment: &environment };
+            CacheKey { version: "1", tree: &tree, command: "c", folder: "", place: "", inputs: "", environment: &environment };
         for other in [
-            ResultKey { version: "2", ..key.clone() },
-            ResultKey { tree: &other, ..key.clone() },
-            ResultKey { command: "d", ..key.clone() },
-            ResultKey { folder: "web", ..key.clone() },
-            ResultKey { place: "p", ..key.clone() },
-            ResultKey { inputs: "d", ..key.clone() },
-            ResultKey { environment: &more, ..key.clone() },
+            CacheKey { version: "2", ..key.clone() },
+            CacheKey { tree: &other, ..key.clone() },
+            CacheKey { command: "d", ..key.clone() },
+            CacheKey { folder: "web", ..key.clone() },
+            CacheKey { place: "p", ..key.clone() },
+            CacheKey { inputs: "d", ..key.clone() },
+            CacheKey { environment: &more, ..key.clone() },
         ] {
             assert_ne!(other.digest(), key.digest(), "{other:?}");
         }

@@ -6,20 +6,20 @@ use super::act::Acts;
 use super::matcher::{Certainty, Hit, Matcher, found};
 use super::tool::{ToolKind, kind_of};
 use super::{Examples, Family, MatchedRule, Rule, Source, ToolCall};
-use crate::base::pattern::name_fits;
+use crate::base::pattern::name_matches;
 use crate::base::verdict::PolicyVerdict;
 use verdone_shell::{RedirectKind, Runs, Simple, Word, git_call};
 
 /// Why an agent is restricted to reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Looking {
+pub enum ReadOnlyReason {
     /// It creates a plan.
     Planning,
     /// It judges another agent's work. The text of that work may ask for anything, so nothing may leave the machine either.
     Judging,
 }
 
-impl Looking {
+impl ReadOnlyReason {
     const ALL: [Self; 2] = [Self::Planning, Self::Judging];
 
     /// The value of the environment variable.
@@ -107,13 +107,13 @@ const GIT_LISTS: &[(&str, &[&str])] = &[
 ];
 
 /// Denies everything that is not read-only. Settings cannot turn it off.
-pub fn look_only(looking: Looking) -> Rule {
+pub fn read_only_rule(looking: ReadOnlyReason) -> Rule {
     let (reason, alternative) = match looking {
-        Looking::Planning => (
+        ReadOnlyReason::Planning => (
             "a plan is being made, and nothing may be changed or run meanwhile",
             "look with Read, Grep, Glob or plain commands such as ls, cat and git log; then print the plan",
         ),
-        Looking::Judging => (
+        ReadOnlyReason::Judging => (
             "work is being judged, and nothing may be changed, run or fetched meanwhile; its checks have run already",
             "look with Read, Grep, Glob or plain commands such as ls, cat and git diff; then give the answer that was asked for",
         ),
@@ -132,13 +132,13 @@ pub fn look_only(looking: Looking) -> Rule {
 }
 
 /// The first part of a call that may do more than read.
-pub(super) fn beyond(looking: Looking, call: &ToolCall, acts: &Acts) -> Option<Hit> {
-    let knows = |tools: &[&str]| tools.iter().any(|glob| name_fits(glob, &call.tool));
+pub(super) fn beyond(looking: ReadOnlyReason, call: &ToolCall, acts: &Acts) -> Option<Hit> {
+    let knows = |tools: &[&str]| tools.iter().any(|glob| name_matches(glob, &call.tool));
     let whole = || Some(Hit { certainty: Certainty::Yes, command: None, path: None });
     match kind_of(&call.tool) {
         // A subagent's calls are judged in the same way.
         ToolKind::Read | ToolKind::Agent => None,
-        ToolKind::Other if knows(TOOLS) || (looking == Looking::Planning && knows(WEB)) => None,
+        ToolKind::Other if knows(TOOLS) || (looking == ReadOnlyReason::Planning && knows(WEB)) => None,
         ToolKind::Write | ToolKind::Other => whole(),
         ToolKind::Shell if call.tool != "Bash" => whole(),
         ToolKind::Shell => {
@@ -221,11 +221,11 @@ mod tests {
     use super::*;
 
     fn denied(call: &ToolCall) -> bool {
-        denied_while(Looking::Planning, call)
+        denied_while(ReadOnlyReason::Planning, call)
     }
 
-    fn denied_while(looking: Looking, call: &ToolCall) -> bool {
-        let mut rules = vec![look_only(looking)];
+    fn denied_while(looking: ReadOnlyReason, call: &ToolCall) -> bool {
+        let mut rules = vec![read_only_rule(looking)];
         rules.extend(built_in());
         let decision = evaluate(call, &context(), &rules);
         let by_us = decision.rule.as_ref().is_some_and(|(name, _)| name == looking.rule());
@@ -239,17 +239,17 @@ mod tests {
         let web = [("WebFetch", json!({ "url": "https://example.com" })), ("WebSearch", json!({ "query": "x" }))];
         for (tool, input) in web {
             let call = call(tool, input);
-            assert!(denied_while(Looking::Judging, &call) && !denied_while(Looking::Planning, &call), "{tool}");
+            assert!(denied_while(ReadOnlyReason::Judging, &call) && !denied_while(ReadOnlyReason::Planning, &call), "{tool}");
         }
         for (tool, input) in [("Read", json!({ "file_path": "/work/project/src/a" })), ("StructuredOutput", json!({}))] {
-            assert!(!denied_while(Looking::Judging, &call(tool, input)), "{tool}");
+            assert!(!denied_while(ReadOnlyReason::Judging, &call(tool, input)), "{tool}");
         }
-        assert!(!denied_while(Looking::Judging, &ToolCall::bash("git diff HEAD~1 | head -n 100")));
+        assert!(!denied_while(ReadOnlyReason::Judging, &ToolCall::bash("git diff HEAD~1 | head -n 100")));
         for command in ["cargo test", "echo x > a", "curl https://example.com"] {
-            assert!(denied_while(Looking::Judging, &ToolCall::bash(command)), "{command}");
+            assert!(denied_while(ReadOnlyReason::Judging, &ToolCall::bash(command)), "{command}");
         }
-        assert_eq!(Looking::ALL.map(|looking| Looking::from_name(looking.name())), Looking::ALL);
-        assert_eq!(Looking::from_name("whatever"), Looking::Judging);
+        assert_eq!(ReadOnlyReason::ALL.map(|looking| ReadOnlyReason::from_name(looking.name())), ReadOnlyReason::ALL);
+        assert_eq!(ReadOnlyReason::from_name("whatever"), ReadOnlyReason::Judging);
     }
 
     #[test]
