@@ -2,7 +2,7 @@
 
 use super::{Check, CheckOrigin, Stage};
 
-/// The checks that have to run for these changes and this complexity; see [`super::When::holds`].
+/// The checks that have to run for these changes and this complexity; see [`super::When::matches`].
 pub fn due_checks(checks: &[Check], changed: Option<&[String]>, complexity: u32) -> Vec<Check> {
     checks.iter().filter(|check| check.terms.when.matches(changed, complexity)).cloned().collect()
 }

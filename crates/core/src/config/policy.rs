@@ -13,7 +13,7 @@ pub fn config_of_one_file(place: &str, text: &str) -> Result<Config, ConfigProbl
     Layer::alone(place, text)
 }
 
-/// Like [`alone`], for a hook, which is started for every tool call: does not check the rules' examples again, and parses a valid text
+/// Like [`config_of_one_file`], for a hook, which is started for every tool call: does not check the rules' examples again, and parses a valid text
 /// only once.
 pub fn for_hook(place: &str, text: &str) -> Result<Config, ConfigProblem> {
     match toml::from_str::<Config>(text.trim_start_matches('\u{feff}')) {

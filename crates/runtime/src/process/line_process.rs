@@ -241,7 +241,7 @@ impl LineProcess {
         (status, tree::end_leftovers(&spared, grace, signals))
     }
 
-    /// Stops its group; [`Companion::go_on`] continues it. Both wait during a standstill: a process stopped now would be taken for one that
+    /// Stops its group; [`LineProcess::go_on`] continues it. Both wait during a standstill: a process stopped now would be taken for one that
     /// the standstill stopped, and a process continued now would run alone.
     pub fn stop(&self) {
         let _gate = job_control::gate();
@@ -270,7 +270,7 @@ impl LineProcess {
         }
     }
 
-    /// Kills it immediately. [`Companion::end`] then finds it gone.
+    /// Kills it immediately. [`LineProcess::end`] then finds it gone.
     pub fn kill(&mut self) {
         self.killed = true;
         let _ = kill_process_group(self.group, Signal::KILL);

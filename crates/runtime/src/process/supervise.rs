@@ -45,7 +45,7 @@ pub fn run_without_sweep(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMu
     watch(spawn, signals, on, &after)
 }
 
-/// Like [`run_beside`], but immediately ends leftovers that still have this environment
+/// Like [`run_without_sweep`], but immediately ends leftovers that still have this environment
 /// variable. Leftovers that removed it are found by the next full sweep.
 pub fn run_and_end_marked(spawn: &Spawn<'_>, mark: (&str, &str), signals: &Signals) -> Result<Ended, SpawnError> {
     tree::adopt_orphans();
