@@ -120,7 +120,7 @@ fn refused(error: ArmError) -> CliError {
         ArmError::Already { .. } => "see `verdone loop status`; `verdone loop stop` in a terminal ends it",
         ArmError::NothingOpen { .. } => "name another plan, or a TASK that the gates decide about",
         ArmError::NothingToVerify { .. } => "add a [[gate]] to .verdone/config.toml; `verdone init` proposes some",
-        ArmError::NothingRunnable { .. } => "see `verdone plan check`, and what its stories depend on",
+        ArmError::NothingRunnable { .. } => "see `verdone plan lint`, and what its stories depend on",
         ArmError::NotApproved { .. } => "read it, then: verdone plan approve",
         ArmError::Refused(finding) => return finding.into(),
         ArmError::Stop(StopError::Plan(error)) => return error.into(),

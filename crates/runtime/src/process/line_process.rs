@@ -279,7 +279,7 @@ impl LineProcess {
 
 impl fmt::Debug for LineProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Companion").field("pid", &self.pid()).finish_non_exhaustive()
+        f.debug_struct("LineProcess").field("pid", &self.pid()).finish_non_exhaustive()
     }
 }
 
