@@ -213,7 +213,9 @@ pub(super) fn proof_with_notes(seen: &JobFacts<'_>) -> (Proof, Vec<Note>) {
     let (mut proof, mut notes) = proof_from_checks(seen);
     if proof > Proof::AgentTested && !seen.observed.red_with_old_tests.is_empty() {
         proof = Proof::AgentTested;
-        notes.extend(seen.observed.red_with_old_tests.iter().map(|check| Note::RedWithOldTests { check: check.clone() }));
+        let limits = seen.observed.red_with_old_tests.iter().map(|check| Note::RedWithOldTests { check: check.clone() });
+        // Where only one reason is shown, it should be why the proof is not better.
+        notes.splice(0..0, limits);
     }
     match seen.job.at_most.filter(|at_most| proof > *at_most) {
         Some(at_most) => {
