@@ -1,9 +1,11 @@
 //! Agents as data: how to start one and how its turns can end. The runtime supervises all agents in the same way.
 
 pub mod claude;
+pub mod client_files;
+pub mod client_variables;
 mod settings;
 
-pub use settings::{AGENTS, Agents, CommandAgent, ScriptedAgent};
+pub use settings::{AgentKind, Agents, CommandAgent, ScriptedAgent};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;

@@ -2,17 +2,19 @@
 //!
 //! The result says how the turn ended, never whether the story is done.
 
+mod check;
 mod claude;
 mod command;
 pub mod judge;
 pub(crate) mod read_only_session;
+mod run_agent;
 pub mod scripted;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use verdone_core::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
+use verdone_core::agent::{AgentKind, AllowanceUse, SessionUse, TurnOutcome, Usage};
 use verdone_core::base::id::RunId;
 use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
@@ -26,9 +28,12 @@ use crate::process::output::create_fresh;
 use crate::process::signal::Signals;
 use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
 
+pub use check::check as check_agent;
+pub(crate) use check::check_judge;
 pub use claude::Claude;
-pub(crate) use claude::check as check_claude;
+use claude::check as check_claude;
 pub(crate) use command::start as start_command;
+pub use run_agent::RunAgent;
 
 /// How many bytes at the end of the output become the agent's claim.
 const CLAIM: usize = 4 * 1024;
@@ -161,19 +166,18 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
 }
 
 fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi::OsString>, Stdin), String> {
-    match request.agent.name.as_str() {
-        "command" => {
+    match request.agent.name {
+        AgentKind::Command => {
             let run = request.agent.command.run.as_ref().filter(|run| !run.is_empty());
             let run = run.ok_or("no command: set agent.command.run in .verdone/config.toml, or give --agent-command")?;
             Ok(command::start(run, request.agent.command.prompt, request.prompt, prompt_path))
         }
-        "scripted" => {
+        AgentKind::Scripted => {
             let script = request.agent.scripted.script.as_ref();
             let script = script.ok_or("no script: set agent.scripted.script in .verdone/config.toml")?;
             scripted::start(&request.cwd.join(script), request.prompt)
         }
-        "claude" => Err("claude is no command to be started for one turn".to_owned()),
-        other => Err(format!("no agent is named {other:?}: there are claude, command and scripted")),
+        AgentKind::Claude => Err("this client serves many turns and cannot be started for one".to_owned()),
     }
 }
 

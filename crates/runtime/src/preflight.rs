@@ -5,16 +5,16 @@ use std::path::Path;
 
 use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, CommandSpec};
-use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
+use verdone_core::config::Config;
 use verdone_core::done::{Approval, DoneSettings, JudgeChoice, KnownBeforeWork, PlanFact, best_case, stated_complexity};
 use verdone_core::plan::{Plan, Status};
 
-use crate::agent::check_claude;
+use crate::agent::check_judge;
 use crate::base::fault;
 use crate::base::finding::{FIRST_COMMIT, Finding, Health};
 use crate::base::text::{listed, plural};
 use crate::git::{Git, GitError, Kind, Status as GitStatus};
-use crate::process::{RUN_VARIABLE, check_program, program_exists};
+use crate::process::{RUN_VARIABLE, missing_program};
 
 /// The minimum of free disk space. With less, a run would fail midway.
 const ROOM: u64 = 200 * 1024 * 1024;
@@ -98,38 +98,6 @@ fn room(top: &Path) -> Finding {
     }
 }
 
-/// Whether the agent can be started.
-pub fn agent(config: &Config, root: &Path) -> Finding {
-    let agent = &config.agent;
-    match agent.name.as_str() {
-        "claude" => check_claude(&agent.claude, root),
-        "scripted" => match &agent.scripted.script {
-            None => Finding::bad("agent", "the scripted agent has no script", ["set agent.scripted.script"]),
-            Some(script) if root.join(script).is_file() => Finding::good("agent", format!("scripted: {script}")),
-            Some(script) => Finding::bad("agent", format!("{script}: no such script"), ["check agent.scripted.script"]),
-        },
-        _ => match &agent.command.run {
-            None => Finding::bad(
-                "agent",
-                "no agent to run",
-                ["verdone run --agent-command 'CMD'", "or set agent.command.run in .verdone/config.toml"],
-            ),
-            Some(command) if command.is_empty() => Finding::bad("agent", "the agent's command is empty", []),
-            Some(command) => match missing_program(command, root) {
-                Some(program) if root.join(&program).is_file() && program.contains('/') => {
-                    let hint = format!("chmod +x {program}");
-                    Finding::bad("agent", format!("{program} is not executable"), [hint.as_str()])
-                }
-                Some(program) => {
-                    let message = format!("{program}: no such program");
-                    Finding::bad("agent", message, ["install it, or correct the agent's command"])
-                }
-                None => Finding::good("agent", command.display()),
-            },
-        },
-    }
-}
-
 /// Which agent would be asked to refute the work, and the possible cost. `None` if the judge is disabled.
 pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
     let done = &config.done;
@@ -148,15 +116,14 @@ pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
             Some(program) => Finding::bad("judge", format!("{program}: no such program"), ["check `command` in [done.judge]"]),
             None => Finding::good("judge", format!("{} is {when}; what it costs is not counted", command.display())),
         },
-        JudgeChoice::Claude => {
+        JudgeChoice::Client(kind) => {
             let most = match done.judge.cost_usd.limit() {
                 Some(_) => format!("at most {} an answer, counted in limits.cost_usd", done.judge.cost_usd),
                 None => "counted in limits.cost_usd".to_owned(),
             };
-            let message = format!("Claude Code is {when}, in a session of its own; each answer costs money: {most}");
-            let client = ClaudeAgent { permission: ClaudePermission::Policy, ..config.agent.claude.clone() };
+            let message = format!("{} is {when}, in a separate session; each answer costs money: {most}", kind.title());
             // The run's agent has already been checked.
-            let found = (config.agent.name != "claude").then(|| check_claude(&client, root));
+            let found = (config.agent.name != kind).then(|| check_judge(kind, config, root));
             match found.filter(|found| found.health > Health::Good) {
                 Some(trouble) => Finding { what: "judge", ..trouble },
                 None => Finding::good("judge", message),
@@ -172,13 +139,6 @@ pub fn ci(config: &Config, root: &Path) -> Option<Finding> {
         Some(program) => Finding::bad("ci", format!("{program}: no such program"), ["check `command` in [done.ci]"]),
         None => Finding::good("ci", format!("{} is asked about each story before it is done", command.display())),
     })
-}
-
-/// The program of a command, if it can be determined and is missing.
-fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
-    let program = check_program(command)?;
-    let path = std::env::var_os("PATH");
-    (!program_exists(&program, path.as_deref(), root)).then_some(program)
 }
 
 /// Whether every open story has something to check it with.

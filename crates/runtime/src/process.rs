@@ -43,7 +43,7 @@ pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flood_limit::FloodLimit;
 pub(crate) use helpers_spared::{forget_spared, start_spared};
 pub use line_process::{LineProcess, Received};
-pub use program::{check_program, program_exists};
+pub use program::{check_program, missing_program, program_exists};
 pub use supervise::{Sweep, run, run_and_end_marked, run_without_sweep};
 pub use tree::{adopt_orphans, let_orphans_go_of, stop_adopting_orphans};
 

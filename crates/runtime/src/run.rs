@@ -31,7 +31,7 @@ use verdone_core::journal::event::{Event, Seal};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::plan::{Plan, ReviewState, Status};
 
-use crate::agent::Claude;
+use crate::agent::{RunAgent, check_agent};
 use crate::base::clock::Stopwatch;
 use crate::base::finding::{Finding, Health};
 use crate::git::{Git, GitError};
@@ -48,7 +48,7 @@ use crate::project::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRe
 use crate::project::shown;
 use crate::project::template::read_template;
 use crate::project::{GitDirs, Project};
-use crate::run::context::RunContext;
+use crate::run::context::{AttemptContext, RunContext, RunSetup};
 use crate::run::driver::Driver;
 use crate::run::lifecycle::Scripts;
 use crate::run::recover::RecoverError;
@@ -193,7 +193,7 @@ impl Ready {
         let status = status?;
         let mut findings = filters;
         findings.extend(preflight::repository(&self.git, &status, identity, &self.ours()));
-        findings.push(preflight::agent(&self.request.config, root));
+        findings.push(check_agent(&self.request.config, root));
         findings.extend(preflight::judge(&self.request.config, root));
         findings.extend(preflight::ci(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
@@ -287,23 +287,18 @@ impl Ready {
         let Self { request, git, plan, gates, frozen, template } = self;
         let RunRequest { project, config, only, spec_dir, exports, unchecked, .. } = request;
         let root = project.root;
-        let claude = match config.agent.name.as_str() {
-            "claude" => {
-                let guard = Guard::of_run(&root, git.top(), &run_dir)?;
-                Claude::guarded_by(guard, git.common_dir())
-            }
-            _ => Claude::default(),
-        };
+        let agent = RunAgent::new(config.agent.name, git.common_dir(), || Guard::of_run(&root, git.top(), &run_dir))?;
         let start = git.merge_base(&branch.head, &branch.tip)?.unwrap_or_else(|| branch.tip.clone());
-        let context = RunContext {
+        let setup = RunSetup {
             start,
             branch: branch.name_for(&run),
-            tip: branch.tip.clone(),
             target: branch.target.clone(),
-            plan: RunPlan::of_user(&git, plan),
-            git: git.marked(RUN_VARIABLE, run.as_str()),
             scripts: Scripts::freeze(&root),
             spec_dir: spec_dir.unwrap_or_else(|| root.join("specs")),
+            redactor: process::redactor_from_environment(&exports),
+            clock: Stopwatch::start(),
+            since: SystemTime::now(),
+            done_before: BTreeSet::new(),
             root,
             run,
             run_dir,
@@ -312,25 +307,25 @@ impl Ready {
             frozen,
             only,
             signals,
-            clock: Stopwatch::start(),
-            since: SystemTime::now(),
-            attempt_since: SystemTime::now(),
-            redactor: process::redactor_from_environment(&exports),
-            spaces,
             template,
+            unchecked,
+            exports,
+        };
+        let context = RunContext {
+            attempt: AttemptContext { since: setup.since, candidate: None, claims_from: 0 },
+            tip: branch.tip.clone(),
+            plan: RunPlan::of_user(&git, plan),
+            git: git.marked(RUN_VARIABLE, setup.run.as_str()),
+            spaces,
             results: Results::default(),
             built: None,
-            done_before: BTreeSet::new(),
-            unchecked,
             judged: Vec::new(),
             ci_answers: Vec::new(),
-            candidate: None,
             green: None,
-            claims_from: 0,
             turns_run: 0,
             checks_run: 0,
-            claude,
-            exports,
+            agent,
+            setup,
         };
         Ok((context, rules))
     }
@@ -373,14 +368,14 @@ impl Ready {
         let plan = RunPlan::open(&self.git, user, &branch.tip, &branch.head, &folder.join("plan"))?;
         let start = self.start_event(&run, &branch, spaces.seal(), plan.plan())?;
         let (mut context, rules) = self.into_context((run, run_dir), &branch, spaces, signals)?;
-        context.claude.resume(left);
+        context.agent.resume(left);
         context.plan = plan;
-        context.done_before = done_before;
-        let journal = Journal::create(&context.run_dir)?;
+        context.setup.done_before = done_before;
+        let journal = Journal::create(&context.setup.run_dir)?;
         if branch.at.as_ref() != Some(&branch.tip) {
-            context.git.set_branch(&context.branch, &branch.tip, branch.at.as_ref())?;
+            context.git.set_branch(&context.setup.branch, &branch.tip, branch.at.as_ref())?;
         }
-        let name = context.branch.clone();
+        let name = context.setup.branch.clone();
         let code = Driver::new(context, rules, journal, reporter).run(start)?;
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
@@ -413,7 +408,7 @@ impl Ready {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             plan: self.plan_name(),
             format: format_name(self.plan.plan()),
-            agent: self.request.config.agent.name.clone(),
+            agent: self.request.config.agent.name.name().to_owned(),
             mode: "building".to_owned(),
             stories: stories.len(),
             open: stories.iter().filter(|story| story.status != Status::Done).count(),

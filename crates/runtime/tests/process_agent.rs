@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use tempfile::TempDir;
-use verdone_core::agent::{PromptVia, TurnOutcome};
+use verdone_core::agent::{AgentKind, PromptVia, TurnOutcome};
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::{RunId, StoryId};
 use verdone_core::base::redact::Redactor;
@@ -109,12 +109,12 @@ impl Scene {
 }
 
 fn command_agent(run: CommandSpec, prompt: PromptVia) -> Agents {
-    Agents { name: "command".to_owned(), command: CommandAgent { run: Some(run), prompt }, ..Agents::default() }
+    Agents { name: AgentKind::Command, command: CommandAgent { run: Some(run), prompt }, ..Agents::default() }
 }
 
 fn scripted_agent(script: &Path) -> Agents {
     let scripted = ScriptedAgent { script: Some(script.to_str().unwrap().to_owned()) };
-    Agents { name: "scripted".to_owned(), scripted, ..Agents::default() }
+    Agents { name: AgentKind::Scripted, scripted, ..Agents::default() }
 }
 
 fn crashed(reason: &str) -> TurnOutcome {
@@ -196,8 +196,6 @@ fn not_runnable() {
     assert_eq!(absent.output_file, None);
     assert_eq!(reason(absent), "no-such-agent: not found");
     assert!(reason(scene.turn(&Agents::default(), "", &mut |_| ())).contains("--agent-command"));
-    let named = Agents { name: "clod".to_owned(), ..Agents::default() };
-    assert!(reason(scene.turn(&named, "", &mut |_| ())).contains("clod"));
 }
 
 fn a_stop_interrupts_the_turn() {

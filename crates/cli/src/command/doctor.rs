@@ -7,6 +7,7 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use verdone_core::config::Config;
 use verdone_report::{fault_line, plural};
+use verdone_runtime::agent::check_agent;
 use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::git::{Git, GitError};
 use verdone_runtime::preflight;
@@ -191,7 +192,7 @@ fn with_plan(ready: &Ready) -> Vec<Finding> {
 fn without_plan(error: CliError, project: &Project, config: &Config) -> Vec<Finding> {
     let mut findings = vec![fault("plan", error)];
     findings.extend(repository(project));
-    findings.push(preflight::agent(config, &project.root));
+    findings.push(check_agent(config, &project.root));
     findings.extend(preflight::judge(config, &project.root));
     findings
 }

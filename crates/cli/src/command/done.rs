@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
+use verdone_core::agent::client_variables::SESSION_VARIABLE;
 use verdone_core::base::id::StoryId;
 use verdone_core::done::{DoneState, JudgeRecord, complexity, judge};
 use verdone_report::{cost, done_page};
@@ -17,8 +18,6 @@ use crate::args::DoneArgs;
 use crate::error::CliError;
 use crate::terminal::{print, print_json, printable, say};
 
-/// Set by the client for the commands in its session.
-const SESSION_VARIABLE: &str = "CLAUDE_CODE_SESSION_ID";
 /// How many sessions a hint lists.
 const MOST_NAMED: usize = 8;
 

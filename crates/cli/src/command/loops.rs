@@ -1,6 +1,7 @@
 //! `verdone loop`: loops in the user's own sessions.
 
 use serde_json::{Value, json};
+use verdone_core::agent::client_variables::{INSIDE_VARIABLE, SESSION_VARIABLE};
 use verdone_core::base::id::StoryId;
 use verdone_core::base::verdict::Red;
 use verdone_core::engine::session::incomplete_words;
@@ -18,10 +19,6 @@ use super::{Context, Outcome};
 use crate::args::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
 use crate::error::CliError;
 use crate::terminal::{print, print_json, printable_line, say};
-
-/// Set by the client: the session that a command runs in.
-const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
-const INSIDE: &str = "CLAUDECODE";
 
 pub(super) fn run(command: &LoopCommand, context: &Context) -> Outcome {
     match command {
@@ -111,8 +108,8 @@ fn said(armed: &Armed, whose: &LoopOwner) -> String {
 /// The session that this command runs in: from the client's variable, or else as seen by a hook.
 fn own_session(context: &Context, project: &Project) -> Option<String> {
     let variable = |name: &str| context.environment.get(name).filter(|value| !value.is_empty());
-    let inside = variable(INSIDE).is_some();
-    variable(SESSION).cloned().or_else(|| Loops::new(&project.root).asking().filter(|_| inside))
+    let inside = variable(INSIDE_VARIABLE).is_some();
+    variable(SESSION_VARIABLE).cloned().or_else(|| Loops::new(&project.root).asking().filter(|_| inside))
 }
 
 fn refused(error: ArmError) -> CliError {

@@ -136,13 +136,13 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     if args.json {
         let value = serde_json::json!({
             "plan": plan_name,
-            "branch": context.branch,
+            "branch": context.setup.branch,
             "base": branch.tip,
             "target": branch.target,
-            "agent": context.config.agent.name,
+            "agent": context.setup.config.agent.name.name(),
             "story": story,
             "checks": commands(checks),
-            "gates": commands(&context.gates),
+            "gates": commands(&context.setup.gates),
             "limits": rules.limits,
             "prompt": prompt,
             "problems": findings.iter().filter(|f| f.health == Health::Bad).map(|f| &f.message).collect::<Vec<_>>(),
@@ -154,10 +154,10 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let mut fact = |name: &str, text: &str| out.push_str(&format!("{name:<9}{}\n", printable_line(text)));
     fact("Plan", &plan_name);
     let how = if branch.at.is_some() { "continued at" } else { "new at" };
-    fact("Branch", &format!("{} ({how} {})", context.branch, branch.tip.short()));
-    fact("Agent", &context.config.agent.name);
+    fact("Branch", &format!("{} ({how} {})", context.setup.branch, branch.tip.short()));
+    fact("Agent", context.setup.config.agent.name.name());
     fact("Story", &story.map_or_else(|| "none is open".to_owned(), |story| format!("{}: {}", story.id, story.title)));
-    for (name, list) in [("Check", checks), ("Gate", &context.gates[..])] {
+    for (name, list) in [("Check", checks), ("Gate", &context.setup.gates[..])] {
         for command in commands(list) {
             fact(name, &command);
         }

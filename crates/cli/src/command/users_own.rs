@@ -1,12 +1,13 @@
 //! Commands reserved for the user: an agent's own approval would prove nothing.
 
+use verdone_core::agent::client_variables::{INSIDE_VARIABLE, SESSION_VARIABLE};
 use verdone_runtime::process::{RUN_VARIABLE, VERIFY_VARIABLE};
 
 use super::Context;
 use crate::error::CliError;
 
 /// Variables that clients and runs set for the commands they start.
-const INSIDE: [&str; 4] = ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", RUN_VARIABLE, VERIFY_VARIABLE];
+const INSIDE: [&str; 4] = [INSIDE_VARIABLE, SESSION_VARIABLE, RUN_VARIABLE, VERIFY_VARIABLE];
 
 /// A safeguard, not a security boundary: a script can unset the variables.
 pub(super) fn refuse_agents(doing: &str, command: &str, context: &Context) -> Result<(), CliError> {

@@ -7,29 +7,54 @@ use super::PromptVia;
 use super::claude::ClaudeAgent;
 use crate::check::CommandSpec;
 
-/// The valid values of `agent.name`.
-pub const AGENTS: [&str; 3] = ["claude", "command", "scripted"];
+/// The agents that Verdone can supervise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// Claude Code.
+    Claude,
+    /// Any executable.
+    #[default]
+    Command,
+    /// The built-in agent that plays a script.
+    Scripted,
+}
+
+impl AgentKind {
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Command => "the agent's command",
+            Self::Scripted => "the scripted agent",
+        }
+    }
+
+    /// The name in settings and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Command => "command",
+            Self::Scripted => "scripted",
+        }
+    }
+}
 
 /// The agent that does the work, and how each agent is started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agents {
     /// The agent to use.
-    #[schemars(extend("enum" = AGENTS))]
-    pub name: String,
+    pub name: AgentKind,
     pub claude: ClaudeAgent,
     pub command: CommandAgent,
     pub scripted: ScriptedAgent,
 }
 
-impl Default for Agents {
-    fn default() -> Self {
-        Self {
-            name: "command".to_owned(),
-            claude: ClaudeAgent::default(),
-            command: CommandAgent::default(),
-            scripted: ScriptedAgent::default(),
-        }
+impl Agents {
+    /// The command of an agent that is an arbitrary executable.
+    pub fn own_command(&self) -> Option<&CommandSpec> {
+        self.command.run.as_ref().filter(|_| self.name == AgentKind::Command)
     }
 }
 

@@ -87,6 +87,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::agent::AgentKind;
     use crate::agent::claude::{ClaudePermission, HookWay, SessionMode};
     use crate::config::{Layer, resolve};
 
@@ -110,7 +111,7 @@ mod tests {
             sessions: SessionMode::Single,
             hooks: HookWay::Exec,
         };
-        assert_eq!((config.agent.name.as_str(), config.agent.claude), ("claude", expected));
+        assert_eq!((config.agent.name, config.agent.claude), (AgentKind::Claude, expected));
     }
 
     #[test]

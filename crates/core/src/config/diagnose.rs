@@ -5,7 +5,6 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::AGENTS;
 use super::Config;
 use super::shape::{Field, Shape};
 use crate::base::pattern::{PatternError, check_name};
@@ -51,11 +50,6 @@ pub(super) fn unusable(config: &Config) -> Option<Finding> {
 /// Like [`unusable`], but does not check the rules' examples.
 pub(super) fn but_examples(config: &Config) -> Option<Finding> {
     let key = |text: &str| Step::Key(text.to_owned());
-    if !AGENTS.contains(&config.agent.name.as_str()) {
-        let hint = nearest(&config.agent.name, AGENTS).map(|name| format!("did you mean {name:?}?"));
-        let message = format!("unknown agent {:?}, expected one of {}", config.agent.name, quoted(&AGENTS));
-        return Some(Finding { path: vec![key("agent"), key("name")], on_key: false, message, hint });
-    }
     if config.agent.command.run.as_ref().is_some_and(crate::check::CommandSpec::is_empty) {
         let path = vec![key("agent"), key("command"), key("run")];
         return Some(Finding { path, on_key: false, message: "the agent's command is empty".to_owned(), hint: None });
@@ -297,8 +291,4 @@ fn kind(value: &Value) -> String {
         Value::Array(_) => "a list".to_owned(),
         Value::Table(_) => "a table".to_owned(),
     }
-}
-
-fn quoted(names: &[&str]) -> String {
-    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }

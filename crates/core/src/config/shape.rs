@@ -240,17 +240,6 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_names_every_agent() {
-        let mut names = Vec::new();
-        each(&Shape::of_config(), "", &mut |path, field| {
-            if let (".agent.name", Shape::Choice(choices)) = (path, &field.shape) {
-                names.extend(choices.iter().map(|choice| choice.name.clone()));
-            }
-        });
-        assert_eq!(names, crate::config::AGENTS);
-    }
-
-    #[test]
     fn every_key_has_a_shape_and_a_meaning() {
         let mut seen = 0;
         each(&Shape::of_config(), "", &mut |path, field| {

@@ -1,8 +1,7 @@
 //! Which judge to ask, according to the settings.
 
 use super::{JudgeAgent, JudgeSettings};
-use crate::agent::Agents;
-use crate::agent::PromptVia;
+use crate::agent::{AgentKind, Agents, PromptVia};
 use crate::check::CommandSpec;
 
 /// The judge selected by the settings.
@@ -12,7 +11,8 @@ pub enum JudgeChoice<'c> {
         command: &'c CommandSpec,
         prompt: PromptVia,
     },
-    Claude,
+    /// A client in a separate session.
+    Client(AgentKind),
     /// No judge can be asked, for this reason.
     Nobody {
         why: String,
@@ -21,16 +21,15 @@ pub enum JudgeChoice<'c> {
 
 impl<'c> JudgeChoice<'c> {
     pub fn from_settings(settings: &'c JudgeSettings, agents: &'c Agents) -> Self {
-        let agents_own =
-            || agents.command.run.as_ref().filter(|_| agents.name == "command").map(|run| (run, agents.command.prompt));
+        let agents_own = || agents.own_command().map(|run| (run, agents.command.prompt));
         let own = settings.command.as_ref().map(|command| (command, settings.prompt));
         let command = own.or_else(agents_own).filter(|(command, _)| !command.is_empty());
         match (settings.agent, command) {
-            (JudgeAgent::Claude, _) => Self::Claude,
+            (JudgeAgent::Claude, _) => Self::Client(AgentKind::Claude),
             (JudgeAgent::Auto | JudgeAgent::Command, Some((command, prompt))) => Self::Command { command, prompt },
-            (JudgeAgent::Auto, None) if agents.name == "claude" => Self::Claude,
+            (JudgeAgent::Auto, None) if agents.name == AgentKind::Claude => Self::Client(agents.name),
             (JudgeAgent::Auto, None) => Self::Nobody {
-                why: format!("the agent {:?} cannot judge here: set `agent` or `command` in [done.judge]", agents.name),
+                why: format!("the agent {:?} cannot judge here: set `agent` or `command` in [done.judge]", agents.name.name()),
             },
             (JudgeAgent::Command, None) => {
                 Self::Nobody { why: "the judge has no command: set `command` in [done.judge]".to_owned() }
@@ -42,7 +41,7 @@ impl<'c> JudgeChoice<'c> {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Command { .. } => "command",
-            Self::Claude => "claude",
+            Self::Client(kind) => kind.name(),
             Self::Nobody { .. } => "nobody",
         }
     }
@@ -56,25 +55,25 @@ mod tests {
     fn the_judge_is_who_is_named_else_the_command_else_the_agent_of_runs() {
         let shell = |text: &str| CommandSpec::Shell(text.to_owned());
         for (agent, command, runs, run, expected) in [
-            (JudgeAgent::Auto, None, "claude", None, "claude"),
-            (JudgeAgent::Auto, Some("mine"), "claude", None, "command mine"),
-            (JudgeAgent::Auto, None, "command", Some("theirs"), "command theirs"),
-            (JudgeAgent::Auto, Some("mine"), "command", Some("theirs"), "command mine"),
-            (JudgeAgent::Auto, None, "command", None, "nobody"),
-            (JudgeAgent::Auto, None, "scripted", Some("theirs"), "nobody"),
-            (JudgeAgent::Command, None, "claude", Some("theirs"), "nobody"),
-            (JudgeAgent::Command, None, "command", Some("theirs"), "command theirs"),
-            (JudgeAgent::Claude, None, "scripted", None, "claude"),
+            (JudgeAgent::Auto, None, AgentKind::Claude, None, "claude"),
+            (JudgeAgent::Auto, Some("mine"), AgentKind::Claude, None, "command mine"),
+            (JudgeAgent::Auto, None, AgentKind::Command, Some("theirs"), "command theirs"),
+            (JudgeAgent::Auto, Some("mine"), AgentKind::Command, Some("theirs"), "command mine"),
+            (JudgeAgent::Auto, None, AgentKind::Command, None, "nobody"),
+            (JudgeAgent::Auto, None, AgentKind::Scripted, Some("theirs"), "nobody"),
+            (JudgeAgent::Command, None, AgentKind::Claude, Some("theirs"), "nobody"),
+            (JudgeAgent::Command, None, AgentKind::Command, Some("theirs"), "command theirs"),
+            (JudgeAgent::Claude, None, AgentKind::Scripted, None, "claude"),
         ] {
             let settings = JudgeSettings { agent, command: command.map(shell), ..JudgeSettings::default() };
-            let mut agents = Agents { name: runs.to_owned(), ..Agents::default() };
+            let mut agents = Agents { name: runs, ..Agents::default() };
             agents.command.run = run.map(shell);
             let judge = JudgeChoice::from_settings(&settings, &agents);
             let said = match &judge {
                 JudgeChoice::Command { command, .. } => format!("{} {}", judge.name(), command.display()),
-                JudgeChoice::Claude | JudgeChoice::Nobody { .. } => judge.name().to_owned(),
+                JudgeChoice::Client(_) | JudgeChoice::Nobody { .. } => judge.name().to_owned(),
             };
-            assert_eq!(said, expected, "{agent:?} {command:?} {runs} {run:?}");
+            assert_eq!(said, expected, "{agent:?} {command:?} {runs:?} {run:?}");
         }
     }
 }

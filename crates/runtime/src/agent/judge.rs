@@ -83,8 +83,8 @@ pub fn ask_judge(
     match (judge, &court.seat) {
         (JudgeChoice::Nobody { why }, _) => Ok(record.void(why)),
         (JudgeChoice::Command { command, prompt: via }, _) => by_command(record, command, via, prompt, court, signals, on),
-        (JudgeChoice::Claude, Some(seat)) => by_client(record, config, seat, prompt, court, signals, on),
-        (JudgeChoice::Claude, None) => Ok(record.void("Claude Code cannot be asked here")),
+        (JudgeChoice::Client(_), Some(seat)) => by_client(record, config, seat, prompt, court, signals, on),
+        (JudgeChoice::Client(kind), None) => Ok(record.void(format!("{} cannot be asked here", kind.title()))),
     }
 }
 

@@ -4,11 +4,12 @@
 use std::io;
 use std::path::Path;
 
+use verdone_core::agent::AgentKind;
 use verdone_core::config::ClaudePermission;
 use verdone_core::hook::SessionTally;
 use verdone_core::policy::{ReadOnlyReason, ToolKind, kind_of};
 
-use crate::agent::{Claude, TurnRequest, TurnResult, run_client_turn};
+use crate::agent::{Claude, TurnRequest, TurnResult, run_client_turn, run_turn};
 use crate::guard::Guard;
 use crate::process::Moment;
 use crate::process::signal::Signals;
@@ -50,6 +51,14 @@ pub(crate) enum LookError {
 }
 
 impl Question<'_> {
+    /// Asks the configured agent. Only a client can be kept from writing; any other agent runs a normal turn.
+    pub(crate) fn ask_any(self, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<TurnResult, LookError> {
+        match self.turn.agent.name {
+            AgentKind::Claude => self.ask(signals, on).map(|answer| answer.result),
+            AgentKind::Command | AgentKind::Scripted => Ok(run_turn(&self.turn, signals, on)?),
+        }
+    }
+
     /// Asks the question, then ends the process. Failures of the client are an outcome of the turn.
     pub(crate) fn ask(self, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<ReadOnlyAnswer, LookError> {
         let mut agent = self.turn.agent.clone();

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use verdone_core::agent::client_variables::PROJECT_VARIABLE;
 use verdone_core::base::id::encode_component;
 use verdone_core::config::{Config, ConfigProblem, config_of_one_file, for_hook, rule_lines};
 use verdone_core::hook::{Briefing, TestRuns};
@@ -24,8 +25,6 @@ use super::story::StoryFile;
 
 /// The folder for session files, in `.verdone/` and in each run's folder.
 pub const SESSIONS: &str = "sessions";
-/// The client sets this to the project's folder.
-const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// Longer text is not a list of lessons, and the client would not show it.
 const LONGEST_GUARDRAILS: u64 = 64 * 1024;
 
@@ -68,7 +67,7 @@ impl FileSettings {
 impl HookProject {
     /// `None` if the project does not use Verdone. A run always counts as one that does.
     pub(crate) fn find(mode: Mode, armed_root: impl Fn(&Project) -> Option<PathBuf>) -> Option<Self> {
-        let named = std::env::var_os(PROJECT).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        let named = std::env::var_os(PROJECT_VARIABLE).filter(|dir| !dir.is_empty()).map(PathBuf::from);
         let start = named.or_else(|| std::env::current_dir().ok())?;
         let project = Project::around(&start).ok()?;
         match mode {

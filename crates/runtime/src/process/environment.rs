@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
+use verdone_core::agent::client_variables::is_of_outer_session;
 use verdone_core::base::redact::Redactor;
 
 /// Changes to the cleaned environment.
@@ -39,20 +40,8 @@ pub fn redactor_from_environment(added: &[(String, String)]) -> Redactor {
     Redactor::new(std::env::vars_os().map(lossy).chain(added.iter().cloned()))
 }
 
-/// Variables of an outer Claude Code session are removed, except these: they say who
-/// pays, where the login is, and that nonessential traffic is disabled.
-const KEPT: [&str; 6] = [
-    "CLAUDE_CONFIG_DIR",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_FOUNDRY",
-    "CLAUDE_CODE_USE_VERTEX",
-];
-
 /// These name a repository, an index or a run unrelated to the child. They can be set because a git hook or alias started us.
-const REMOVED: [&str; 22] = [
-    "AI_AGENT",
+const REMOVED: [&str; 21] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
     "GIT_DIR",
@@ -78,7 +67,7 @@ const REMOVED: [&str; 22] = [
 
 pub(super) fn is_removed(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    (name.starts_with("CLAUDE") && !KEPT.contains(&name)) || REMOVED.contains(&name)
+    is_of_outer_session(name) || REMOVED.contains(&name)
 }
 
 #[cfg(test)]

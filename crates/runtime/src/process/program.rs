@@ -18,6 +18,13 @@ pub fn check_program(command: &CommandSpec) -> Option<String> {
     }
 }
 
+/// The program of a command, if it can be determined and is missing.
+pub fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
+    let program = check_program(command)?;
+    let path = std::env::var_os("PATH");
+    (!program_exists(&program, path.as_deref(), root)).then_some(program)
+}
+
 /// Whether `name` can be executed: through `path` (the value of PATH), or from `cwd` if it contains a slash.
 pub fn program_exists(name: &str, path: Option<&OsStr>, cwd: &Path) -> bool {
     if name.is_empty() {

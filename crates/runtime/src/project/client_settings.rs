@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use verdone_core::agent::client_files::{CLIENT_STATE, LOCAL_SETTINGS, PROJECT_SETTINGS};
+use verdone_core::agent::client_variables::PROJECT_VARIABLE;
 use verdone_core::hook::settings::{After, Before};
 
 use crate::base::atomic::write_atomically;
@@ -92,11 +94,11 @@ impl SettingsFile {
         let set = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let path = match scope {
             Scope::User => {
-                let folder = set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")));
+                let folder = set(CLIENT_STATE.folder_variable).or_else(|| set("HOME").map(|home| home.join(CLIENT_STATE.folder)));
                 root.join(folder.ok_or(SettingsFileError::NoHome)?).join("settings.json")
             }
-            Scope::Project => root.join(".claude/settings.json"),
-            Scope::Local => root.join(".claude/settings.local.json"),
+            Scope::Project => root.join(PROJECT_SETTINGS),
+            Scope::Local => root.join(LOCAL_SETTINGS),
         };
         Ok(Self { path })
     }
@@ -199,7 +201,7 @@ fn ask(
         argv: command.iter().map(Into::into).collect(),
         cwd: folder.to_owned(),
         // Inside a run the installed hooks are silent, but this probe needs their answer.
-        env: EnvPlan::default().with("CLAUDE_PROJECT_DIR", folder).without(RUN_VARIABLE),
+        env: EnvPlan::default().with(PROJECT_VARIABLE, folder).without(RUN_VARIABLE),
         stdin: Stdin::Bytes(input.into_bytes()),
         wall: Some(limit),
         idle: None,

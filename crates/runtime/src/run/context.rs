@@ -11,7 +11,7 @@ use verdone_core::config::Config;
 use verdone_core::done::{CiFact, JudgeRecord};
 use verdone_core::journal::update::Reporter;
 
-use crate::agent::Claude;
+use crate::agent::RunAgent;
 use crate::base::clock::Stopwatch;
 use crate::git::{ChangedPath, Git, GitError};
 use crate::process::RUN_VARIABLE;
@@ -27,65 +27,78 @@ use crate::workspace::{KeptCache, Workspaces};
 /// Everything a step may touch.
 #[derive(Debug)]
 pub struct RunContext {
+    pub setup: RunSetup,
+    pub attempt: AttemptContext,
     pub git: Git,
-    /// The folder with `.verdone/`, in which checks run.
-    pub root: PathBuf,
-    pub run: RunId,
-    pub run_dir: PathBuf,
-    /// The branch for the story commits, and its tip.
-    pub branch: String,
+    /// The tip of the run's branch.
     pub tip: Oid,
-    /// The last commit not made by a run; later ones are the work of agents.
-    pub start: Oid,
-    /// The branch that was checked out when the run started. `None` if HEAD was detached.
-    pub target: Option<String>,
     pub plan: RunPlan,
-    pub config: Config,
-    pub gates: Vec<Check>,
-    /// The stories' own checks, frozen at the start of the run; later edits do not apply.
-    pub frozen: HashMap<StoryId, Vec<Check>>,
-    /// Work only on this story.
-    pub only: Option<StoryId>,
-    pub signals: Signals,
-    /// Active time of the run.
-    pub clock: Stopwatch,
-    /// When the run and the attempt started, by file system time.
-    pub since: SystemTime,
-    pub attempt_since: SystemTime,
-    pub redactor: Redactor,
     /// Where the agent works and checks run.
     pub spaces: Workspaces,
-    /// The prompt template and where it came from.
-    pub template: (String, String),
+    pub agent: RunAgent,
     /// Check results by tree in this run.
     pub results: Results,
     /// The build cache left by the last attempt's checks, and the tree it was built from.
     pub built: Option<(Oid, KeptCache)>,
-    /// Stories completed by earlier runs, with evidence.
-    pub done_before: BTreeSet<StoryId>,
-    /// Also commit stories that no check covers.
-    pub unchecked: bool,
-    /// The verified tree that will be committed.
-    pub candidate: Option<Candidate>,
     /// Clear answers of a judge, by story and tree: asking again until the answer fits would prove nothing.
     pub judged: Vec<(StoryId, Oid, JudgeRecord)>,
     /// Clear answers of CI: the tip, the tree on top of it, and the answer.
     pub ci_answers: Vec<(Oid, Oid, CiFact)>,
     /// The tree of the last story commit, and the commands that passed on it without a cache from this run.
     pub green: Option<(Oid, Vec<CommandSpec>)>,
-    /// The length of the claims file when the attempt started. Claims before it belong to other attempts.
-    pub claims_from: u64,
     /// Turns and checks so far, used to number stored files.
     pub turns_run: u32,
     pub checks_run: u32,
-    /// The client that serves many turns, if the agent has one.
-    pub claude: Claude,
+}
+
+/// What stays the same from the start of a run to its end.
+#[derive(Debug)]
+pub struct RunSetup {
+    /// The folder with `.verdone/`, in which checks run.
+    pub root: PathBuf,
+    pub run: RunId,
+    pub run_dir: PathBuf,
+    /// The branch for the story commits.
+    pub branch: String,
+    /// The last commit not made by a run; later ones are the work of agents.
+    pub start: Oid,
+    /// The branch that was checked out when the run started. `None` if HEAD was detached.
+    pub target: Option<String>,
+    pub config: Config,
+    pub gates: Vec<Check>,
+    /// The stories' own checks, frozen at the start of the run; later edits do not apply.
+    pub frozen: HashMap<StoryId, Vec<Check>>,
+    /// Work only on this story.
+    pub only: Option<StoryId>,
+    /// Stories completed by earlier runs, with evidence.
+    pub done_before: BTreeSet<StoryId>,
+    /// Also commit stories that no check covers.
+    pub unchecked: bool,
+    /// The prompt template and where it came from.
+    pub template: (String, String),
+    pub redactor: Redactor,
+    pub signals: Signals,
+    /// Active time of the run.
+    pub clock: Stopwatch,
+    /// When the run started, by file system time.
+    pub since: SystemTime,
     /// The lifecycle scripts, frozen at the start of the run.
     pub scripts: Scripts,
     /// The project's specifications folder, for the scripts.
     pub spec_dir: PathBuf,
     /// Variables for the scripts, from a fresher project.
     pub exports: Vec<(String, String)>,
+}
+
+/// What a new attempt starts anew.
+#[derive(Debug)]
+pub struct AttemptContext {
+    /// When the attempt started, by file system time.
+    pub since: SystemTime,
+    /// The length of the claims file when the attempt started. Claims before it belong to other attempts.
+    pub claims_from: u64,
+    /// The verified tree that will be committed.
+    pub candidate: Option<Candidate>,
 }
 
 /// The result of an attempt: a tree that may become a commit.
@@ -103,12 +116,12 @@ pub struct Candidate {
 impl RunContext {
     /// The plan's name for people: relative to the project if it is below it.
     pub fn plan_name(&self) -> String {
-        shown(self.plan.path(), &self.root)
+        shown(self.plan.path(), &self.setup.root)
     }
 
     /// The files of the agent's workspace as a tree, with the plan as currently marked.
     pub fn read_attempt(&mut self) -> Result<Candidate, StepError> {
-        let read = self.spaces.read_attempt(&self.git, self.plan.paths(), self.config.limits.largest_file())?;
+        let read = self.spaces.read_attempt(&self.git, self.plan.paths(), self.setup.config.limits.largest_file())?;
         let tree = self.with_plan(&read.tree)?;
         let changes = self.git.changed_paths(Some(&self.tip), &tree)?;
         let restored = self.spaces.edited(&self.plan.given());
@@ -131,12 +144,12 @@ impl RunContext {
     }
 
     pub fn own_checks(&self, story: &StoryId) -> &[Check] {
-        self.frozen.get(story).map_or(&[], Vec::as_slice)
+        self.setup.frozen.get(story).map_or(&[], Vec::as_slice)
     }
 
     /// The project's path below the top of the repository.
     pub fn folder(&self) -> String {
-        self.git.repo_path(&self.root).map(|folder| folder.to_string()).unwrap_or_default()
+        self.git.repo_path(&self.setup.root).map(|folder| folder.to_string()).unwrap_or_default()
     }
 
     /// Changed paths relative to the project.
@@ -157,7 +170,8 @@ impl RunContext {
     }
 
     fn with_bench<T>(&mut self, place: &mut BenchPlace, work: impl FnOnce(&mut Bench<'_>, &mut Results) -> T) -> T {
-        let Self { git, spaces, tip, config, run, run_dir, checks_run, redactor, signals, clock, results, .. } = self;
+        let Self { git, spaces, tip, checks_run, results, setup, .. } = self;
+        let RunSetup { config, run, run_dir, redactor, signals, clock, .. } = setup;
         let mark = (RUN_VARIABLE, run.as_str());
         let mut bench = Bench {
             git,

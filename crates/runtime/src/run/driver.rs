@@ -36,7 +36,7 @@ impl std::fmt::Debug for Driver<'_> {
 
 impl<'a> Driver<'a> {
     pub fn new(context: RunContext, rules: Rules, journal: Journal, reporter: &'a mut dyn Reporter) -> Self {
-        let (inbox, faults) = (Inbox::new(&context.run_dir), FaultWatch::new(&context.run_dir));
+        let (inbox, faults) = (Inbox::new(&context.setup.run_dir), FaultWatch::new(&context.setup.run_dir));
         Self { context, rules, journal, state: State::default(), inbox, faults, reporter }
     }
 
@@ -65,10 +65,10 @@ impl<'a> Driver<'a> {
         for request in self.inbox.drain().unwrap_or_default() {
             self.advance(&Input::Asked(request))?;
         }
-        if let Some(found) = self.faults.new_failures(&self.context.redactor) {
+        if let Some(found) = self.faults.new_failures(&self.context.setup.redactor) {
             self.advance(&Input::GuardFailed(found))?;
         }
-        match self.context.signals.requested() {
+        match self.context.setup.signals.requested() {
             Some(signal) if self.state.stop.is_none() => self.advance(&Input::Signal(signal)).map(|_| ()),
             _ => Ok(()),
         }
@@ -77,18 +77,18 @@ impl<'a> Driver<'a> {
     /// Waits while the run is paused.
     fn hold(&mut self, effect: &Effect) -> Result<(), JournalError> {
         while self.state.paused && self.state.stop.is_none() && !effect.goes_on_in_a_pause() {
-            self.context.clock.pause();
+            self.context.setup.clock.pause();
             std::thread::sleep(PAUSED_LOOK);
-            self.reporter.report(self.context.clock.tick());
+            self.reporter.report(self.context.setup.clock.tick());
             self.process_requests()?;
         }
-        self.context.clock.go_on();
+        self.context.setup.clock.go_on();
         Ok(())
     }
 
     /// Decides on one input. The events are on disk before anything else happens.
     fn advance(&mut self, input: &Input) -> Result<Option<Effect>, JournalError> {
-        let active = self.context.clock.elapsed();
+        let active = self.context.setup.clock.elapsed();
         let when = When { at: Timestamp::now(), active_ms: Some(active.as_millis() as u64) };
         let decision = decide(&self.state, &self.rules, active, input);
         for recorded in self.journal.append(decision.events, when)? {

@@ -15,7 +15,7 @@ use verdone_core::plan::{Document, PlanError};
 use verdone_core::policy::ReadOnlyReason;
 
 use crate::agent::read_only_session::{LookError, Question};
-use crate::agent::{TurnRequest, TurnResult, run_turn};
+use crate::agent::{TurnRequest, TurnResult};
 use crate::base::atomic::write_atomically;
 use crate::base::clock::Stopwatch;
 use crate::git::{Git, GitError};
@@ -156,21 +156,18 @@ impl PlanningTurn<'_> {
             }
             Moment::Tick => reporter.report(clock.tick()),
         };
-        let result = match config.agent.name.as_str() {
-            "claude" => self.client_turn(turn, &mut show)?,
-            _ => run_turn(&turn, self.signals, &mut show).map_err(io_error("keeping the turn"))?,
-        };
+        let result = self.answer(turn, &mut show)?;
         match result.outcome {
             TurnOutcome::Ended => Ok(result),
             outcome => Err(PlanningError::Turn(outcome)),
         }
     }
 
-    fn client_turn(&self, turn: TurnRequest<'_>, show: &mut dyn FnMut(Moment<'_>)) -> Result<TurnResult, PlanningError> {
+    fn answer(&self, turn: TurnRequest<'_>, show: &mut dyn FnMut(Moment<'_>)) -> Result<TurnResult, PlanningError> {
         let budget = turn.limits.cost_usd.limit();
         let question =
             Question { turn, top: self.top, home: self.run_dir, looking: ReadOnlyReason::Planning, schema: None, budget };
-        question.ask(self.signals, show).map(|looked| looked.result).map_err(|error| match error {
+        question.ask_any(self.signals, show).map_err(|error| match error {
             LookError::Settings(error) => error.into(),
             LookError::Io(source) => io_error("keeping the turn")(source),
         })
@@ -193,7 +190,7 @@ fn accept(request: &PlanningRequest<'_>, run_dir: &Path, answer: &TurnResult) ->
     }
     write_atomically(request.output, text.as_bytes()).map_err(io_error("writing the plan"))?;
     let root = &request.project.root;
-    Approvals::read(root)?.written(&crate::project::shown(request.output, root), &request.config.agent.name)?;
+    Approvals::read(root)?.written(&crate::project::shown(request.output, root), request.config.agent.name.name())?;
     Ok(PlanWritten { stories: document.plan().stories.len(), fingerprint: document.fingerprint(), usage: answer.usage })
 }
 

@@ -70,7 +70,7 @@ pub enum StepError {
 
 /// Removes locks left by a killed git process of ours, which would block the next one.
 pub fn clear_locks(context: &RunContext, reporter: &mut dyn Reporter) {
-    let removed = context.git.remove_stale_locks(context.since, &context.run, Some(&context.branch));
+    let removed = context.git.remove_stale_locks(context.setup.since, &context.setup.run, Some(&context.setup.branch));
     for lock in removed.unwrap_or_default() {
         reporter.report(Update::Notice { text: &format!("removed {}: a killed git process had left it", lock.display()) });
     }
@@ -78,26 +78,26 @@ pub fn clear_locks(context: &RunContext, reporter: &mut dyn Reporter) {
 
 /// Resets the agent's workspace to exactly the tip of the run's branch.
 pub fn reset(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    context.candidate = None;
+    context.attempt.candidate = None;
     follow_target(context, reporter)?;
-    context.attempt_since = SystemTime::now();
-    context.claims_from = crate::session::claims::length(&run_sessions(&context.run_dir));
+    context.attempt.since = SystemTime::now();
+    context.attempt.claims_from = crate::session::claims::length(&run_sessions(&context.setup.run_dir));
     record_iteration(context, state)?;
     let loose = context.plan.uncommitted();
     context.spaces.copy_again(&loose);
     if context.spaces.needs_new_agent_space(&context.tip) {
         // The client is running in the folder that will be removed.
-        context.claude.end(context.config.limits.grace.duration(), &context.signals);
+        context.agent.end(context.setup.config.limits.grace.duration(), &context.setup.signals);
     }
     context.plan.give(&context.git);
-    context.spaces.reset_agent(&context.git, &context.tip, &context.branch, &loose)?;
+    context.spaces.reset_agent(&context.git, &context.tip, &context.setup.branch, &loose)?;
     Ok(Input::Ready { base: Some(context.tip.clone()), tree: None })
 }
 
 /// If all of the run's commits have landed and the user's branch has moved on, the
 /// attempt starts from there. Otherwise `verdone land` re-applies the commits later.
 fn follow_target(context: &mut RunContext, reporter: &mut dyn Reporter) -> Result<(), StepError> {
-    let Some(name) = context.target.clone() else { return Ok(()) };
+    let Some(name) = context.setup.target.clone() else { return Ok(()) };
     let Some(tip) = context.git.branch_tip(&name)? else { return Ok(()) };
     if tip == context.tip || !context.git.is_part_of(&context.tip, &tip)? {
         return Ok(());
@@ -107,13 +107,13 @@ fn follow_target(context: &mut RunContext, reporter: &mut dyn Reporter) -> Resul
     if context.plan.is_committed() && changed.iter().any(|change| context.plan.paths().contains(&change.path)) {
         return Ok(());
     }
-    match context.git.advance_branch(&context.branch, &tip, &context.tip) {
+    match context.git.advance_branch(&context.setup.branch, &tip, &context.tip) {
         Ok(()) => {}
         // Committing the attempt will report it.
         Err(GitError::CheckedOut { .. } | GitError::BranchMoved { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     }
-    context.start = tip.clone();
+    context.setup.start = tip.clone();
     context.tip = tip;
     let text = format!("{name} has moved on: continuing from {}", context.tip.short());
     reporter.report(Update::Notice { text: &text });
@@ -121,7 +121,7 @@ fn follow_target(context: &mut RunContext, reporter: &mut dyn Reporter) -> Resul
 }
 
 fn record_iteration(context: &mut RunContext, state: &State) -> Result<(), StepError> {
-    let max_iterations = Some(context.config.limits.max_iterations).filter(|max| *max > 0);
+    let max_iterations = Some(context.setup.config.limits.max_iterations).filter(|max| *max > 0);
     context.plan.record_status(&LoopStatus { iteration: state.iteration, max_iterations, state: LoopState::InProgress })?;
     Ok(())
 }

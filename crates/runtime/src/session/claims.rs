@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use verdone_core::agent::client_variables::SESSION_VARIABLE;
 use verdone_core::base::id::encode_component;
 use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
@@ -22,8 +23,6 @@ const FILE: &str = "claims.jsonl";
 const LONGEST_NOTE: usize = 2_000;
 /// More than this could only be meant to fill the disk.
 const LARGEST: u64 = 1024 * 1024;
-/// The client sets this for the commands of a session.
-const SESSION_VARIABLE: &str = "CLAUDE_CODE_SESSION_ID";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {

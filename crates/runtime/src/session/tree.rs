@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use verdone_core::agent::client_files::{LOCAL_SETTINGS, PROJECT_SETTINGS};
 use verdone_core::base::id::{Oid, digest};
 use verdone_core::engine::session::Base;
 
@@ -16,7 +17,7 @@ use super::StopError;
 /// Short, because a hook waits for it.
 const GIT_DEADLINE: Duration = Duration::from_secs(30);
 /// The client writes and hides these files when a session starts.
-const CLIENTS: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
+const CLIENTS: [&str; 2] = [PROJECT_SETTINGS, LOCAL_SETTINGS];
 
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {

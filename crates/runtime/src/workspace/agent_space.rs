@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use verdone_core::agent::client_files::{LOCAL_SETTINGS, PROJECT_HOOKS, PROJECT_SETTINGS};
 use verdone_core::base::id::{Oid, digest};
 
 use super::copying::NOT_COPIED;
@@ -53,15 +54,8 @@ pub(super) struct AgentSpace {
 
 /// Files that configure Verdone or the user's own sessions with the agent's client, relative to the project. They take effect
 /// outside of any workspace.
-const STEERING: [&str; 7] = [
-    HOME,
-    ".fresher/hooks",
-    ".fresher/config.toml",
-    ".fresher/config.sh",
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".claude/hooks",
-];
+const STEERING: [&str; 7] =
+    [HOME, ".fresher/hooks", ".fresher/config.toml", ".fresher/config.sh", PROJECT_SETTINGS, LOCAL_SETTINGS, PROJECT_HOOKS];
 
 /// Such files relative to the tree, with their digests; `None` for anything but a regular file.
 pub(super) type Settings = BTreeMap<PathBuf, Option<String>>;

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
+use verdone_core::agent::client_files::LOGIN_KEY;
 
 use super::view_contents::Credentials;
 use crate::base::atomic::write_atomically;
@@ -25,7 +26,6 @@ const LARGEST_ANSWERS: u64 = 64 * 1024 * 1024;
 const LONGEST: Duration = Duration::from_hours(24 * 400);
 /// The client renews a login in its last minutes before expiry.
 const DUE: Duration = Duration::from_mins(15);
-const LOGIN: &str = "claudeAiOauth";
 /// Keys that identify the account, wherever the client writes them.
 const ACCOUNT: [&str; 4] = ["accountUuid", "organizationUuid", "emailAddress", "email"];
 
@@ -119,7 +119,7 @@ pub fn copy_back(credentials: &Credentials, now: SystemTime) -> io::Result<CopyB
     }
     let Some(tokens) = tokens(new_login) else { return refused("its tokens are not in the usual form") };
     let renewed: Vec<(&str, Value)> = tokens.into_iter().map(|(name, token)| (name, Value::from(token))).collect();
-    let Some(Value::Object(login)) = own.get_mut(LOGIN) else { return refused("it holds no login") };
+    let Some(Value::Object(login)) = own.get_mut(LOGIN_KEY) else { return refused("it holds no login") };
     login.extend(renewed.into_iter().chain([("expiresAt", until.into())]).map(|(name, value)| (name.to_owned(), value)));
     write_atomically(&credentials.own, &serde_json::to_vec(&own)?)?;
     Ok(CopyBack::Copied)
@@ -130,7 +130,7 @@ fn parsed(bytes: &[u8]) -> Option<Map<String, Value>> {
 }
 
 fn login(file: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    file.get(LOGIN)?.as_object()
+    file.get(LOGIN_KEY)?.as_object()
 }
 
 /// Both name the same account, or neither names one.

@@ -123,14 +123,11 @@ impl Workspaces {
     pub fn new(request: &WorkspaceRequest<'_>) -> Self {
         let agents = &request.config.agent;
         let command = agents.command.run.as_ref().map(verdone_core::check::CommandSpec::display).unwrap_or_default();
-        let started = agents.command.run.as_ref().filter(|_| agents.name == "command").and_then(check_program);
+        let started = agents.own_command().and_then(check_program);
         let agent_program = started.filter(|name| name.contains('/')).map(|name| request.project.root.join(name));
         let agent_program = agent_program.filter(|path| path.is_file()).map(|path| fs::canonicalize(&path).unwrap_or(path));
-        let agent = AgentInUse {
-            name: agents.name.clone(),
-            command,
-            programs: own_program().into_iter().chain(agent_program.clone()).collect(),
-        };
+        let agent =
+            AgentInUse { kind: agents.name, command, programs: own_program().into_iter().chain(agent_program.clone()).collect() };
         Self {
             project: request.project.clone(),
             workspace: request.config.workspace.clone(),

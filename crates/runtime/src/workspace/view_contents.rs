@@ -21,6 +21,7 @@ mod temp;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use verdone_core::agent::AgentKind;
 use verdone_core::config::{NetworkAccess, SealSettings, WorkspaceSettings};
 
 use crate::git::{IgnoredEntry, Module};
@@ -104,8 +105,7 @@ pub struct Abilities {
 /// The agent in an [`ViewKind::Agent`] view.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentInUse {
-    /// `agent.name` of the settings.
-    pub name: String,
+    pub kind: AgentKind,
     /// The command line of an agent with an arbitrary command. Names of known clients in it determine which login it needs.
     pub command: String,
     /// Absolute paths of the programs that it starts with. They stay visible even below /tmp.

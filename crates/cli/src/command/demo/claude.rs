@@ -4,13 +4,14 @@
 
 use std::io::{self, BufRead as _};
 
+use verdone_core::agent::AgentKind;
 use verdone_core::base::money::Usd;
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
 use verdone_core::journal::view::RunView;
 use verdone_core::verify::{Proof, StoryResult};
 use verdone_report::cost;
+use verdone_runtime::agent::check_agent;
 use verdone_runtime::base::finding::Health;
-use verdone_runtime::preflight;
 use verdone_runtime::project::HOME;
 use verdone_runtime::project::config_file::Flags;
 
@@ -26,9 +27,9 @@ const STORIES: [&str; 4] = ["US-001", "US-002", "US-003", "US-004"];
 pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     let cap = Usd::try_from(args.max_cost).map_err(CliError::usage)?;
     let mut config = Config::default();
-    "claude".clone_into(&mut config.agent.name);
+    config.agent.name = AgentKind::Claude;
     config.agent.claude = configured(context)?;
-    let client = preflight::agent(&config, &context.start);
+    let client = check_agent(&config, &context.start);
     match client.health {
         Health::Bad => return Err(client.into()),
         Health::Warning => say(&format!("{}\n", printable_line(&client.in_a_line()))),

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use verdone_core::agent::TurnOutcome;
 use verdone_core::journal::update::{Reporter as _, Update};
 use verdone_report::{cost, plural};
+use verdone_runtime::agent::check_agent;
 use verdone_runtime::base::finding::Health;
-use verdone_runtime::preflight;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::project::shown;
@@ -54,7 +54,7 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
     let mut reporter = reporter(json, false, &signals, context);
     let ours = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
     let settings = context.settings(&project, flags)?;
-    let agent = preflight::agent(&settings.resolved.config, &project.root);
+    let agent = check_agent(&settings.resolved.config, &project.root);
     match agent.health {
         Health::Bad => return Err(agent.into()),
         Health::Warning => reporter.report(Update::Notice { text: &agent.in_a_line() }),

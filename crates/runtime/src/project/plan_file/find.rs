@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use verdone_core::agent::client_files::LOOP_STATE;
 use verdone_core::plan::Document;
 
 use super::LARGEST_PLAN;
@@ -180,7 +181,7 @@ fn project(root: &Path) -> Vec<PathBuf> {
     for folder in children(&root.join(".ralph")).into_iter().filter(|path| has_name(path, is_prd)) {
         found.extend(in_folder(&folder));
     }
-    for folder in children(&root.join(".claude/data/ralph-loops")) {
+    for folder in children(&root.join(LOOP_STATE)) {
         found.extend(Some(folder.join("feature_list.json")).filter(|path| path.is_file()));
     }
     let is_task = |name: &str| name.starts_with("prd-") && Path::new(name).extension().is_some_and(|ext| ext == "json");

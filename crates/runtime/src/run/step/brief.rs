@@ -16,10 +16,10 @@ pub(super) fn brief(context: &RunContext, state: &State, attempt: &Attempt) -> R
     let story = context.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
     let plan = context.plan.path();
     let mut briefing = briefing(context, story);
-    briefing.branch = Some(context.branch.clone());
+    briefing.branch = Some(context.setup.branch.clone());
     (briefing.iteration, briefing.turn) = (state.iteration, attempt.place.turn);
     briefing.plan = fs::canonicalize(plan).unwrap_or_else(|_| plan.to_owned()).to_string_lossy().into_owned();
-    write_briefing(&context.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
+    write_briefing(&context.setup.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
 }
 
 /// The paths in the story's scope.
@@ -29,7 +29,7 @@ pub(super) fn scope_of(context: &RunContext, story: &Story) -> Option<Scope> {
 
 fn briefing(context: &RunContext, story: &Story) -> Briefing {
     let checks = context.own_checks(&story.id).iter().map(|check| check.command.display());
-    let mut briefing = Briefing::for_story(story, checks, &folder(context.git.top(), &context.root));
+    let mut briefing = Briefing::for_story(story, checks, &folder(context.git.top(), &context.setup.root));
     briefing.exempt = context.plan.paths().iter().map(ToString::to_string).collect();
     briefing
 }

@@ -22,20 +22,20 @@ pub(super) fn ask(context: &mut RunContext, story: &Story, tree: &Oid, reporter:
     }
     let message = format!(
         "{}: {}\n\nVerdone asks CI about this commit; the work is not verified yet.\n\nVerdone-Run: {}\n",
-        story.id, story.title, context.run
+        story.id, story.title, context.setup.run
     );
-    let deadline = context.config.commit.timeout.duration();
-    let commit = match context.git.make_ci_commit(&context.run, tree, &context.tip, &message, deadline) {
+    let deadline = context.setup.config.commit.timeout.duration();
+    let commit = match context.git.make_ci_commit(&context.setup.run, tree, &context.tip, &message, deadline) {
         Ok(commit) => commit,
         Err(CommitError::Refused { message, .. }) => {
-            let said = context.redactor.redact(message.lines().next().unwrap_or_default()).into_owned();
+            let said = context.setup.redactor.redact(message.lines().next().unwrap_or_default()).into_owned();
             return Ok(CiFact::Unknown { why: format!("there is no commit that CI could be asked about: {said}") });
         }
         Err(CommitError::Git(error)) => return Err(error.into()),
     };
     reporter.report(Update::Notice { text: &format!("CI is asked about {}", commit.short()) });
     let said = wait_for_answer(context, &commit, reporter);
-    if let Err(error) = context.git.drop_ci_commit(&context.run) {
+    if let Err(error) = context.git.drop_ci_commit(&context.setup.run) {
         reporter.report(Update::Notice { text: &format!("the commit for CI is still there: {error}") });
     }
     match &said {
@@ -46,22 +46,22 @@ pub(super) fn ask(context: &mut RunContext, story: &Story, tree: &Oid, reporter:
 }
 
 fn wait_for_answer(context: &RunContext, commit: &Oid, reporter: &mut dyn Reporter) -> CiFact {
-    let ci = &context.config.done.ci;
-    let limits = within_the_run(&Limits { turn_time: ci.timeout, ..context.config.limits.clone() }, context.clock);
+    let ci = &context.setup.config.done.ci;
+    let limits = within_the_run(&Limits { turn_time: ci.timeout, ..context.setup.config.limits.clone() }, context.setup.clock);
     let settings = CiSettings { timeout: limits.turn_time, ..ci.clone() };
     let court = ProverContext {
-        root: &context.root,
+        root: &context.setup.root,
         inside: None,
-        dir: &context.run_dir,
-        env: EnvPlan::default().with(RUN_VARIABLE, context.run.as_str()),
-        redactor: &context.redactor,
+        dir: &context.setup.run_dir,
+        env: EnvPlan::default().with(RUN_VARIABLE, context.setup.run.as_str()),
+        redactor: &context.setup.redactor,
         limits: &limits,
         seat: None,
     };
-    let clock = context.clock;
+    let clock = context.setup.clock;
     let mut on = |moment: Moment<'_>| match moment {
         Moment::Tick => reporter.report(clock.tick()),
         Moment::Line { .. } => {}
     };
-    ask_ci(&settings, commit, &court, &context.signals, &mut on)
+    ask_ci(&settings, commit, &court, &context.setup.signals, &mut on)
 }

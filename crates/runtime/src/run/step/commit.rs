@@ -20,12 +20,12 @@ use crate::workspace::HookOutcome;
 pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "commit")?;
     let (Phase::Committing { tree, proof, outcome }, Some(candidate), Some(report)) =
-        (&state.phase, context.candidate.take(), attempt.report.as_deref())
+        (&state.phase, context.attempt.candidate.take(), attempt.report.as_deref())
     else {
         return Err(StepError::NoAttempt("commit"));
     };
     let mut evidence = Evidence::for_attempt(state, attempt, (*proof, *outcome), report);
-    let mut message = evidence.commit_message(&context.config.commit.subject);
+    let mut message = evidence.commit_message(&context.setup.config.commit.subject);
     let mut tree = tree.clone();
     let mut rewrote = false;
     match run_hooks(context, &tree, &message)? {
@@ -48,23 +48,24 @@ pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Report
             }
         }
     }
-    let commit = match context.git.commit_tree(&tree, Some(&context.tip), &message, context.config.commit.timeout.duration()) {
-        Ok(commit) => commit,
-        Err(CommitError::Refused { message, .. }) => return refused(context, &message),
-        Err(CommitError::Git(error)) => return Err(error.into()),
-    };
+    let commit =
+        match context.git.commit_tree(&tree, Some(&context.tip), &message, context.setup.config.commit.timeout.duration()) {
+            Ok(commit) => commit,
+            Err(CommitError::Refused { message, .. }) => return refused(context, &message),
+            Err(CommitError::Git(error)) => return Err(error.into()),
+        };
     // Before the branch moves, so that every visible commit has its evidence.
     let noted = context.git.note(&commit, &evidence.to_note());
     if let Err(error) = &noted {
         let text = format!("the evidence note could not be written (the journal has the evidence): {error}");
         reporter.report(Update::Notice { text: &text });
     }
-    match context.git.advance_branch(&context.branch, &commit, &context.tip) {
+    match context.git.advance_branch(&context.setup.branch, &commit, &context.tip) {
         Ok(()) => {}
         // The user moved the branch, or has it checked out with conflicting changes.
         Err(why @ (GitError::CheckedOut { .. } | GitError::BranchMoved { .. })) => {
-            let kept = context.git.keep_story_commit(&context.run, &commit)?;
-            let (story, branch) = (evidence.story, context.branch.clone());
+            let kept = context.git.keep_story_commit(&context.setup.run, &commit)?;
+            let (story, branch) = (evidence.story, context.setup.branch.clone());
             return Err(StepError::CommitKept { why: Box::new(why), story, branch, kept });
         }
         Err(error) => return Err(error.into()),
@@ -82,7 +83,7 @@ pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Report
 fn refused(context: &mut RunContext, said: &str) -> Result<Input, StepError> {
     context.plan.unmark()?;
     // Hook output may contain secrets.
-    Ok(Input::CommitRefused { message: context.redactor.redact(said).into_owned() })
+    Ok(Input::CommitRefused { message: context.setup.redactor.redact(said).into_owned() })
 }
 
 /// `None` if the user has no commit hooks.
@@ -90,9 +91,9 @@ fn run_hooks(context: &mut RunContext, tree: &Oid, message: &str) -> Result<Opti
     if !context.git.has_commit_hooks()? {
         return Ok(None);
     }
-    let signals = context.signals.clone();
+    let signals = context.setup.signals.clone();
     let called_off = || signals.stop().is_some();
-    let timeout = context.config.commit.timeout.duration();
+    let timeout = context.setup.config.commit.timeout.duration();
     Ok(Some(context.spaces.run_commit_hooks(&context.git, tree, &context.tip, message, timeout, &called_off)?))
 }
 
@@ -112,7 +113,13 @@ fn record(context: &mut RunContext, evidence: &Evidence, commit: &Oid, tree: &Oi
     {
         notice(format!("{} could not be ticked: {error}", evidence.story));
     }
-    let entry = entry(&context.run_dir, &context.root, evidence, commit, &evidence.subject(&context.config.commit.subject));
+    let entry = entry(
+        &context.setup.run_dir,
+        &context.setup.root,
+        evidence,
+        commit,
+        &evidence.subject(&context.setup.config.commit.subject),
+    );
     if let Err(error) = context.plan.record_story(&entry) {
         notice(format!("the progress file could not be written: {error}"));
     }

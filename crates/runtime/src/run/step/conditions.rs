@@ -42,7 +42,7 @@ pub(super) struct Requirements {
 
 pub(super) fn asked(context: &RunContext, attempt: &Attempt, changed: &[ChangedPath]) -> Result<Requirements, StepError> {
     let story = context.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
-    let settings = &context.config.done;
+    let settings = &context.setup.config.done;
     let facts = facts(context, story, changed);
     if !settings.asks_more_than_a_run() {
         return Ok(Requirements { facts, ..Requirements::default() });
@@ -57,7 +57,7 @@ pub(super) fn asked(context: &RunContext, attempt: &Attempt, changed: &[ChangedP
 impl Requirements {
     /// Keeps only CI, whose answer is valid for one tree only. The other conditions were asked about the work as the agent left it.
     pub(super) fn of_ci(mut self, context: &RunContext) -> Self {
-        let settings = &context.config.done;
+        let settings = &context.setup.config.done;
         self.conditions.retain(|name| settings.prover_of(name) == Some(Prover::Ci));
         Self { judge: false, ..self }
     }
@@ -78,7 +78,7 @@ pub(super) fn evaluate(
 ) -> Result<Vec<SeenCondition>, StepError> {
     let judge_fact = if asked.judge { JudgeFact::Holds } else { JudgeFact::Off };
     let mut facts = Facts { judge: judge_fact, ..with_checks(context, attempt, asked, report) };
-    let mut judged = judge(&context.config.done, &facts);
+    let mut judged = judge(&context.setup.config.done, &facts);
     let is_open = |one: &&JudgedCondition| asked.conditions.contains(&one.name) && one.outcome.as_flag() != Some(true);
     let provers: Vec<&Prover> = judged.conditions.iter().filter(is_open).map(|one| &one.prover).collect();
     if provers.contains(&&Prover::Ci) {
@@ -90,7 +90,7 @@ pub(super) fn evaluate(
             CiFact::Unknown { why: "CI is asked once the other conditions are met".to_owned() }
         };
         facts.ci = asked.facts.ci.clone();
-        judged = judge(&context.config.done, &facts);
+        judged = judge(&context.setup.config.done, &facts);
     }
     Ok(seen_conditions(judged))
 }
@@ -105,21 +105,21 @@ pub(super) fn tell_other_loops(
     reporter: &mut dyn Reporter,
 ) {
     let Some(home) = ralph_state::home() else { return };
-    if !context.config.done.asks_more_than_a_run() && !home.is_dir() {
+    if !context.setup.config.done.asks_more_than_a_run() && !home.is_dir() {
         return;
     }
     let mut facts = with_checks(context, attempt, asked, report);
     facts.judge = report.judge.clone().unwrap_or_default();
     let task = context.plan.plan().story(&attempt.place.story).map_or("", |story| story.title.as_str());
     let projection = Projection {
-        session: context.run.as_str(),
+        session: context.setup.run.as_str(),
         task,
-        report: &judge(&context.config.done, &facts),
+        report: &judge(&context.setup.config.done, &facts),
         iteration: state.iteration,
-        max_iterations: context.config.limits.max_iterations,
+        max_iterations: context.setup.config.limits.max_iterations,
         now: Timestamp::now(),
     };
-    if let Err(error) = ralph_state::write(&home, context.config.done.ralph_state, &projection) {
+    if let Err(error) = ralph_state::write(&home, context.setup.config.done.ralph_state, &projection) {
         reporter.report(Update::Notice { text: &format!("the state of this run is not in {}: {error}", home.display()) });
     }
 }
@@ -127,20 +127,20 @@ pub(super) fn tell_other_loops(
 fn with_checks(context: &RunContext, attempt: &Attempt, asked: &Requirements, report: &VerifyReport) -> Facts {
     let passed = !report.reasons.iter().any(|reason| reason.failing_check().is_some());
     let checked = Some(Checked { runs: report.runs_on(Tree::Attempt), passed, gates_only: false });
-    let gates = gate_facts(&context.gates, checked);
+    let gates = gate_facts(&context.setup.gates, checked);
     let own_checks = checks_fact(context.own_checks(&attempt.place.story), checked);
     Facts { gates, own_checks, ..asked.facts.clone() }
 }
 
 fn facts(context: &RunContext, story: &Story, changed: &[ChangedPath]) -> Facts {
-    let approvals = Approvals::read(&context.root).unwrap_or_default();
+    let approvals = Approvals::read(&context.setup.root).unwrap_or_default();
     let scope = scope_of(context, story);
     let is_outside = scope.as_ref().map(|scope| scope.outside(false));
     let (outside, inside): (Vec<String>, Vec<String>) = changed
         .iter()
         .map(|change| change.path.to_string())
         .partition(|path| is_outside.as_ref().is_some_and(|is_outside| is_outside(path)));
-    let claims = claims::read(&run_sessions(&context.run_dir), context.claims_from);
+    let claims = claims::read(&run_sessions(&context.setup.run_dir), context.attempt.claims_from);
     Facts {
         memory: LessonsConsulted::Queried { by: "the prompt has the lessons of this project".to_owned() },
         plan: plan_found(&context.plan, Some(story), &context.plan_name(), &approvals),
@@ -157,7 +157,7 @@ fn facts(context: &RunContext, story: &Story, changed: &[ChangedPath]) -> Facts 
 
 /// The changed files of the candidate, without the plan.
 fn changed(context: &RunContext) -> Vec<RepoPath> {
-    let changes = context.candidate.iter().flat_map(|candidate| context.changed_by_agent(candidate));
+    let changes = context.attempt.candidate.iter().flat_map(|candidate| context.changed_by_agent(candidate));
     changes.map(|change| change.path).collect()
 }
 
@@ -170,26 +170,26 @@ pub(super) fn refute(
     reporter: &mut dyn Reporter,
 ) -> Result<JudgeRecord, StepError> {
     let story = context.plan.plan().story(&attempt.place.story).cloned().ok_or(StepError::NoAttempt("verification"))?;
-    let judge = JudgeChoice::from_settings(&context.config.done.judge, &context.config.agent).name();
+    let judge = JudgeChoice::from_settings(&context.setup.config.done.judge, &context.setup.config.agent).name();
     let files = changed(context);
-    let Some(candidate) = context.candidate.take() else { return Ok(JudgeRecord::new(judge)) };
+    let Some(candidate) = context.attempt.candidate.take() else { return Ok(JudgeRecord::new(judge)) };
     if let Some((.., record)) = context.judged.iter().find(|(about, tree, _)| *about == story.id && *tree == candidate.tree) {
         let record = JudgeRecord { usage: Usage::default(), duration_ms: 0, ..record.clone() };
-        context.candidate = Some(candidate);
+        context.attempt.candidate = Some(candidate);
         return Ok(record);
     }
     reporter.report(Update::Notice { text: &format!("the judge ({judge}) is asked to refute the work") });
     let prompt = prompt_of(context, attempt, &story, report, &candidate, &files)?;
     let asking = Asking { state, attempt, prompt: &prompt, candidate: &candidate };
     let mut record = asking.ask(context, None, reporter)?;
-    if record.proved_nothing() && context.signals.requested().is_none() {
+    if record.proved_nothing() && context.setup.signals.requested().is_none() {
         reporter.report(Update::Notice { text: &format!("the judge {}; it is asked once more", record.describe()) });
         record = asking.ask(context, Some(&record), reporter)?.after(&record);
     }
     if !record.proved_nothing() {
         context.judged.push((story.id.clone(), candidate.tree.clone(), record.clone()));
     }
-    context.candidate = Some(candidate);
+    context.attempt.candidate = Some(candidate);
     Ok(record)
 }
 
@@ -221,34 +221,34 @@ impl Asking<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<JudgeRecord, StepError> {
         let again = if earlier.is_some() { "-again" } else { "" };
-        let dir = context.run_dir.join("judge").join(format!("{}{again}", context.checks_run));
+        let dir = context.setup.run_dir.join("judge").join(format!("{}{again}", context.checks_run));
         let spent = self.state.cost_usd + earlier.and_then(|earlier| earlier.usage.cost_usd).unwrap_or(0.0);
-        let limits = within_the_run(&limits_of(&context.config), context.clock);
+        let limits = within_the_run(&limits_of(&context.setup.config), context.setup.clock);
         let seat = ClientContext {
-            run: &context.run,
-            run_dir: &context.run_dir,
+            run: &context.setup.run,
+            run_dir: &context.setup.run_dir,
             top: context.git.top(),
             plan: context.plan.path(),
             place: &self.attempt.place,
-            left_usd: context.config.limits.cost_usd.limit().map(|limit| limit - spent),
+            left_usd: context.setup.config.limits.cost_usd.limit().map(|limit| limit - spent),
         };
-        let env = place.env.clone().with(RUN_VARIABLE, context.run.as_str());
+        let env = place.env.clone().with(RUN_VARIABLE, context.setup.run.as_str());
         let inside = place.inside.as_ref();
         let court = ProverContext {
             root: &place.cwd,
             inside,
             dir: &dir,
             env,
-            redactor: &context.redactor,
+            redactor: &context.setup.redactor,
             limits: &limits,
             seat: Some(seat),
         };
-        let clock = context.clock;
+        let clock = context.setup.clock;
         let mut on = |moment: Moment<'_>| match moment {
             Moment::Tick => reporter.report(clock.tick()),
             Moment::Line { .. } => {}
         };
-        ask_judge(&context.config, self.prompt, &court, &context.signals, &mut on)
+        ask_judge(&context.setup.config, self.prompt, &court, &context.setup.signals, &mut on)
             .map_err(io_error("keeping what the judge said"))
     }
 }
@@ -261,7 +261,8 @@ fn prompt_of(
     candidate: &Candidate,
     files: &[RepoPath],
 ) -> Result<String, StepError> {
-    let (name, template) = read_template(&context.root, "refute", prompt::REFUTE).map_err(io_error("reading the template"))?;
+    let (name, template) =
+        read_template(&context.setup.root, "refute", prompt::REFUTE).map_err(io_error("reading the template"))?;
     let checks: Vec<String> = report
         .runs_on(Tree::Attempt)
         .iter()

@@ -23,10 +23,10 @@ pub(super) const REOPEN_ONE: &str = "chore: reopen a broken story";
 pub(super) const REOPEN_SEVERAL: &str = "chore: reopen broken stories";
 
 pub fn finish(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    let grace = context.config.limits.grace.duration();
-    context.scripts.end_background(grace, &context.signals);
-    context.claude.end(grace, &context.signals);
-    process::end_leftovers(&[], grace, &context.signals);
+    let grace = context.setup.config.limits.grace.duration();
+    context.setup.scripts.end_background(grace, &context.setup.signals);
+    context.agent.end(grace, &context.setup.signals);
+    process::end_leftovers(&[], grace, &context.setup.signals);
     context.spaces.drop_agent();
     for text in context.spaces.take_notes() {
         reporter.report(Update::Notice { text: &text });
@@ -45,7 +45,7 @@ fn put_in_order(context: &mut RunContext, state: &State) -> Result<Option<Event>
     if let Phase::Stopping { finish } = &state.phase {
         let status = LoopStatus {
             iteration: state.iteration,
-            max_iterations: Some(context.config.limits.max_iterations).filter(|max| *max > 0),
+            max_iterations: Some(context.setup.config.limits.max_iterations).filter(|max| *max > 0),
             state: loop_state(context, *finish),
         };
         context.plan.record_status(&status)?;
@@ -79,7 +79,7 @@ fn loop_state(context: &RunContext, finish: Finish) -> LoopState {
 }
 
 fn all_proven(context: &RunContext, plan: &Plan) -> bool {
-    let Ok(known) = proven(&Store::new(&context.root), &context.plan_name()) else { return false };
+    let Ok(known) = proven(&Store::new(&context.setup.root), &context.plan_name()) else { return false };
     plan.stories.iter().all(|story| known.get(&story.id).is_some_and(|result| result.is_checked()))
 }
 
@@ -93,10 +93,10 @@ fn commit_progress(context: &mut RunContext, state: &State) -> Result<(), StepEr
 
 /// Lands progress, and whatever an earlier landing left.
 fn land_the_rest(context: &RunContext, state: &State) -> Result<Option<Event>, LandError> {
-    if context.config.run.land != LandMode::Auto || is_held(state) {
+    if context.setup.config.run.land != LandMode::Auto || is_held(state) {
         return Ok(None);
     }
-    let Some(target) = Target::find(&context.git, context.target.as_deref())? else { return Ok(None) };
+    let Some(target) = Target::find(&context.git, context.setup.target.as_deref())? else { return Ok(None) };
     if context.git.is_part_of(&context.tip, &target.tip)? {
         return Ok(None);
     }
@@ -130,8 +130,8 @@ pub(super) fn commit_plan(context: &mut RunContext, subject: &str) -> Result<Opt
     if tree == before {
         return Ok(None);
     }
-    let message = message(subject, &context.run);
-    let commit = || context.git.commit_tree(&tree, Some(&context.tip), &message, context.config.commit.timeout.duration());
+    let message = message(subject, &context.setup.run);
+    let commit = || context.git.commit_tree(&tree, Some(&context.tip), &message, context.setup.config.commit.timeout.duration());
     // No later commit picks up what the end of a run leaves behind, so retry once if git fails.
     let made = commit().or_else(|error| if matches!(error, CommitError::Git(_)) { commit() } else { Err(error) });
     let commit = match made {
@@ -140,7 +140,7 @@ pub(super) fn commit_plan(context: &mut RunContext, subject: &str) -> Result<Opt
         Err(CommitError::Refused { .. }) => return Ok(None),
         Err(CommitError::Git(error)) => return Err(error.into()),
     };
-    match context.git.advance_branch(&context.branch, &commit, &context.tip) {
+    match context.git.advance_branch(&context.setup.branch, &commit, &context.tip) {
         Ok(()) => {}
         Err(GitError::CheckedOut { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

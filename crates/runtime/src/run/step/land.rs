@@ -8,7 +8,7 @@ use crate::run::context::RunContext;
 use crate::run::land::{LandError, Landed, Target, land_tip};
 
 pub fn land(context: &RunContext, _state: &State) -> Result<Input, StepError> {
-    let Some(target) = Target::find(&context.git, context.target.as_deref())? else {
+    let Some(target) = Target::find(&context.git, context.setup.target.as_deref())? else {
         return Err(StepError::NoAttempt("landing"));
     };
     let event = match land_tip(&context.git, target.name.as_deref(), &context.tip) {

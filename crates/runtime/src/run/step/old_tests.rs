@@ -63,7 +63,7 @@ pub(super) fn run_gates(
         return Ok(());
     }
     let tree = trees.build(&context.git, Tree::Pristine)?;
-    let gates: Vec<Check> = context.gates.iter().filter(|gate| is_always_due(gate)).cloned().collect();
+    let gates: Vec<Check> = context.setup.gates.iter().filter(|gate| is_always_due(gate)).cloned().collect();
     let runs = context.run_checks_in(&mut BenchPlace::cold(), &tree, &gates, reporter)?;
     let red = runs.into_iter().filter(|run| CheckState::from_run(run) == CheckState::Red);
     let red: Vec<CheckRun> =
@@ -94,7 +94,7 @@ struct ChangedTests {
 
 fn changed_tests(context: &RunContext) -> Result<ChangedTests, StepError> {
     let mut found = ChangedTests::default();
-    let commits = context.git.commits_between(&context.start, &context.tip)?;
+    let commits = context.git.commits_between(&context.setup.start, &context.tip)?;
     let notes = if commits.is_empty() { BTreeMap::new() } else { context.git.notes()? };
     for commit in commits {
         let Some(GitNote::Bytes(note)) = notes.get(&commit) else { continue };
@@ -118,13 +118,13 @@ fn changed_tests(context: &RunContext) -> Result<ChangedTests, StepError> {
 fn trees_of_run(context: &RunContext, attempt: &Oid, permitted: &[String]) -> Result<Trees, StepError> {
     Ok(Trees::compare(&TreesRequest {
         git: &context.git,
-        settings: &context.config.protect,
+        settings: &context.setup.config.protect,
         folder: &context.folder(),
         scope: permitted,
         check_scripts: &scripts(context),
-        subjects: &files_read_by(context.frozen.values().flatten().map(|check| &check.command)),
+        subjects: &files_read_by(context.setup.frozen.values().flatten().map(|check| &check.command)),
         start: None,
-        base: &context.start,
+        base: &context.setup.start,
         attempt,
         ours: context.plan.paths(),
     })?)

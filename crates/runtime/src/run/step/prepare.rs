@@ -22,9 +22,9 @@ fn baseline_checks(context: &RunContext) -> Vec<Check> {
     let stories = &context.plan.plan().stories;
     // Nothing has changed yet, so every path counts. Gates for complex stories run only if there is such a story.
     let open = stories.iter().filter(|story| story.status != Status::Done);
-    let stated = |planned| stated_complexity(&context.config.done, planned).value;
+    let stated = |planned| stated_complexity(&context.setup.config.done, planned).value;
     let complexity = open.map(|story| stated(story.complexity)).max().unwrap_or_else(|| stated(None));
-    let mut checks = due_checks(&context.gates, None, complexity.into());
+    let mut checks = due_checks(&context.setup.gates, None, complexity.into());
     if stories.iter().all(|story| story.status == Status::Done) {
         let mut seen = HashSet::new();
         let claimed = stories.iter().flat_map(|story| context.own_checks(&story.id));

@@ -21,14 +21,14 @@ use crate::verify::BenchPlace;
 const MOST_EARLIER: usize = 500;
 
 pub fn regression(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
-    let earlier = match context.only {
+    let earlier = match context.setup.only {
         Some(_) => BTreeMap::new(),
-        None => proven(&Store::new(&context.root), &context.plan_name()).unwrap_or_default(),
+        None => proven(&Store::new(&context.setup.root), &context.plan_name()).unwrap_or_default(),
     };
     let due = due(context, state, &earlier);
     let tree = context.tip_tree()?;
     let mut report = recheck(context, &due, &tree, reporter)?;
-    if report.broken.is_empty() && report.not_checked.is_empty() && context.signals.requested().is_none() {
+    if report.broken.is_empty() && report.not_checked.is_empty() && context.setup.signals.requested().is_none() {
         old_tests::run_gates(context, state, &mut report, reporter)?;
     }
     Ok(Input::Regressed(report))
@@ -77,14 +77,14 @@ fn due(context: &RunContext, state: &State, earlier: &BTreeMap<StoryId, StoryRes
 }
 
 fn recheck(context: &mut RunContext, due: &Due, tree: &Oid, reporter: &mut dyn Reporter) -> Result<RegressionReport, StepError> {
-    let (begun, time) = (context.clock.elapsed(), context.config.regression.time.limit());
+    let (begun, time) = (context.setup.clock.elapsed(), context.setup.config.regression.time.limit());
     let mut report = RegressionReport::default();
     let mut broken: BTreeMap<StoryId, Vec<CheckRun>> = BTreeMap::new();
     let mut skipped = BTreeSet::new();
     // Start without a cache: what earlier stories left there must not prove anything.
     let mut place = BenchPlace::cold();
     let mut interrupted = false;
-    let left = |context: &RunContext| time.map(|time| time.saturating_sub(context.clock.elapsed().saturating_sub(begun)));
+    let left = |context: &RunContext| time.map(|time| time.saturating_sub(context.setup.clock.elapsed().saturating_sub(begun)));
     for (check, stories) in due {
         // It just passed on exactly this tree, in this run.
         if context.green.as_ref().is_some_and(|(green, commands)| green == tree && commands.contains(&check.command)) {

@@ -28,7 +28,7 @@ pub(super) fn run_script(
     script: Script,
     reporter: &mut dyn Reporter,
 ) -> Result<Option<ScriptRun>, StepError> {
-    if !script.enabled(&context.config.hooks) {
+    if !script.enabled(&context.setup.config.hooks) {
         return Ok(None);
     }
     let place = match place(context, script) {
@@ -39,41 +39,41 @@ pub(super) fn run_script(
         }
     };
     let env = environment(context, state, script);
-    let hooks = &context.config.hooks;
+    let hooks = &context.setup.config.hooks;
     let request = ScriptRequest {
         script,
-        run_dir: &context.run_dir,
+        run_dir: &context.setup.run_dir,
         place,
         env,
         timeout: timeout(hooks, script),
-        grace: context.config.limits.grace.duration(),
-        cap: context.config.limits.output_bytes,
+        grace: context.setup.config.limits.grace.duration(),
+        cap: context.setup.config.limits.output_bytes,
         // The run ends with this script, so wait for it.
         background: script != Script::Finished && script.settings(hooks).background,
-        redactor: &context.redactor,
-        exports: &context.exports,
+        redactor: &context.setup.redactor,
+        exports: &context.setup.exports,
     };
     // A stopped run still runs `finished`; only another signal ends it.
     let further = Signals::none();
     let (signals, _subscription) = if script == Script::Finished {
         let to = further.clone();
-        (&further, Some(context.signals.subscribe(move || to.raise(StopSignal::Sigint))))
+        (&further, Some(context.setup.signals.subscribe(move || to.raise(StopSignal::Sigint))))
     } else {
-        (&context.signals, None)
+        (&context.setup.signals, None)
     };
-    let clock = context.clock;
+    let clock = context.setup.clock;
     let mut on = |moment: Moment<'_>| match moment {
         Moment::Line { stream, text } => {
             reporter.report(Update::Output { speaker: Speaker::Script(script.name()), stream, line: text });
         }
         Moment::Tick => reporter.report(clock.tick()),
     };
-    context.scripts.run(request, signals, &mut on).map_err(io_error("keeping the output of a script"))
+    context.setup.scripts.run(request, signals, &mut on).map_err(io_error("keeping the output of a script"))
 }
 
 /// A read-only view of the run's tip, if there is a script to run.
 fn place(context: &mut RunContext, script: Script) -> Result<Option<ScriptPlace>, WorkspaceError> {
-    if !context.scripts.would_run(script) {
+    if !context.setup.scripts.would_run(script) {
         return Ok(None);
     }
     context.spaces.script_place(&context.git, &context.tip, &context.plan.uncommitted())
@@ -89,13 +89,13 @@ fn environment(context: &RunContext, state: &State, script: Script) -> EnvPlan {
     let facts = Facts {
         mode: "building",
         iteration: state.iteration,
-        max_iterations: context.config.limits.max_iterations,
-        project_dir: context.root.as_os_str(),
-        log_dir: context.run_dir.as_os_str(),
+        max_iterations: context.setup.config.limits.max_iterations,
+        project_dir: context.setup.root.as_os_str(),
+        log_dir: context.setup.run_dir.as_os_str(),
         plan_file: context.plan.path().as_os_str(),
-        spec_dir: context.spec_dir.as_os_str(),
+        spec_dir: context.setup.spec_dir.as_os_str(),
         started_at: state.started_at.unwrap_or_else(Timestamp::now),
-        active: context.clock.elapsed(),
+        active: context.setup.clock.elapsed(),
         story: state.attempt.as_ref().map(|attempt| attempt.place.story.as_str()),
         last: state.last_iteration.as_ref(),
         commits: state.commits,
@@ -105,7 +105,7 @@ fn environment(context: &RunContext, state: &State, script: Script) -> EnvPlan {
         },
     };
     // Ours come last, so that exported variables cannot override facts.
-    let exported = context.exports.iter().fold(EnvPlan::default(), |env, (name, value)| env.with(name, value));
+    let exported = context.setup.exports.iter().fold(EnvPlan::default(), |env, (name, value)| env.with(name, value));
     let told = variables(script, &facts).into_iter().fold(exported, |env, (name, value)| env.with(name, value));
-    told.with(RUN_VARIABLE, context.run.as_str())
+    told.with(RUN_VARIABLE, context.setup.run.as_str())
 }

@@ -19,7 +19,7 @@ pub fn select(context: &mut RunContext, state: &State, reporter: &mut dyn Report
         }
     }
     let plan = context.plan.plan();
-    let choice = match plan::select(plan, &state.progress, context.only.as_ref()) {
+    let choice = match plan::select(plan, &state.progress, context.setup.only.as_ref()) {
         Selection::AllDone => Choice::AllDone,
         Selection::NothingRunnable { reason } => Choice::NothingRunnable { reason },
         Selection::Story { index } => {

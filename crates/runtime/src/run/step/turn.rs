@@ -17,7 +17,7 @@ use verdone_core::plan::Story;
 use super::brief::brief;
 use super::hand_over::hand_over;
 use super::{StepError, attempt_of, io_error};
-use crate::agent::{TurnRequest, run_client_turn, run_turn};
+use crate::agent::TurnRequest;
 use crate::base::clock::Stopwatch;
 use crate::guard::{TurnOf, turn_tests};
 use crate::process::Moment;
@@ -34,39 +34,34 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
     for text in context.spaces.take_notes() {
         reporter.report(Update::Notice { text: &text });
     }
-    context.claude.works_in(&workspace);
-    let limits = within_the_run(&context.config.limits, context.clock);
+    context.agent.works_in(&workspace);
+    let limits = within_the_run(&context.setup.config.limits, context.setup.clock);
     let request = TurnRequest {
-        agent: &context.config.agent,
+        agent: &context.setup.config.agent,
         limits: &limits,
         prompt: &prompt,
         cwd: &workspace.cwd,
         inside: workspace.inside.as_ref(),
         env: &workspace.env,
-        run_dir: &context.run_dir,
+        run_dir: &context.setup.run_dir,
         number: context.turns_run,
-        run: &context.run,
+        run: &context.setup.run,
         place,
         iteration: state.iteration,
         plan: &plan,
-        redactor: &context.redactor,
+        redactor: &context.setup.redactor,
     };
-    let clock = context.clock;
+    let clock = context.setup.clock;
     let mut on = |moment: Moment<'_>| show(reporter, clock, &moment);
-    let kept = match context.config.agent.name.as_str() {
-        "claude" => {
-            let budget = context.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
-            run_client_turn(&request, &mut context.claude, budget, &context.signals, &mut on)
-        }
-        _ => run_turn(&request, &context.signals, &mut on),
-    };
+    let budget = context.setup.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
+    let kept = context.agent.turn(&request, budget, &context.setup.signals, &mut on);
     context.spaces.save_login();
     let result = kept.map_err(io_error("keeping the turn"))?;
     if let Some(text) = &result.notice {
         reporter.report(Update::Notice { text });
     }
     let this = TurnOf { iteration: state.iteration, turn: place.turn };
-    let tests = turn_tests(&context.run_dir, this, context.attempt_since, &context.redactor);
+    let tests = turn_tests(&context.setup.run_dir, this, context.attempt.since, &context.setup.redactor);
     Ok(Input::TurnEnded(TurnReport {
         at: Timestamp::now(),
         outcome: result.outcome,
@@ -123,14 +118,14 @@ pub fn build_prompt(
     // The agent sees only the name of a hidden check.
     let shown = |check: &Check| if check.terms.hidden.is_some() { check.name.clone() } else { check.command.display() };
     let commands = |checks: &[Check]| checks.iter().map(shown).collect();
-    let guardrails = fs::read_to_string(context.root.join(".verdone/guardrails.md")).unwrap_or_default();
+    let guardrails = fs::read_to_string(context.setup.root.join(".verdone/guardrails.md")).unwrap_or_default();
     let around = [context.plan.plan().context.as_str(), context.plan.context().unwrap_or_default()].join("\n\n");
     let plan = context.plan_name();
     let building = BuildPrompt {
         plan: &plan,
         story,
         checks: commands(context.own_checks(&story.id)),
-        gates: commands(&context.gates.iter().filter(|gate| !gate.terms.advisory).cloned().collect::<Vec<_>>()),
+        gates: commands(&context.setup.gates.iter().filter(|gate| !gate.terms.advisory).cloned().collect::<Vec<_>>()),
         own_tests: context.own_checks(&story.id).is_empty(),
         failure: attempt.and_then(|attempt| attempt.feedback.as_ref()),
         baseline: state.and_then(|state| state.baseline.as_ref()),
@@ -140,7 +135,7 @@ pub fn build_prompt(
         mount_points: mount_points.iter().map(|path| path.display().to_string()).collect(),
         attempt: attempt.map_or(1, |attempt| attempt.place.attempt),
         turn: attempt.map_or(1, |attempt| attempt.place.turn),
-        failure_bytes: context.config.prompt.failure_bytes as usize,
+        failure_bytes: context.setup.config.prompt.failure_bytes as usize,
     };
-    Ok(building.render(&context.template.0, &context.template.1)?)
+    Ok(building.render(&context.setup.template.0, &context.setup.template.1)?)
 }

@@ -29,7 +29,7 @@ pub fn verify(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     let mut verification = begin(context, state, attempt, &candidate.tree, &changed, &asked)?;
     verification.job.obstacle.clone_from(&candidate.obstacle);
     let restored = candidate.restored.clone();
-    context.candidate = Some(candidate);
+    context.attempt.candidate = Some(candidate);
     let mut judge: Option<JudgeRecord> = None;
     loop {
         match context.on_bench(|bench, results| verification.advance(bench, results, reporter))? {
@@ -39,7 +39,7 @@ pub fn verify(context: &mut RunContext, state: &State, reporter: &mut dyn Report
             Pause::Judge => {
                 let record = conditions::refute(context, state, attempt, &verification.report(), reporter)?;
                 // After a signal, the missing answer is not the judge's fault.
-                verification.observed.interrupted = record.proved_nothing() && context.signals.requested().is_some();
+                verification.observed.interrupted = record.proved_nothing() && context.setup.signals.requested().is_some();
                 verification.observed.judge = Some(record.said.clone());
                 judge = Some(record);
             }
@@ -49,7 +49,7 @@ pub fn verify(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     let report = old_tests::report(context, &mut verification, reporter)?;
     conditions::tell_other_loops(context, state, attempt, &asked, &report, reporter);
     if report.outcome == Outcome::Failed {
-        context.candidate = None;
+        context.attempt.candidate = None;
         context.plan.unmark()?;
     }
     let changed = changed.len() as u32;
@@ -66,7 +66,7 @@ fn ask_conditions(
 ) -> Result<(), StepError> {
     let seen = conditions::evaluate(context, attempt, asked, &verification.report(), reporter)?;
     verification.observed.conditions = Some(seen);
-    verification.observed.interrupted = asked.ci_is_unknown() && context.signals.requested().is_some();
+    verification.observed.interrupted = asked.ci_is_unknown() && context.setup.signals.requested().is_some();
     Ok(())
 }
 
@@ -102,9 +102,9 @@ fn begin(
     let story = context.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("verification"))?;
     let base = context.tip_tree()?;
     let own = context.own_checks(&story.id);
-    let mut settings = context.config.protect.clone();
+    let mut settings = context.setup.config.protect.clone();
     // The command that asks CI runs outside workspaces.
-    settings.autorun.extend(check_scripts(&context.config.done.ci.command));
+    settings.autorun.extend(check_scripts(&context.setup.config.done.ci.command));
     let trees = Trees::compare(&TreesRequest {
         git: &context.git,
         settings: &settings,
@@ -112,7 +112,7 @@ fn begin(
         scope: &story.scope,
         check_scripts: &scripts(context),
         subjects: &files_read_by(own.iter().map(|check| &check.command)),
-        start: Some(&context.start),
+        start: Some(&context.setup.start),
         base: &base,
         attempt: tree,
         ours: context.plan.paths(),
@@ -121,7 +121,7 @@ fn begin(
     let open = context.plan.plan().open().filter(|other| other.id != story.id);
     let open = open.map(|other| (&other.id, context.own_checks(&other.id).to_vec()));
     let others = other_checks(&protected, &context.folder(), open);
-    let mut gates = context.gates.clone();
+    let mut gates = context.setup.gates.clone();
     if may_weaken_checks(&protected) {
         gates.extend(of_earlier_stories(context, state, &story.id));
     }
@@ -136,13 +136,13 @@ fn begin(
         protected,
         autorun,
         others,
-        minimum: if context.unchecked { Proof::Unchecked } else { context.config.done.minimum },
+        minimum: if context.setup.unchecked { Proof::Unchecked } else { context.setup.config.done.minimum },
         at_most: None,
-        enforce_scope: context.config.policy.on_scope() == OnScope::Enforced,
+        enforce_scope: context.setup.config.policy.on_scope() == OnScope::Enforced,
         // Without a turn, the checks passed before any work, and the settings accept that.
         allow_unchanged: attempt.place.turn == 0,
-        stop_at_failing_stage: context.config.gates.stop_at_failing_stage,
-        feedback: attempt.feedback_turn(&context.config.limits),
+        stop_at_failing_stage: context.setup.config.gates.stop_at_failing_stage,
+        feedback: attempt.feedback_turn(&context.setup.config.limits),
         judge: asked.judge,
         conditions: asked.conditions.clone(),
     };
@@ -155,22 +155,22 @@ fn job_story(context: &RunContext, story: &Story, own: &[Check]) -> JobStory {
         checks: own.to_vec(),
         criteria: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
         scope: story.scope.to_vec(),
-        minimum: story.proof.filter(|_| !context.unchecked),
-        complexity: stated_complexity(&context.config.done, story.complexity).value.into(),
+        minimum: story.proof.filter(|_| !context.setup.unchecked),
+        complexity: stated_complexity(&context.setup.config.done, story.complexity).value.into(),
     }
 }
 
 /// Scripts that checks of the plan run.
 pub(super) fn scripts(context: &RunContext) -> BTreeSet<String> {
     let commands: Vec<&CommandSpec> =
-        context.frozen.values().flatten().chain(&context.gates).map(|check| &check.command).collect();
+        context.setup.frozen.values().flatten().chain(&context.setup.gates).map(|check| &check.command).collect();
     check_scripts(commands)
 }
 
 /// The checks of stories that are done, in this run or earlier.
 fn of_earlier_stories(context: &RunContext, state: &State, story: &StoryId) -> Vec<Check> {
     let is_done =
-        |id: &StoryId| context.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
+        |id: &StoryId| context.setup.done_before.contains(id) || state.results.get(id).is_some_and(|result| result.is_checked());
     let done = context.plan.plan().stories.iter().filter(|other| other.id != *story && is_done(&other.id));
     earlier_checks(context.own_checks(story), done.map(|other| (&other.id, context.own_checks(&other.id).to_vec())))
 }

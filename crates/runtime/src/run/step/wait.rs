@@ -16,9 +16,9 @@ pub fn wait(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
         Phase::Waiting { until, .. } => Duration::from_millis(millis_between(Timestamp::now(), *until)),
         _ => Duration::ZERO,
     };
-    context.clock.pause();
+    context.setup.clock.pause();
     std::thread::sleep(left.min(MOMENT));
-    reporter.report(context.clock.tick());
-    context.clock.go_on();
+    reporter.report(context.setup.clock.tick());
+    context.setup.clock.go_on();
     Input::Waited { over: left <= MOMENT }
 }

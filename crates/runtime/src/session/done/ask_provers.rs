@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
+use verdone_core::agent::AgentKind;
 use verdone_core::base::id::{Oid, StoryId, encode_component};
 use verdone_core::base::redact::Redactor;
 use verdone_core::config::Limits;
@@ -108,7 +109,7 @@ impl Asking<'_> {
         let judge = JudgeChoice::from_settings(&config.done.judge, &config.agent);
         match (self.prompt(seen), judge) {
             (Err(why), judge) => Ok(JudgeRecord::new(judge.name()).void(why)),
-            (Ok(prompt), JudgeChoice::Claude) => self.in_a_run_of_its_own(&prompt),
+            (Ok(prompt), JudgeChoice::Client(kind)) => self.in_separate_run(kind, &prompt),
             (Ok(prompt), JudgeChoice::Command { .. } | JudgeChoice::Nobody { .. }) => {
                 ask_judge(config, &prompt, &self.court(None), self.signals, &mut |_| {})
             }
@@ -145,10 +146,9 @@ impl Asking<'_> {
     }
 
     /// The client's hooks need a run. This creates one without a journal, and moves it to the session's files afterwards.
-    fn in_a_run_of_its_own(&self, prompt: &str) -> io::Result<JudgeRecord> {
+    fn in_separate_run(&self, kind: AgentKind, prompt: &str) -> io::Result<JudgeRecord> {
         let (root, config) = (self.ask.root, self.ask.config);
-        let nobody =
-            |why: String| Ok(JudgeRecord::new(JudgeChoice::Claude.name()).void(format!("the judge could not be asked: {why}")));
+        let nobody = |why: String| Ok(JudgeRecord::new(kind.name()).void(format!("the judge could not be asked: {why}")));
         if let Some(finding) = preflight::nested() {
             return nobody(finding.message);
         }

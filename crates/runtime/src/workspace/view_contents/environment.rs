@@ -3,6 +3,9 @@
 
 use std::ffi::OsString;
 
+use verdone_core::agent::client_files::CLIENT_STATE;
+use verdone_core::agent::client_variables::{CLOUDS, Cloud, LOGIN_VARIABLES};
+
 use super::ViewKind;
 use super::draft::Draft;
 use crate::process::EnvPlan;
@@ -85,43 +88,15 @@ const TOKENS: [&str; 50] = [
 /// Container engines outside.
 const ENGINES: [&str; 5] = ["DOCKER_HOST", "DOCKER_AUTH_CONFIG", "DOCKER_CERT_PATH", "CONTAINER_HOST", "BUILDKIT_HOST"];
 
-/// Logins of agents, which checks do not need.
-const AGENTS: [&str; 5] =
-    ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY", "CURSOR_API_KEY"];
-
-/// A cloud provider through which the client can log in.
-#[derive(Debug)]
-pub(super) struct Cloud {
-    pub(super) name: &'static str,
-    /// The variable that selects this provider.
-    switch: &'static str,
-    variables: &'static [&'static str],
-    /// Its credentials below HOME.
-    pub(super) folder: &'static str,
-}
-
-pub(super) const CLOUDS: [Cloud; 3] = [
-    Cloud { name: "Amazon Bedrock", switch: "CLAUDE_CODE_USE_BEDROCK", variables: &["AWS_*"], folder: ".aws" },
-    Cloud {
-        name: "Google Vertex AI",
-        switch: "CLAUDE_CODE_USE_VERTEX",
-        variables: &["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_*", "GCP_*"],
-        folder: ".config/gcloud",
-    },
-    Cloud { name: "Microsoft Foundry", switch: "CLAUDE_CODE_USE_FOUNDRY", variables: &["AZURE_*"], folder: ".azure" },
-];
-
-impl Cloud {
-    pub(super) fn has_variable(&self, name: &str) -> bool {
-        self.variables.iter().any(|pattern| fits(pattern, name))
-    }
+pub(super) fn has_variable(cloud: &Cloud, name: &str) -> bool {
+    cloud.variables.iter().any(|pattern| fits(pattern, name))
 }
 
 /// The cloud provider that the agent's client uses.
 pub(super) fn cloud_of_client(draft: &Draft<'_>) -> Option<&'static Cloud> {
     let agent = draft.request.agent.filter(|_| draft.request.kind == ViewKind::Agent)?;
     let set = |name: &str| draft.system.variable(name).is_some_and(|value| value != "0" && value != "false");
-    CLOUDS.iter().find(|cloud| agent.name == "claude" && set(cloud.switch))
+    CLOUDS.iter().find(|cloud| agent.kind.name() == CLIENT_STATE.program && set(cloud.switch))
 }
 
 pub(super) fn plan(draft: &mut Draft<'_>) -> EnvPlan {
@@ -135,9 +110,9 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> EnvPlan {
     }
     let cloud = cloud_of_client(draft);
     let dropped = |name: &str| {
-        let by_agent = request.kind != ViewKind::Agent && AGENTS.contains(&name);
+        let by_agent = request.kind != ViewKind::Agent && LOGIN_VARIABLES.contains(&name);
         let listed = [&SESSION[..], &TOKENS, &ENGINES].into_iter().flatten().any(|pattern| fits(pattern, name));
-        let needed = cloud.is_some_and(|cloud| cloud.has_variable(name));
+        let needed = cloud.is_some_and(|cloud| has_variable(cloud, name));
         (listed || by_agent) && !needed && !request.seal.keeps_variable(name)
     };
     let mut names: Vec<OsString> = draft.system.environment.iter().map(|(name, _)| name.clone()).collect();
@@ -145,10 +120,10 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> EnvPlan {
     names.dedup();
     plan.unset.extend(names.into_iter().filter(|name| name.to_str().is_some_and(dropped)));
     if let Some(cloud) = cloud {
-        draft.note(format!("Claude Code is logged in through {}, so the agent can see those credentials.", cloud.name));
+        draft.note(format!("The agent is logged in through {}, so it can see those credentials.", cloud.name));
     }
     if let Some(copy) = &draft.client_home {
-        plan = plan.with("CLAUDE_CONFIG_DIR", copy.as_os_str());
+        plan = plan.with(CLIENT_STATE.folder_variable, copy.as_os_str());
     }
     unsigned(draft, plan)
         .with("VERDONE_PORT_BASE", request.port_base.to_string())

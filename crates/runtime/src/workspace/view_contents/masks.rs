@@ -6,9 +6,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use verdone_core::agent::client_files::{CLIENT_STATE, KNOWN_CLIENTS};
+use verdone_core::agent::client_variables::CLOUDS;
+
 use super::ViewKind;
 use super::draft::Draft;
-use super::environment::{CLOUDS, cloud_of_client};
+use super::environment::{cloud_of_client, has_variable};
 use super::system::listed;
 use crate::launcher::Mount;
 use crate::workspace::paths::expand;
@@ -116,20 +119,6 @@ const RUNTIME: &str = "/run/user";
 const DAEMONS: [&str; 5] =
     [".gradle/daemon", ".m2/mvnd/registry", ".kotlin/daemon", ".local/share/kotlin/daemon", ".local/state/watchman"];
 
-/// Logins of agents' clients, by program name.
-const CLIENTS: [(&str, &[&str]); 10] = [
-    ("claude", &[".claude/.credentials.json"]),
-    ("codex", &[".codex/auth.json"]),
-    ("gemini", &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"]),
-    ("qwen", &[".qwen/oauth_creds.json"]),
-    ("opencode", &[".local/share/opencode/auth.json"]),
-    ("copilot", &[".config/github-copilot", ".copilot"]),
-    ("cursor-agent", &[".config/cursor/auth.json"]),
-    ("amp", &[".local/share/amp/secrets.json"]),
-    ("goose", &[".config/goose/secrets.yaml"]),
-    ("q", &[".local/share/amazon-q"]),
-];
-
 /// Variables with the path of a credentials file or folder, or of a socket; colons separate several paths.
 const NAMED: [&str; 12] = [
     "SSH_AUTH_SOCK",
@@ -203,11 +192,11 @@ fn by_default(draft: &Draft<'_>) -> Vec<(PathBuf, How)> {
         all.extend(CREDENTIALS.iter().filter(|name| !needed.contains(*name)).flat_map(|name| below(name)).map(mask));
         all.extend(BROWSERS.iter().chain(&ENGINES_AT_HOME).flat_map(|name| below(name)).map(mask));
         all.extend(DAEMONS.iter().map(|name| (home.join(name), How::Empty)));
-        let others = CLIENTS.iter().filter(|(program, _)| !is_in_use(draft, program));
-        all.extend(others.flat_map(|(_, names)| *names).flat_map(|name| below(name)).map(mask));
+        let others = KNOWN_CLIENTS.iter().filter(|client| !is_in_use(draft, client.program));
+        all.extend(others.flat_map(|client| client.logins).flat_map(|name| below(name)).map(mask));
     }
-    if !is_in_use(draft, "claude") {
-        all.extend(system.path_variable("CLAUDE_CONFIG_DIR").map(|folder| mask(folder.join(".credentials.json"))));
+    if !is_in_use(draft, CLIENT_STATE.program) {
+        all.extend(system.path_variable(CLIENT_STATE.folder_variable).map(|folder| mask(folder.join(CLIENT_STATE.login))));
     }
     if let Some(cargo) = system.path_variable("CARGO_HOME") {
         all.extend(["credentials", "credentials.toml"].map(|name| mask(cargo.join(name))));
@@ -216,7 +205,7 @@ fn by_default(draft: &Draft<'_>) -> Vec<(PathBuf, How)> {
     all.extend(ENGINES.iter().map(|path| mask(PathBuf::from(path))));
     all.push(mask(PathBuf::from(RUNTIME)));
     all.extend(system.path_variable("XDG_RUNTIME_DIR").map(mask));
-    let needed = |name: &str| cloud_of_client(draft).is_some_and(|cloud| cloud.has_variable(name));
+    let needed = |name: &str| cloud_of_client(draft).is_some_and(|cloud| has_variable(cloud, name));
     let named = NAMED.iter().filter(|name| !needed(name)).filter_map(|name| system.variable(name)).flat_map(listed);
     all.extend(named.map(mask));
     if let Some(engine) = system.variable("DOCKER_HOST").and_then(|host| host.as_bytes().strip_prefix(b"unix://")) {
@@ -229,7 +218,7 @@ fn by_default(draft: &Draft<'_>) -> Vec<(PathBuf, How)> {
 pub(super) fn is_in_use(draft: &Draft<'_>, program: &str) -> bool {
     let Some(agent) = draft.request.agent.filter(|_| draft.request.kind == ViewKind::Agent) else { return false };
     let words = agent.command.split(|c: char| c.is_whitespace() || "'\";|&()=$`".contains(c));
-    agent.name == program || words.filter_map(|word| word.rsplit('/').next()).any(|word| word == program)
+    agent.kind.name() == program || words.filter_map(|word| word.rsplit('/').next()).any(|word| word == program)
 }
 
 /// Where a path appears in the view, with links resolved. Empty if it does not exist or is already hidden.

@@ -42,7 +42,7 @@ impl World {
             abilities: Abilities { mounts: true, overlay: true },
             ignored: Vec::new(),
             modules: Vec::new(),
-            agent: AgentInUse { name: "claude".to_owned(), ..AgentInUse::default() },
+            agent: AgentInUse { kind: AgentKind::Claude, ..AgentInUse::default() },
             kept: BTreeMap::new(),
             cold: false,
             hidden: Vec::new(),
@@ -491,7 +491,7 @@ fn a_mount_below_home_makes_its_entries_come_one_by_one() {
     world.write("home/disk/mounted/file", b"x");
     symlink(".bashrc", world.at("home/.profile")).unwrap();
     world.system.mounts = vec![world.at("home/disk/mounted")];
-    world.agent.name = "command".to_owned();
+    world.agent.kind = AgentKind::Command;
     let visible = world.build(ViewKind::Agent);
     let lines = world.lines(&visible);
     let own = "home/.local/state/verdone/w";
@@ -632,7 +632,7 @@ fn a_client_keeps_the_login_that_it_uses() {
     assert!(!hides(&lines, ".claude/.credentials.json") && unset(&visible).is_empty());
     assert!(visible.notes.iter().any(|note| note.contains("Amazon Bedrock")), "{:#?}", visible.notes);
     world.agent =
-        AgentInUse { name: "command".to_owned(), command: "cd x && /opt/codex exec -".to_owned(), ..AgentInUse::default() };
+        AgentInUse { kind: AgentKind::Command, command: "cd x && /opt/codex exec -".to_owned(), ..AgentInUse::default() };
     let visible = world.build(ViewKind::Agent);
     let lines = world.lines(&visible);
     assert!(

@@ -1,0 +1,58 @@
+//! Whether the configured agent can be started.
+
+use std::path::Path;
+
+use verdone_core::agent::AgentKind;
+use verdone_core::check::CommandSpec;
+use verdone_core::config::{ClaudePermission, Config, ScriptedAgent};
+
+use super::check_claude;
+use crate::base::finding::Finding;
+use crate::process::missing_program;
+
+/// Whether the agent of runs can be started.
+pub fn check(config: &Config, root: &Path) -> Finding {
+    let agent = &config.agent;
+    match agent.name {
+        AgentKind::Claude => check_claude(&agent.claude, root),
+        AgentKind::Scripted => check_script(&agent.scripted, root),
+        AgentKind::Command => check_command(agent.command.run.as_ref(), root),
+    }
+}
+
+/// Whether a client can answer the judge's questions. It reads only, so its permission setting does not matter.
+pub(crate) fn check_judge(kind: AgentKind, config: &Config, root: &Path) -> Finding {
+    let mut config = config.clone();
+    config.agent.name = kind;
+    config.agent.claude.permission = ClaudePermission::Policy;
+    check(&config, root)
+}
+
+fn check_script(agent: &ScriptedAgent, root: &Path) -> Finding {
+    match &agent.script {
+        None => Finding::bad("agent", "the scripted agent has no script", ["set agent.scripted.script"]),
+        Some(script) if root.join(script).is_file() => Finding::good("agent", format!("scripted: {script}")),
+        Some(script) => Finding::bad("agent", format!("{script}: no such script"), ["check agent.scripted.script"]),
+    }
+}
+
+fn check_command(command: Option<&CommandSpec>, root: &Path) -> Finding {
+    let Some(command) = command else {
+        let hints = ["verdone run --agent-command 'CMD'", "or set agent.command.run in .verdone/config.toml"];
+        return Finding::bad("agent", "no agent to run", hints);
+    };
+    if command.is_empty() {
+        return Finding::bad("agent", "the agent's command is empty", []);
+    }
+    match missing_program(command, root) {
+        Some(program) if root.join(&program).is_file() && program.contains('/') => {
+            let hint = format!("chmod +x {program}");
+            Finding::bad("agent", format!("{program} is not executable"), [hint.as_str()])
+        }
+        Some(program) => {
+            let message = format!("{program}: no such program");
+            Finding::bad("agent", message, ["install it, or correct the agent's command"])
+        }
+        None => Finding::good("agent", command.display()),
+    }
+}
