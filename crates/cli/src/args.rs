@@ -85,6 +85,7 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     Gates(GatesArgs),
     Status(StatusArgs),
+    Runs(RunsArgs),
     Log(LogArgs),
     Show(ShowArgs),
     Undo(UndoArgs),
@@ -254,6 +255,33 @@ pub(crate) enum Mode {
     Building,
 }
 
+/// Which run a command looks at.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunArg {
+    /// Look at this run: an id from `verdone runs`, its start or end, or `last`, `last-1` and so on.
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+}
+
+/// List the runs and session loops of this project, newest first.
+///
+/// Shows when each one started, its plan, its results, and whether its commits have landed. The other commands take a run's id as
+/// `--run ID`; its last four characters are enough.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone runs
+  verdone runs --limit 100
+  verdone show --run last-1     the stories of the run before the last one")]
+pub(crate) struct RunsArgs {
+    /// How many runs to list.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Show the state of the last run.
 ///
 /// Lists every story with its outcome, the current story, the limits used so far and, if the run has ended, how it ended.
@@ -263,6 +291,8 @@ Examples:
   verdone status
   verdone status --json")]
 pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub run: RunArg,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -280,6 +310,8 @@ Examples:
   verdone log --json
   verdone log --stops          what the Stop gate decided, and why")]
 pub(crate) struct LogArgs {
+    #[command(flatten)]
+    pub run: RunArg,
     /// Wait for more events until the run ends.
     #[arg(long, short)]
     pub follow: bool,
@@ -291,24 +323,27 @@ pub(crate) struct LogArgs {
     pub json: bool,
 }
 
-/// Show one story (attempts, evidence, refs and cost), or what hooks recorded in a session.
+/// Show the stories of a run, one of them in detail, or what hooks recorded in a session.
 ///
-/// For a story: the output of each check, the story's commit, and the ref that keeps a rejected attempt. For a session: how often and how
+/// Without arguments: each story with its proof, its outcome and why. For a story: the output of each check, the story's commit, and the ref that keeps a rejected attempt. For a session: how often and how
 /// long each tool ran, which rules denied what, and the files, tests and cost that hooks saw.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  verdone show US-003
+  verdone show                      every story that the last run worked on
+  verdone show US-003               the last run that worked on this story
   verdone show US-003 --json
   verdone show --sessions           sessions of the last run, and your own
   verdone show --session 1dbd190c   one of them; the start of its id is enough")]
 #[command(
-    override_usage = "verdone show [OPTIONS] <STORY>\n       verdone show [OPTIONS] --sessions\n       verdone show [OPTIONS] --session <ID>"
+    override_usage = "verdone show [OPTIONS] [STORY]\n       verdone show [OPTIONS] --sessions\n       verdone show [OPTIONS] --session <ID>"
 )]
 pub(crate) struct ShowArgs {
     /// The story's id.
-    #[arg(value_name = "STORY", required_unless_present_any = ["sessions", "session"], conflicts_with_all = ["sessions", "session"])]
+    #[arg(value_name = "STORY", conflicts_with_all = ["sessions", "session"])]
     pub story: Option<String>,
+    #[command(flatten)]
+    pub run: RunArg,
     /// List the sessions of the last run, and your own sessions that ran Verdone's hooks.
     #[arg(long, conflicts_with = "session")]
     pub sessions: bool,
@@ -320,15 +355,28 @@ pub(crate) struct ShowArgs {
     pub json: bool,
 }
 
-/// Undo the last story commit.
+/// Undo the last story commit, or that of one story.
 ///
 /// An unlanded commit is removed from the run's branch; a landed one is reverted by a new commit on your branch. Either way the story is
-/// open again. Repeat the command to undo earlier commits, including those of earlier runs.
+/// open again. Repeat the command to undo earlier commits, including those of earlier runs. Of a run's unlanded commits, only the last one
+/// can be undone.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  verdone undo")]
-pub(crate) struct UndoArgs {}
+Examples:
+  verdone undo
+  verdone undo --list      what can be undone, newest first
+  verdone undo US-003")]
+pub(crate) struct UndoArgs {
+    /// The story whose commit to undo; without it, the last one.
+    #[arg(value_name = "STORY", conflicts_with = "list")]
+    pub story: Option<String>,
+    /// List what can be undone, newest first.
+    #[arg(long)]
+    pub list: bool,
+    /// With --list, print JSON.
+    #[arg(long, requires = "list")]
+    pub json: bool,
+}
 
 /// Removed: `verdone show STORY` lists the kept attempts.
 #[derive(Debug, Args)]
@@ -365,7 +413,10 @@ pub(crate) struct PruneArgs {
 Examples:
   verdone report
   verdone report > report.md")]
-pub(crate) struct ReportArgs {}
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub run: RunArg,
+}
 
 /// Check that a run can start in this project.
 ///

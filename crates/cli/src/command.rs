@@ -3,6 +3,7 @@
 mod ask;
 mod attach;
 mod audit;
+mod chosen_run;
 mod claim;
 mod completions;
 mod config;
@@ -13,7 +14,6 @@ mod gates;
 mod init;
 mod install;
 mod land;
-mod latest;
 mod log;
 mod loops;
 mod man;
@@ -25,6 +25,7 @@ mod report;
 mod reporter;
 mod review;
 mod run;
+mod runs;
 mod show;
 mod status;
 mod stop;
@@ -156,6 +157,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Verify(args) => verify::run(&args, context),
         Command::Gates(args) => gates::run(&args, context),
         Command::Status(args) => status::run(&args, context),
+        Command::Runs(args) => runs::run(&args, context),
         Command::Log(args) => log::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Undo(args) => undo::run(&args, context),

@@ -123,18 +123,17 @@ impl Store {
 
     /// Runs that are not session loops, newest first. A loop ends only when its session does.
     pub fn runs(&self) -> Result<impl Iterator<Item = StoredRun>, JournalError> {
-        let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
-        Ok(ids.into_iter().rev().map(|id| self.run(id)).filter(|stored| !stored.is_loop()))
+        Ok(self.all()?.filter(|stored| !stored.is_loop()))
     }
 
     pub fn latest_run(&self) -> Result<Option<StoredRun>, JournalError> {
         Ok(self.runs()?.next())
     }
 
-    /// The latest run or loop.
-    pub fn latest(&self) -> Result<Option<StoredRun>, JournalError> {
-        let mut ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
-        Ok(ids.pop().map(|id| self.run(id)))
+    /// All runs and session loops, newest first.
+    pub fn all(&self) -> Result<impl Iterator<Item = StoredRun>, JournalError> {
+        let ids = self.ids().map_err(|source| JournalError::Io { path: self.runs.clone(), source })?;
+        Ok(ids.into_iter().rev().map(|id| self.run(id)))
     }
 }
 

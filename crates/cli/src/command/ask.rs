@@ -8,9 +8,9 @@ use verdone_runtime::project::plan_file::{PlanFile, PlanLocation};
 use verdone_runtime::store::StoredRun;
 use verdone_runtime::store::inbox::Inbox;
 
-use super::latest::{brief_view, is_going, latest};
+use super::chosen_run::{brief_view, chosen, is_going};
 use super::{Context, Outcome};
-use crate::args::{NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs};
+use crate::args::{NoteArgs, PauseArgs, ResumeArgs, RetryArgs, RunArg, SkipArgs};
 use crate::error::CliError;
 use crate::terminal::{print, printable};
 
@@ -76,7 +76,7 @@ pub(super) fn under_way(context: &Context) -> Result<StoredRun, CliError> {
         let error = CliError::usage("this is inside the run: only its user may ask something of it");
         return Err(error.hint("use another terminal"));
     }
-    let (project, stored) = latest(context)?;
+    let (project, stored) = chosen(&RunArg::default(), context)?;
     if is_going(&project, &stored) {
         return Ok(stored);
     }

@@ -8,7 +8,7 @@ use verdone_runtime::process::signal::Signals;
 use verdone_runtime::store::JournalReader;
 
 use super::ask::under_way;
-use super::latest::is_going;
+use super::chosen_run::is_going;
 use super::reporter::reporter;
 use super::{Context, Outcome};
 use crate::args::AttachArgs;

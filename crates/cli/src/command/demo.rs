@@ -136,7 +136,7 @@ fn write(path: &Path, text: &str, executable: bool) -> io::Result<()> {
 }
 
 fn view_of(dir: &Path) -> Result<RunView, CliError> {
-    let stored = Store::new(dir).latest()?;
+    let stored = Store::new(dir).all()?.next();
     Ok(stored.map(|stored| stored.view()).transpose()?.unwrap_or_default().0)
 }
 

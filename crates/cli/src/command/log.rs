@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use verdone_core::journal::event::Event;
 use verdone_runtime::store::JournalReader;
 
-use super::latest::{died, is_going, latest, warn};
+use super::chosen_run::{chosen, died, is_going, warn};
 use super::{Context, Outcome};
 use crate::args::LogArgs;
 use crate::error::CliError;
@@ -23,7 +23,7 @@ pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
     if args.stops {
         return stops::run(args.json, context);
     }
-    let (project, stored) = latest(context)?;
+    let (project, stored) = chosen(&args.run, context)?;
     let mut reader = JournalReader::open(&stored.journal())?;
     let mut ended = show(&mut reader, args, context)?;
     warn(&stored, reader.damage()?.filter(|_| !is_going(&project, &stored)).as_deref());

@@ -8,15 +8,14 @@ use verdone_runtime::project::Project;
 use verdone_runtime::project::plan_file::{self, PlanFile};
 use verdone_runtime::store::{Store, proven};
 
-use super::latest::{latest, view};
+use super::chosen_run::{chosen_with, view};
 use super::{Context, Outcome};
 use crate::args::ReportArgs;
 use crate::error::CliError;
 use crate::terminal::print;
 
 pub(super) fn run(args: &ReportArgs, context: &Context) -> Outcome {
-    let ReportArgs {} = args;
-    let (project, stored) = latest(context)?;
+    let (project, stored) = chosen_with(&args.run, context, |view| !view.touched.is_empty())?;
     let view = view(&stored)?;
     let (claimed, open) = stories(context, &project, &view)?;
     let run_dir = Some(stored.dir.strip_prefix(&project.root).unwrap_or(&stored.dir).display().to_string());

@@ -5,14 +5,14 @@ use jiff::tz::TimeZone;
 use verdone_report::fault_line;
 use verdone_runtime::run::land::waiting;
 
-use super::latest::{brief_view, died, is_going, latest, view};
+use super::chosen_run::{brief_view, chosen, died, is_going, view};
 use super::show::own_faults;
 use super::{Context, Outcome};
 use crate::args::StatusArgs;
 use crate::terminal::{print, print_json, printable, say};
 
 pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
-    let (project, stored) = latest(context)?;
+    let (project, stored) = chosen(&args.run, context)?;
     if args.json {
         let view = view(&stored)?;
         print_json(&serde_json::json!(view))?;

@@ -297,6 +297,10 @@ impl From<UndoError> for CliError {
             UndoError::Plan(error) => error.into(),
             UndoError::Land(error) => error.into(),
             UndoError::Nothing | UndoError::Unfinished { .. } => Self::usage(error.to_string()),
+            UndoError::NoCommit { .. } => Self::usage(error.to_string()).hint("verdone undo --list"),
+            UndoError::NotLast { .. } => {
+                Self::usage(error.to_string()).hint("undo those first, or land the run and then undo this story")
+            }
             UndoError::MovedOn { ref branch, .. } => {
                 Self::new(Kind::Human, error.to_string()).hint(format!("git log {branch} shows what came later"))
             }

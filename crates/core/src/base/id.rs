@@ -21,19 +21,38 @@ pub struct RunId(pub String);
 pub struct Oid(pub String);
 
 impl StoryId {
-    /// The story that a person means by this id: the one with exactly this id, else the only one that differs just in case.
+    /// The story that a person means by this id: the one with exactly this id, else the only one that differs just in case and in
+    /// leading zeros.
     pub fn meant_among<'a>(&self, known: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
         let mut alike: Vec<&Self> = Vec::new();
         for id in known {
             if id == self {
                 return Some(id);
             }
-            if id.0.eq_ignore_ascii_case(&self.0) && !alike.contains(&id) {
+            if plain_id(&id.0) == plain_id(&self.0) && !alike.contains(&id) {
                 alike.push(id);
             }
         }
         if let [only] = alike[..] { Some(only) } else { None }
     }
+}
+
+/// An id in lower case, with no zeros before its numbers.
+fn plain_id(id: &str) -> String {
+    let mut plain = String::with_capacity(id.len());
+    let mut rest = id;
+    while let Some(first) = rest.chars().next() {
+        if first.is_ascii_digit() {
+            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let number = rest[..end].trim_start_matches('0');
+            plain.push_str(if number.is_empty() { "0" } else { number });
+            rest = &rest[end..];
+        } else {
+            plain.push(first.to_ascii_lowercase());
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    plain
 }
 
 impl Oid {

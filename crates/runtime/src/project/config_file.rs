@@ -282,7 +282,7 @@ mod tests {
         let settings = load(&project, &environment(&RALPH), &flags).unwrap();
         let config = &settings.resolved.config;
         assert_eq!((config.plan.as_deref(), config.limits.max_iterations, settings.prd), (Some("x.md"), 0, Some(1)));
-        assert_eq!(config.agent.name, "command");
+        assert_eq!(config.agent.name, verdone_core::agent::AgentKind::Command);
         assert_eq!(config.gate[0].command.display(), "make test");
         assert_eq!(settings.resolved.origin("agent.command.run"), &Origin::Flag("--agent-command".to_owned()));
     }

@@ -1,5 +1,4 @@
-//! Undoes the last story commit of the latest run that has one: removes it from the run's
-//! branch if it has not landed, else reverts it with a new commit.
+//! Undoes a story commit: removes it from the run's branch if it has not landed, else reverts it with a new commit.
 
 use std::path::Path;
 
@@ -13,12 +12,16 @@ use crate::project::plan_file::{PlanFile, PlanFileError, PlanLocation};
 use crate::run::RunPlan;
 use crate::run::land::{LandError, Target, cut_off_before_branch_moved, land_tip};
 use crate::run::step;
-use crate::store::{Journal, JournalError, LockError, RunLock, Store};
+use crate::store::{Journal, JournalError, JournalReader, LockError, RunLock, Store};
 
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     #[error("there is nothing to undo: no story was committed, or all were undone")]
     Nothing,
+    #[error("no commit of {story} can be undone: no run here committed it, or it was undone")]
+    NoCommit { story: StoryId },
+    #[error("{story} has not landed, and other stories of the run were committed after it: {}", later.join(", "))]
+    NotLast { story: StoryId, later: Vec<String> },
     #[error("run {run} did not end properly; the next `verdone run` cleans up")]
     Unfinished { run: RunId },
     #[error("branch {branch} has moved on since the run committed {story}")]
@@ -52,28 +55,43 @@ pub struct Undone {
     pub reverted_by: Option<(Oid, String)>,
 }
 
-/// The last story commit of a run that has not been undone.
-struct Last {
-    run: RunId,
-    story: StoryId,
-    commit: Oid,
+/// A story commit that has not been undone.
+#[derive(Debug)]
+pub struct StoryCommit {
+    pub run: RunId,
+    pub story: StoryId,
+    pub commit: Oid,
     base: Option<Oid>,
-    branch: Option<String>,
+    /// The run's branch.
+    pub branch: Option<String>,
     /// The branch that the run started on.
     target: Option<String>,
     plan: String,
 }
 
-pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
+/// The story commits that can be undone, newest first.
+pub fn undoable(root: &Path) -> Result<Vec<StoryCommit>, UndoError> {
+    let mut all = Vec::new();
+    for stored in Store::new(root).runs()? {
+        let events = JournalReader::open(&stored.journal())?.collect::<Result<Vec<Recorded>, _>>()?;
+        all.extend(remaining(&stored.id, &events, &events).into_iter().rev());
+    }
+    Ok(all)
+}
+
+/// Undoes the commit of this story, or the last story commit.
+pub fn undo(git: &Git, root: &Path, story: Option<&StoryId>) -> Result<Undone, UndoError> {
     let _lock = RunLock::acquire(git.git_dir())?;
-    let (last, mut journal) = find_last(git, &Store::new(root))?;
+    let (last, later, mut journal) = find(git, &Store::new(root), story)?;
     let target = Target::find(git, last.target.as_deref())?.ok_or(UndoError::Nothing)?;
     let reverted_by = if git.is_part_of(&last.commit, &target.tip)? {
         let commit = revert(git, root, &last, &target)?;
         Some((commit, target.name.unwrap_or_else(|| "HEAD".to_owned())))
-    } else {
+    } else if later.is_empty() {
         take_off_branch(git, root, &last)?;
         None
+    } else {
+        return Err(UndoError::NotLast { story: last.story, later });
     };
     open_in_users_plan(git, root, &last)?;
     let what = format!("commit {} of {}", last.commit.short(), last.story);
@@ -83,8 +101,9 @@ pub fn undo(git: &Git, root: &Path) -> Result<Undone, UndoError> {
     Ok(Undone { what, story: last.story, commit: last.commit, reverted_by })
 }
 
-/// Finds it. Skips runs that committed nothing or whose stories are all undone.
-fn find_last(git: &Git, store: &Store) -> Result<(Last, Journal), UndoError> {
+/// Finds the commit, and the stories that the same run committed after it. Skips runs that committed nothing or whose stories are all
+/// undone.
+fn find(git: &Git, store: &Store, story: Option<&StoryId>) -> Result<(StoryCommit, Vec<String>, Journal), UndoError> {
     for stored in store.runs()? {
         if stored.last_state()?.open_attempt().is_some() {
             return Err(UndoError::Unfinished { run: stored.id });
@@ -94,24 +113,35 @@ fn find_last(git: &Git, store: &Store) -> Result<(Last, Journal), UndoError> {
         if let Some(tip) = stored.branches()?.map(|(branch, _)| git.branch_tip(&branch)).transpose()?.flatten() {
             journal.append(cut_off_before_branch_moved(git, &stored, &tip)?, Timestamp::now())?;
         }
-        if let Some(last) = stored.find_from_end(|events| last_commit(&stored.id, &beginning, events))? {
-            return Ok((last, journal));
+        if let Some((found, later)) = stored.find_from_end(|events| pick(remaining(&stored.id, &beginning, events), story))? {
+            return Ok((found, later, journal));
         }
     }
-    Err(UndoError::Nothing)
+    Err(story.map_or(UndoError::Nothing, |story| UndoError::NoCommit { story: story.clone() }))
 }
 
-/// Each further undo goes back by one more commit.
-fn last_commit(run: &RunId, beginning: &[Recorded], events: &[Recorded]) -> Option<Last> {
-    let undone = |event: &Event| matches!(event, Event::Undone { story: Some(_), .. });
-    let skip = events.iter().filter(|recorded| undone(&recorded.event)).count();
+/// The commit of the asked story, or the last one, and the stories committed after it.
+fn pick(mut commits: Vec<StoryCommit>, story: Option<&StoryId>) -> Option<(StoryCommit, Vec<String>)> {
+    let at = match story {
+        None => commits.len().checked_sub(1)?,
+        Some(story) => {
+            let meant = story.meant_among(commits.iter().map(|found| &found.story))?.clone();
+            commits.iter().rposition(|found| found.story == meant)?
+        }
+    };
+    let later = commits.drain(at + 1..).map(|found| found.story.to_string()).collect();
+    Some((commits.pop()?, later))
+}
+
+/// The run's story commits that have not been undone, oldest first.
+fn remaining(run: &RunId, beginning: &[Recorded], events: &[Recorded]) -> Vec<StoryCommit> {
     let (mut branch, mut target, mut plan) = (None, None, String::new());
     for recorded in beginning {
         if let Event::RunStarted { branch: of, target: into, plan: named, .. } = &recorded.event {
             (branch, target, plan) = (of.clone(), into.clone(), named.clone());
         }
     }
-    let mut commits = Vec::new();
+    let mut commits: Vec<(StoryId, Oid, Option<Oid>)> = Vec::new();
     for recorded in events {
         match &recorded.event {
             Event::Committed { place, commit, base, .. } => commits.push((place.story.clone(), commit.clone(), base.clone())),
@@ -120,14 +150,22 @@ fn last_commit(run: &RunId, beginning: &[Recorded], events: &[Recorded]) -> Opti
                     (*commit, *base) = (now.clone(), onto.clone());
                 }
             }
+            Event::Undone { story: Some(undone), .. } => {
+                if let Some(at) = commits.iter().rposition(|(story, ..)| story == undone) {
+                    commits.remove(at);
+                }
+            }
             _ => {}
         }
     }
-    let run = run.clone();
-    commits.into_iter().rev().nth(skip).map(|(story, commit, base)| Last { run, story, commit, base, branch, target, plan })
+    let commit = |(story, commit, base)| {
+        let (run, branch, target, plan) = (run.clone(), branch.clone(), target.clone(), plan.clone());
+        StoryCommit { run, story, commit, base, branch, target, plan }
+    };
+    commits.into_iter().map(commit).collect()
 }
 
-fn take_off_branch(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError> {
+fn take_off_branch(git: &Git, root: &Path, last: &StoryCommit) -> Result<(), UndoError> {
     let branch = last.branch.clone().unwrap_or_default();
     let moved_on = || UndoError::MovedOn { branch: branch.clone(), story: last.story.clone() };
     let (Some(tip), Some(base)) = (git.branch_tip(&branch)?, &last.base) else { return Err(moved_on()) };
@@ -138,7 +176,7 @@ fn take_off_branch(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError>
 }
 
 /// Whether this is the run's own progress commit after the story's commit; it is undone with the story.
-fn only_updates_plan(git: &Git, root: &Path, last: &Last, tip: &Oid) -> Result<bool, UndoError> {
+fn only_updates_plan(git: &Git, root: &Path, last: &StoryCommit, tip: &Oid) -> Result<bool, UndoError> {
     if git.first_parent(tip)?.as_ref() != Some(&last.commit) || !step::is_plan_message(&git.message(tip)?, &last.run) {
         return Ok(false);
     }
@@ -148,7 +186,7 @@ fn only_updates_plan(git: &Git, root: &Path, last: &Last, tip: &Oid) -> Result<b
 }
 
 /// Commits the reversal of the story's changes on the user's branch.
-fn revert(git: &Git, root: &Path, last: &Last, target: &Target) -> Result<Oid, UndoError> {
+fn revert(git: &Git, root: &Path, last: &StoryCommit, target: &Target) -> Result<Oid, UndoError> {
     let plan = PlanFile::open(PlanLocation::new(root.join(&last.plan)));
     let progress = plan.map_or_else(|_| Vec::new(), |plan| plan.progress_paths());
     let progress: Vec<RepoPath> = progress.iter().filter_map(|path| git.repo_path(path)).collect();
@@ -170,7 +208,7 @@ fn revert(git: &Git, root: &Path, last: &Last, target: &Target) -> Result<Oid, U
 
 /// Reopens the story in the user's plan. A plan that is marked in story commits is reverted with them; then the file in the checkout stays
 /// unchanged, whatever branch is checked out.
-fn open_in_users_plan(git: &Git, root: &Path, last: &Last) -> Result<(), UndoError> {
+fn open_in_users_plan(git: &Git, root: &Path, last: &StoryCommit) -> Result<(), UndoError> {
     if let (Some(path), Some(base)) = (git.repo_path(&root.join(&last.plan)), &last.base)
         && git.changed_paths(Some(base), &last.commit)?.iter().any(|change| change.path == path)
     {

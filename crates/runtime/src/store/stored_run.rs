@@ -11,7 +11,7 @@ use verdone_core::journal::view::{Brief, RunView};
 use super::{JournalError, JournalReader, reader};
 
 /// A run on disk. Its journal may be long, so it is read only on demand.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct StoredRun {
     pub id: RunId,
     pub dir: PathBuf,

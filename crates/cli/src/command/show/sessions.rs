@@ -19,7 +19,7 @@ const LISTED: usize = 20;
 
 pub(super) fn all(json: bool, context: &Context) -> Outcome {
     let root = root(context);
-    let latest = Store::new(&root).latest()?;
+    let latest = Store::new(&root).all()?.next();
     let mut stored: Vec<(Option<RunId>, StoredSession)> = Vec::new();
     if let Some(run) = &latest {
         stored.extend(sessions(&run_sessions(&run.dir))?.into_iter().map(|found| (Some(run.id.clone()), found)));
