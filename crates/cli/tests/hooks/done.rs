@@ -27,7 +27,7 @@ fn done(world: &World, more: &[&str], code: i32) -> String {
 
 /// All our commands in backticks that belong to required conditions.
 fn commands(page: &str) -> Vec<String> {
-    let asked = page.split("\nNot asked for:").next().unwrap();
+    let asked = page.split("\nNot required:").next().unwrap();
     let quoted = asked.split('`').skip(1).step_by(2).filter(|text| text.starts_with("verdone "));
     let mut found: Vec<String> = quoted.map(str::to_owned).collect();
     found.dedup();
@@ -68,7 +68,7 @@ fn a_session_is_done_after_its_change_and_the_commands_that_the_page_names() {
         type_in(&world, &command);
     }
     let page = done(&world, &[], 0);
-    assert!(page.contains("Done: everything that is asked for holds (session s1, story US-001, complexity 3)."), "{page}");
+    assert!(page.contains("Done: every required condition is met (session s1, story US-001, complexity 3)."), "{page}");
     // A commit still counts as a change; what was verified before it may have to be verified again.
     commit(&world);
     verdone(&world, &["verify", "US-001"]);

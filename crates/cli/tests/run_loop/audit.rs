@@ -57,11 +57,11 @@ fn an_honest_history_holds_and_names_its_evidence() {
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "my own"]);
     let all = audit(&world, &[], 0);
     assert!(
-        all.stdout.contains("2 stories hold.") && all.stdout.contains("1 commit in between is not Verdone's."),
+        all.stdout.contains("2 stories passed the audit.") && all.stdout.contains("1 commit in between is not Verdone's."),
         "{}",
         all.stdout
     );
-    assert!(audit(&world, &["HEAD~1"], 0).stdout.contains("1 story holds."));
+    assert!(audit(&world, &["HEAD~1"], 0).stdout.contains("1 story passed the audit."));
     assert!(audit(&world, &["HEAD~2..HEAD"], 0).stdout.contains("US-002"));
     assert!(audit(&world, &["HEAD"], 4).stdout.contains("No story's commit is in this range."));
 
@@ -98,7 +98,7 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
         (
             "all notes removed",
             "git update-ref -d refs/notes/verdone",
-            "no evidence notes are here; to get them: git fetch",
+            "no evidence notes found; to fetch them: git fetch",
             &["US-001 note_missing", "US-002 note_missing"],
         ),
         (
@@ -218,10 +218,10 @@ fn a_fresh_clone_is_audited_once_it_has_the_notes() {
         output.stdout
     };
     let told = there(1);
-    assert!(told.contains("No evidence notes are here"), "{told}");
+    assert!(told.contains("No evidence notes found"), "{told}");
     world.git(&["-C", "../tmp/clone", "fetch", "--quiet", "origin", "refs/notes/verdone:refs/notes/verdone"]);
     let told = there(0);
-    assert!(told.contains("2 stories hold.") && told.contains("No journal of their runs is here"), "{told}");
+    assert!(told.contains("2 stories passed the audit.") && told.contains("No journal of their runs was found"), "{told}");
 
     world.git(&["clone", "--quiet", "--depth=1", &format!("file://{}", world.sandbox.work().display()), "../tmp/shallow"]);
     world.git(&["-C", "../tmp/shallow", "fetch", "--quiet", "origin", "refs/notes/verdone:refs/notes/verdone"]);
@@ -379,7 +379,7 @@ fn an_interrupted_rerun_says_what_was_not_run_and_leaves_nothing_behind() {
         output
     };
     let plain = flat(&interrupted(&[]));
-    assert!(plain.contains("Interrupted: not every check was run again") && !plain.contains("stories hold"), "{plain}");
+    assert!(plain.contains("Interrupted: not every check was run again") && !plain.contains("passed the audit"), "{plain}");
     assert!(plain.contains("Not run again: US-001, US-002.") && plain.contains("was interrupted: test -f b"), "{plain}");
     let markdown = interrupted(&["--markdown"]).stdout;
     assert!(markdown.contains("**Interrupted: ") && markdown.contains("| not run again | US-002 Write b |"), "{markdown}");
