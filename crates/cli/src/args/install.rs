@@ -19,7 +19,7 @@ Examples:
   verdone install --dry-run    show what would change
   verdone install              this project, only for you
   verdone install --user       every project of yours
-  verdone doctor               see whether the hooks answer")]
+  verdone doctor               check that the hooks work")]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     pub edit: EditArgs,

@@ -80,7 +80,7 @@ fn what_other_loops_wrote_about_a_session_is_told_and_left_as_it_is() {
         assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
     }
     assert!(
-        !output.stdout.contains('\u{1b}') && output.stderr.contains("left as they are: orchestrator.json"),
+        !output.stdout.contains('\u{1b}') && output.stderr.contains("another tool owns them: orchestrator.json"),
         "{}",
         output.stderr
     );
@@ -147,7 +147,7 @@ fn the_first_clear_answer_of_a_judge_about_files_and_a_story_stands() {
     ask("who knows", &[], ("unknown", 1));
     ask(refutes, &[], ("missing", 2));
     let said = ask(holds, &[], ("missing", 2));
-    assert!(said.contains("refuted it: a lacks two; it was not asked again, because its first clear answer"), "{said}");
+    assert!(said.contains("refuted it: a lacks two; it was not asked again, because it already gave a clear answer"), "{said}");
     sandbox.write("a", "two\n");
     ask(holds, &[], ("held", 3));
     ask(refutes, &[], ("held", 3));

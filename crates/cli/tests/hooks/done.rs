@@ -115,7 +115,7 @@ fn the_work_of_a_loop_is_what_changed_since_it_began_and_its_story_the_one_that_
 #[test]
 fn a_session_or_a_story_that_does_not_exist_is_no_answer() {
     let world = project("loop");
-    assert!(done(&world, &["--session", "nope"], 2).contains("none was: verdone install lets sessions be recorded"));
+    assert!(done(&world, &["--session", "nope"], 2).contains("no sessions are recorded yet: verdone install turns on recording"));
     world.begin(Mode::Session);
     let said = done(&world, &["--session", "nope"], 2);
     assert!(said.contains("no session \"nope\" was recorded here\nhint: known, newest first: s1"), "{said}");

@@ -319,7 +319,7 @@ fn an_agent_arms_its_own_session_and_cannot_end_the_loop() {
     for command in [&["loop", "stop"][..], &["plan", "approve", "feature_list.json", "--yes"]] {
         let refused = world.command(&[&["-C", &at], command].concat()).output().unwrap();
         let said = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && said.contains("CLAUDECODE says that this runs inside an agent"), "{said}");
+        assert!(refused.status.code() == Some(2) && said.contains("CLAUDECODE shows that this is an agent"), "{said}");
     }
     stop(&world).blocked("Feature 1");
     world.variables.clear();

@@ -156,7 +156,7 @@ fn a_loop_is_stopped_told_and_pruned_in_a_project_without_its_folder() {
     // The parent folder is another project.
     stop(&world).blocked("No file was changed");
     fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
-    assert!(at(&sub, &["doctor"]).contains("although its .verdone/ is gone"));
+    assert!(at(&sub, &["doctor"]).contains("although its .verdone/ no longer exists"));
     assert_eq!(at(&sub, &["loop", "stop"]), "The loop is stopped.\n");
     assert!(stop(&world) == Said::Nothing && !world.work.join("sub/.verdone").exists());
     // A loop that was never stopped, with a session that has been silent for long.
@@ -165,7 +165,7 @@ fn a_loop_is_stopped_told_and_pruned_in_a_project_without_its_folder() {
     let copy = copies.map(|folder| folder.unwrap().path().join("s1/loop.json")).find(|copy| copy.is_file()).unwrap();
     let days = std::time::Duration::from_hours(24 * 15);
     fs::File::open(&copy).unwrap().set_modified(std::time::SystemTime::now() - days).unwrap();
-    let told = "1 loop of sessions that were silent for 14 days, or of projects that are gone";
+    let told = "1 loop of sessions silent for 14 days, or of projects that no longer exist";
     assert!(at(&world.work, &["doctor"]).contains(told));
     assert!(at(&world.work, &["prune", "--keep", "5"]).contains(&format!("Deleted {told}.")) && !copy.exists());
 }
@@ -305,9 +305,7 @@ fn checks_are_seen_red_before_a_story_is_worked_on() {
     let again = PLAN.replace("US-001", "US-011").replace("US-002", "US-012").replace("grep -q two two", "grep -q 2 two");
     world.write("PLAN.md", &again);
     let said = verdone(&world, &["loop", "start", "--session", "s1", "--plan", "PLAN.md"]);
-    assert!(
-        String::from_utf8(said.stdout).unwrap().contains("The checks of US-011 pass already: by themselves they prove nothing.")
-    );
+    assert!(String::from_utf8(said.stdout).unwrap().contains("The checks of US-011 already pass: alone they prove nothing."));
 }
 
 #[track_caller]

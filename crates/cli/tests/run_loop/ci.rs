@@ -192,7 +192,7 @@ fn a_condition_that_nobody_can_evaluate_refuses_the_run_at_its_start() {
             format!("[done]\nrequire = [\"correctness_passed\"]\n{gate}"),
             "no gate of the stage \"correctness\" is configured: add a [[gate]] to .verdone/config.toml (story US-002)",
         ),
-        (ONE, "[done]\nrequire = [\"ci_okay\"]\n".to_owned() + CONDITION, "no condition is called \"ci_okay\""),
+        (ONE, "[done]\nrequire = [\"ci_okay\"]\n".to_owned() + CONDITION, "unknown condition \"ci_okay\""),
     ] {
         let world = World::with(plan, HONEST, &Settings { tables: &tables, ..Settings::default() });
         let refused = world.run(2).stderr;

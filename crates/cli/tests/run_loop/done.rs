@@ -39,7 +39,7 @@ fn the_orchestrator_profile_commits_only_when_all_nine_hold_and_says_what_to_do_
     let world = World::with(&complex(), &script, &Settings { tables: ORCHESTRATOR, ..Settings::default() });
     let approved = world.verdone(&["plan", "approve", "--yes"]);
     approved.assert_code(0);
-    assert!(approved.stdout.contains("Approved as it is now."), "{}", approved.stdout);
+    assert!(approved.stdout.contains("Approved in its current form."), "{}", approved.stdout);
     let output = world.run(0);
     let seen = world.all("verified");
     assert_eq!((outcome(&seen[0]), outcome(&seen[1])), ("failed".to_owned(), "done".to_owned()));

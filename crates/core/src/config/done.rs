@@ -36,7 +36,7 @@ pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
                 Some(meant) => format!("did you mean {meant:?}?"),
                 None => format!("there are {}; [[done.condition]] adds your own", all_names()),
             };
-            return Some(fault(vec![key("require"), Step::Index(n)], format!("no condition is called {name:?}"), Some(hint)));
+            return Some(fault(vec![key("require"), Step::Index(n)], format!("unknown condition {name:?}"), Some(hint)));
         }
     }
     if done.judge.command.as_ref().is_some_and(CommandSpec::is_empty) {

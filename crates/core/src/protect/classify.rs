@@ -92,7 +92,7 @@ impl fmt::Display for ProtectionReason {
                 write!(f, "`{pattern}` ({group}, {ecosystem})")
             }
             Self::WorkConvention { ecosystem, pattern } => write!(f, "`{pattern}` (work, {ecosystem})"),
-            Self::Autorun { pattern } => write!(f, "`{pattern}` (runs outside of the workspace later)"),
+            Self::Autorun { pattern } => write!(f, "`{pattern}` (runs outside the workspace later)"),
             Self::Manifest => f.write_str("a manifest: some of its keys are protected"),
             Self::Shadows { module } => write!(f, "a new file that takes the place of `{module}`"),
             Self::Subject => f.write_str("the story's check looks at it"),
