@@ -129,7 +129,7 @@ fn new(after: &After) -> Option<&str> {
 
 fn confirmed(args: &EditArgs, context: &Context, name: &str) -> Result<bool, CliError> {
     if args.json || !context.terminal.can_ask {
-        let why = if args.json { "--json does not ask" } else { "there is no terminal to ask on" };
+        let why = if args.json { "--json does not ask" } else { "there is no terminal to ask for confirmation" };
         return Err(CliError::usage(format!("{why}: nothing was written"))
             .hint("add --yes to write it")
             .hint("or --dry-run to only show it"));

@@ -87,7 +87,7 @@ fn a_demo_with_claude_asks_first_and_starts_nothing_where_nobody_can_answer() {
     let Some(world) = World::new(honest()) else { return };
     let output = world.verdone(&["demo", "--agent", "claude", "--keep", "kept"]);
     output.assert_code(2);
-    says(&output, &["costs real money", "there is no terminal to ask on", "add --yes"]);
+    says(&output, &["costs real money", "there is no terminal to ask for confirmation", "add --yes"]);
     assert!(!world.has("kept") && world.model.turns().is_empty());
     clean(&world);
 }

@@ -82,7 +82,8 @@ fn announce(client: &ClaudeAgent, cap: Usd) -> io::Result<()> {
 
 fn confirmed(context: &Context) -> Result<bool, CliError> {
     if !context.terminal.can_ask {
-        return Err(CliError::usage("this costs money, and there is no terminal to ask on").hint("add --yes to start it anyway"));
+        return Err(CliError::usage("this costs money, and there is no terminal to ask for confirmation")
+            .hint("add --yes to start it anyway"));
     }
     say("Start it? [y/N] ");
     let mut answer = String::new();

@@ -57,7 +57,9 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
 
 fn confirmed(context: &Context) -> Result<bool, CliError> {
     if !context.terminal.can_ask {
-        return Err(CliError::usage("there is no terminal to ask on").hint("read the commands above, then add --yes"));
+        return Err(
+            CliError::usage("there is no terminal to ask for confirmation").hint("read the commands above, then add --yes")
+        );
     }
     say("Run these commands unattended? [y/N] ");
     let mut answer = String::new();
