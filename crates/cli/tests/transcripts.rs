@@ -215,7 +215,7 @@ fn init_never_overwrites_without_force_and_then_keeps_a_copy() {
     assert_eq!((seen.code, seen.out.as_str()), (2, ""));
     assert_eq!(
         seen.err,
-        "error: PROJECT/.verdone/config.toml exists already\nhint: verdone init --force rewrites it and keeps a copy\n"
+        "error: PROJECT/.verdone/config.toml already exists\nhint: verdone init --force rewrites it and keeps a copy\n"
     );
     assert_eq!(place.read(".verdone/config.toml"), "plan = \"mine.md\"\n");
 

@@ -164,7 +164,7 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
     match request.agent.name.as_str() {
         "command" => {
             let run = request.agent.command.run.as_ref().filter(|run| !run.is_empty());
-            let run = run.ok_or("no command: set agent.command.run in .verdone/config.toml, or give --agent-command")?;
+            let run = run.ok_or("no command: set agent.command.run in .verdone/config.toml, or pass --agent-command")?;
             Ok(command::start(run, request.agent.command.prompt, request.prompt, prompt_path))
         }
         "scripted" => {
@@ -172,8 +172,8 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
             let script = script.ok_or("no script: set agent.scripted.script in .verdone/config.toml")?;
             scripted::start(&request.cwd.join(script), request.prompt)
         }
-        "claude" => Err("claude is no command to be started for one turn".to_owned()),
-        other => Err(format!("no agent is named {other:?}: there are claude, command and scripted")),
+        "claude" => Err("claude cannot be started as a one-turn command".to_owned()),
+        other => Err(format!("unknown agent {other:?}: use claude, command or scripted")),
     }
 }
 
@@ -211,7 +211,7 @@ fn outcome(exit: Exit, limits: &Limits, tail: &str) -> TurnOutcome {
         Exit::Signal(signal) => TurnOutcome::Crashed { reason: because(format!("signal {signal}")) },
         Exit::Wall => TurnOutcome::TimedOut { after_ms: millis(limits.turn_time) },
         Exit::Idle => TurnOutcome::Idle { after_ms: millis(limits.idle_time) },
-        Exit::Terminal => TurnOutcome::Crashed { reason: "it wanted to use the terminal; start it without questions".to_owned() },
+        Exit::Terminal => TurnOutcome::Crashed { reason: "it tried to use the terminal; run it non-interactively".to_owned() },
         Exit::Interrupted(_) => TurnOutcome::Interrupted,
     }
 }

@@ -98,7 +98,7 @@ fn a_demo_with_a_client_that_is_not_logged_in_ends_as_a_fault_of_the_setup() {
     world.sandbox.set("ANTHROPIC_API_KEY", "");
     let output = world.verdone(&["demo", "--agent", "claude", "--yes"]);
     output.assert_code(2);
-    says(&output, &["seems not to be logged in", "could not log in", "/login", "0 of 4 stories are verified"]);
+    says(&output, &["does not seem to be logged in", "could not log in", "/login", "0 of 4 stories are verified"]);
     clean(&world);
 }
 

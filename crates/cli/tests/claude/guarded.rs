@@ -470,7 +470,7 @@ fn bash(command: &str) -> Value {
 pub(crate) fn done(world: &World) -> Output {
     let output = world.verdone(&["run"]);
     output.assert_code(0);
-    assert!(!output.stderr.contains("no watchdog"), "{}", output.transcript());
+    assert!(!output.stderr.contains("cannot start a watchdog"), "{}", output.transcript());
     settled(world);
     output
 }

@@ -123,5 +123,5 @@ fn a_session_or_a_story_that_does_not_exist_is_no_answer() {
     assert!(said.contains("PLAN.md has no story \"US-009\"\nhint: its stories: US-001, US-002"), "{said}");
     // The start of a session that only made a claim is unknown.
     verdone(&world, &["claim", "retrospective_done", "--note", "x", "--session", "s2"]);
-    assert!(done(&world, &["--session", "s2"], 1).contains("nobody knows what it has committed"));
+    assert!(done(&world, &["--session", "s2"], 1).contains("its commits are unknown"));
 }

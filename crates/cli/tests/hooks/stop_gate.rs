@@ -234,7 +234,7 @@ fn a_mark_of_the_agents_is_a_claim_that_has_to_be_verified() {
     world.write("PLAN.md", &PLAN.replace("[ ]", "[x]").replace("test -f one", "true").replace("test -f two", "true"));
     let reason = stop(&world).blocked("No file was changed.");
     assert!(
-        reason.contains("marked as done without a verification, and Verdone took the marks back: US-001, US-002"),
+        reason.contains("marked as done without verification, and Verdone removed the marks: US-001, US-002"),
         "{reason}"
     );
     assert!(world.read("PLAN.md").starts_with("- [ ] US-001"));
@@ -251,7 +251,7 @@ fn a_story_that_is_gone_from_the_plan_is_not_done() {
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("PLAN.md", "- [x] US-001: One\n");
     world.write("one", "");
-    stop(&world).blocked("Story US-002 was in the plan when the loop was started, and is not any more.");
+    stop(&world).blocked("Story US-002 was in the plan when the loop started, but is missing now.");
     world.write("PLAN.md", "no plan at all");
     stop(&world).blocked("Verdone's Stop gate could not judge this turn (fault 1 of 3");
 }
@@ -314,7 +314,7 @@ fn an_agent_arms_its_own_session_and_cannot_end_the_loop() {
     let again =
         world.command(&["-C", &at, "loop", "start", "--plan", "feature_list.json", "--max-iterations", "1"]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "{again:?}");
-    assert!(String::from_utf8_lossy(&again.stderr).contains("the session s1 has a loop already, about feature_list.json"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("the session s1 already has a loop for feature_list.json"));
     // A script of the agent, which no rule sees, cannot do it either.
     for command in [&["loop", "stop"][..], &["plan", "approve", "feature_list.json", "--yes"]] {
         let refused = world.command(&[&["-C", &at], command].concat()).output().unwrap();
@@ -415,7 +415,7 @@ fn a_verification_that_does_not_end_is_ended_by_its_deadline() {
     let world = world(gate, &[]);
     arm(&world, &["Wait for it"]);
     world.write("done.txt", "1\n");
-    stop(&world).blocked("The verification did not end within 100ms.");
+    stop(&world).blocked("The verification did not finish within 100ms.");
 }
 
 #[test]
@@ -566,7 +566,7 @@ fn a_finding_or_a_request_that_somebody_else_wrote_counts_for_nothing() {
     let honest = fs::read(&finding).unwrap();
     for text in forged(&finding) {
         fs::write(&finding, &text).unwrap();
-        stop_with(&world, "s1", &again).blocked("is not one that Verdone wrote");
+        stop_with(&world, "s1", &again).blocked("was not written by Verdone");
         fs::write(&finding, &honest).unwrap();
         stop_with(&world, "s1", &again).blocked("The check `tests` failed");
     }

@@ -28,7 +28,7 @@ fn a_story_that_later_work_broke_is_opened_again_before_the_loop_is_complete() {
     stop(&world).blocked("story US-001 is done (verified)");
     world.write("one", "broken\n");
     world.write("two", "two\n");
-    let reason = stop(&world).blocked("story US-001 was verified before, and later work broke it; Verdone took its mark back.");
+    let reason = stop(&world).blocked("story US-001 was verified before, but later work broke it; Verdone reopened it.");
     assert!(reason.contains("The check `grep -q one one` failed") && reason.contains("NEXT STORY (US-001)"), "{reason}");
     assert_eq!(world.read("PLAN.md"), PLAN.replace("[ ] US-002", "[x] US-002"));
     assert_eq!(status(&world)["loops"][0]["reopened"], json!(["US-001"]));
@@ -121,7 +121,7 @@ fn a_loop_has_nothing_in_the_project_that_could_be_deleted_or_edited_and_only_th
     // A forged loop file has no effect, and does not let the session stop.
     let held = kept(&world, "loop.json");
     fs::write(&held, "{}").unwrap();
-    stop(&world).blocked("is not one that Verdone wrote: the user ends the loop with `verdone loop stop --session s1`");
+    stop(&world).blocked("was not written by Verdone: the user can end the loop with `verdone loop stop --session s1`");
     assert_eq!(status(&world)["loops"][0]["status"], "unreadable");
     verdone(&world, &["loop", "stop"]);
     assert!(!held.exists());
@@ -136,7 +136,7 @@ fn a_loop_of_an_earlier_version_has_to_be_started_again_and_says_so() {
     verdone(&world, &["loop", "stop"]);
     fs::write(project.join("s1.json"), "mark\n{\"version\":1,\"status\":\"active\"}").unwrap();
     world.write(".verdone/sessions/s1/loop.json", "{\"version\":1,\"status\":\"active\"}");
-    stop(&world).let_go("an earlier version of Verdone started a loop in this session, which this version cannot continue");
+    stop(&world).let_go("a loop in this session was started by an earlier version of Verdone and cannot continue");
     assert_eq!(stop(&world), Said::Nothing);
 }
 
@@ -209,23 +209,23 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("PLAN.md", &before.replace("[/]", "[x]"));
     let reason = stop(&world).blocked("THE STORY (US-001)");
-    assert!(reason.contains("story US-002 was marked as done without a verification; Verdone took the mark back"), "{reason}");
+    assert!(reason.contains("story US-002 was marked as done without verification; Verdone removed the mark"), "{reason}");
     assert_eq!(world.read("PLAN.md"), before);
     // The command of a story that was added later does not run until the user accepts the plan with it.
     let more = format!("{before}\n### US-003: Three\n- [x] c\n- Verification: `grep -q three three`\n");
     world.write("PLAN.md", &more.replace("grep -q three three", "true"));
     let reason = stop(&world).blocked("story US-003 was marked as done");
-    assert!(reason.contains("story US-003 was not open when the loop began, so its own commands are not run before the user accepts them with `verdone plan approve PLAN.md`"), "{reason}");
+    assert!(reason.contains("story US-003 was not open when the loop started, so its own commands run only after the user approves them with `verdone plan approve PLAN.md`"), "{reason}");
     for (name, part) in [("one", "NEXT STORY (US-002)"), ("two", "NEXT STORY (US-003)")] {
         world.write(name, name);
         stop(&world).blocked(part);
     }
-    stop(&world).blocked("Nothing verifies story US-003: it was not open when the loop began, there is no gate");
+    stop(&world).blocked("Story US-003 cannot be verified: it was not open when the loop started, there is no gate");
     assert!(String::from_utf8(verdone(&world, &["loop", "status"]).stdout).unwrap().contains("  unaccepted US-003\n"));
     world.write("PLAN.md", &world.read("PLAN.md").replace("`true`", "`grep -q three three`"));
     verdone(&world, &["plan", "approve", "--yes"]);
     world.write("PLAN.md", &world.read("PLAN.md").replace("grep -q three three", "true"));
-    stop(&world).blocked("Nothing verifies story US-003");
+    stop(&world).blocked("Story US-003 cannot be verified");
     world.write("PLAN.md", &world.read("PLAN.md").replace("`true`", "`grep -q three three`"));
     // A forged approval does not count.
     let approved = world.read(".verdone/approvals.json");
@@ -233,7 +233,7 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     assert!(forged["PLAN.md"].as_object_mut().unwrap().remove("mark").is_some());
     world.write(".verdone/approvals.json", &forged.to_string());
     world.write("notes", "another tree");
-    stop(&world).blocked("Nothing verifies story US-003");
+    stop(&world).blocked("Story US-003 cannot be verified");
     world.write(".verdone/approvals.json", &approved);
     stop(&world).blocked("The check `grep -q three three` failed");
     world.write("three", "three");

@@ -112,7 +112,7 @@ fn a_loop_whose_conditions_nobody_can_evaluate_does_not_start() {
         |prover: &str| format!("[done]\nrequire = [\"mine\"]\n[[done.condition]]\nname = \"mine\"\nprover = \"{prover}\"\n");
     let nobody = "[agent]\nname = \"command\"\n[done.judge]\nenabled = true\n";
     let gate = "[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
-    let no_command = "no loop can meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]";
+    let no_command = "a loop cannot meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]";
     for (config, about, expected) in [
         (own("ci"), "--plan=PLAN.md", format!("{no_command} (story US-001)\n")),
         (own("ci") + gate, "Do it", format!("{no_command}\n")),

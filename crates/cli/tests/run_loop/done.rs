@@ -143,7 +143,7 @@ fn a_judge_that_gives_no_clear_answer_is_asked_once_more_and_then_a_human_is() {
     let world = World::with(&complex(), HONEST, &Settings { tables: &judged_by(judge), ..Settings::default() });
     let output = world.run(4);
     let told = format!("{}{}", output.stdout, output.stderr);
-    assert!(told.contains("the judge's answer cannot be understood; it is asked once more"), "{told}");
+    assert!(told.contains("the judge's answer cannot be understood; asking it once more"), "{told}");
     assert_eq!((outcome(&world.last("verified")), world.all("turn_started").len()), ("needs-review".to_owned(), 1));
     assert_eq!(world.sandbox.read("../tmp/asked"), "x\nx\n");
     let kept = text(&world.last("review_needed")["work"]);

@@ -45,7 +45,7 @@ pub enum LandError {
     Refused { reason: String, hint: Option<String> },
     #[error("cannot re-apply {} ({subject}): it conflicts in {}", commit.short(), paths.join(", "))]
     Conflict { commit: Oid, subject: String, paths: Vec<String> },
-    #[error("{} ({subject}) does not pass its checks after it was re-applied: {reason}", commit.short())]
+    #[error("{} ({subject}) fails its checks after being re-applied: {reason}", commit.short())]
     Red { commit: Oid, subject: String, reason: String },
     #[error("stopped by {} before every commit was verified: no branch was changed", signal.name())]
     Interrupted { signal: StopSignal },

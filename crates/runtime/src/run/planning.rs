@@ -49,7 +49,7 @@ pub struct PlanWritten {
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlanningError {
-    #[error("{path} exists already", path = .0.display())]
+    #[error("{path} already exists", path = .0.display())]
     Exists(PathBuf),
     #[error("the request is empty")]
     EmptyRequest,
@@ -92,7 +92,7 @@ pub fn write_plan(
     let git = Git::open(root)?;
     let head = git.status()?.head.ok_or(PlanningError::NoCommit)?;
     let created = Store::new(root).create(git.common_dir(), Timestamp::now());
-    let (run, run_dir) = created.map_err(io_error("making the run's directory"))?;
+    let (run, run_dir) = created.map_err(io_error("creating the run directory"))?;
     let watchdog = watch(Watchdog::start(request.config.limits.grace.duration()), &run, reporter);
     process::adopt_orphans();
     let guardrails = fs::read_to_string(root.join(".verdone/guardrails.md")).unwrap_or_default();
@@ -189,7 +189,7 @@ fn accept(request: &PlanningRequest<'_>, run_dir: &Path, answer: &TurnResult) ->
         return Err(PlanningError::NoIds { kept });
     }
     if let Some(parent) = request.output.parent() {
-        fs::create_dir_all(parent).map_err(io_error("making the plan's folder"))?;
+        fs::create_dir_all(parent).map_err(io_error("creating the plan's folder"))?;
     }
     write_atomically(request.output, text.as_bytes()).map_err(io_error("writing the plan"))?;
     let root = &request.project.root;

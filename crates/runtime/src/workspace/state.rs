@@ -43,7 +43,7 @@ pub enum StateError {
     InsideProject { folder: PathBuf, project: PathBuf },
     #[error("the project {} is inside the folder for workspaces, {}: set `workspace.state` to another one", project.display(), folder.display())]
     AroundProject { folder: PathBuf, project: PathBuf },
-    #[error("the folder for workspaces, {}, belongs to another user: set `workspace.state` to a folder of yours", folder.display())]
+    #[error("the folder for workspaces, {}, belongs to another user: set `workspace.state` to a folder you own", folder.display())]
     NotOurs { folder: PathBuf },
     #[error("the workspace {name} is in use by process {pid}")]
     InUse { name: String, pid: u32 },

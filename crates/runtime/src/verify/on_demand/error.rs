@@ -49,7 +49,7 @@ pub enum VerifyError {
     },
     #[error("{name} and the work have no commit in common")]
     Unrelated { name: String },
-    #[error("there is nothing to verify: no gate, and no check of a story")]
+    #[error("there is nothing to verify: no gate and no story check")]
     Nothing {
         /// The source of the settings, if not the checkout.
         settings: Option<String>,
