@@ -158,7 +158,7 @@ fn remove_files(job: &ResetFiles<'_>, differing: &[Differing]) -> io::Result<()>
 /// Moves away everything but untouched files. Returns the paths of index entries that have no such file.
 fn move_away(job: &ResetFiles<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     let unexpected = |detail: &str| GitError::Unexpected { what: "read-tree", detail: detail.to_owned() };
-    let index = IndexFile::read(job.index)?.ok_or_else(|| unexpected("the index is gone"))?;
+    let index = IndexFile::read(job.index)?.ok_or_else(|| unexpected("the index is missing"))?;
     let entries = index_entries::entries(&index.bytes).ok_or_else(|| unexpected("the index cannot be parsed"))?;
     if entries.iter().any(IndexEntry::is_hidden) {
         return Err(unexpected("a sparse checkout must be rebuilt"));

@@ -385,7 +385,7 @@ impl Reapplying<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<(Vec<Oid>, Vec<ReappliedCommit>), LandError> {
         let LandRequest { project, config, .. } = *self.request;
-        let folder = tempfile::tempdir().map_err(io_error("keeping the output of checks"))?;
+        let folder = tempfile::tempdir().map_err(io_error("saving the output of checks"))?;
         let name = format!("land-{}", self.run);
         let objects = self.git.object_folders()?;
         let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: folder.path(), objects });

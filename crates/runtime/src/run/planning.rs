@@ -158,7 +158,7 @@ impl PlanningTurn<'_> {
         };
         let result = match config.agent.name.as_str() {
             "claude" => self.client_turn(turn, &mut show)?,
-            _ => run_turn(&turn, self.signals, &mut show).map_err(io_error("keeping the turn"))?,
+            _ => run_turn(&turn, self.signals, &mut show).map_err(io_error("saving the turn"))?,
         };
         match result.outcome {
             TurnOutcome::Ended => Ok(result),
@@ -172,7 +172,7 @@ impl PlanningTurn<'_> {
             Question { turn, top: self.top, home: self.run_dir, looking: ReadOnlyReason::Planning, schema: None, budget };
         question.ask(self.signals, show).map(|looked| looked.result).map_err(|error| match error {
             LookError::Settings(error) => error.into(),
-            LookError::Io(source) => io_error("keeping the turn")(source),
+            LookError::Io(source) => io_error("saving the turn")(source),
         })
     }
 }
@@ -181,7 +181,7 @@ impl PlanningTurn<'_> {
 fn accept(request: &PlanningRequest<'_>, run_dir: &Path, answer: &TurnResult) -> Result<PlanWritten, PlanningError> {
     let text = plan_in_answer(&answer.said);
     let kept = run_dir.join("plan-answer.md");
-    fs::write(&kept, &answer.said).map_err(io_error("keeping the agent's answer"))?;
+    fs::write(&kept, &answer.said).map_err(io_error("saving the agent's answer"))?;
     let name = request.output.file_name().unwrap_or_default().to_string_lossy();
     let document =
         Document::parse(&name, text.as_bytes()).map_err(|source| PlanningError::NotAPlan { kept: kept.clone(), source })?;

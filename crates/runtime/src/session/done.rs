@@ -51,7 +51,7 @@ pub enum DoneError {
     Project(#[from] ProjectError),
     #[error(transparent)]
     Approval(#[from] ApprovalError),
-    #[error("the records of the session cannot be read: {0}")]
+    #[error("cannot read the session's records: {0}")]
     Session(io::Error),
     #[error("{plan} has no story {:?}", story.as_str())]
     NoStory { story: StoryId, plan: String, known: Vec<String> },

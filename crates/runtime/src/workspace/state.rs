@@ -37,7 +37,7 @@ const LAST_DELETION: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    #[error("no folder for workspaces: HOME is not set. Set `workspace.state` to a folder outside of the project")]
+    #[error("no folder for workspaces: HOME is not set. Set `workspace.state` to a folder outside the project")]
     NoHome,
     #[error("the folder for workspaces, {}, is inside the project {}: set `workspace.state` to one outside", folder.display(), project.display())]
     InsideProject { folder: PathBuf, project: PathBuf },

@@ -282,7 +282,7 @@ impl Client {
                     let why = why.clone();
                     self.companion.kill();
                     self.gone = true;
-                    let exit = ClientExit { how: "ended by us".to_owned(), last_words: String::new() };
+                    let exit = ClientExit { how: "killed by Verdone".to_owned(), last_words: String::new() };
                     return (self.session.exited(&exit), Some(why));
                 }
                 (Some(_), _) | (None, None) => {}

@@ -249,7 +249,7 @@ impl Asking<'_> {
             Moment::Line { .. } => {}
         };
         ask_judge(&context.config, self.prompt, &court, &context.signals, &mut on)
-            .map_err(io_error("keeping what the judge said"))
+            .map_err(io_error("saving the judge's answer"))
     }
 }
 

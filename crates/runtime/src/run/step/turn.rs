@@ -61,7 +61,7 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
         _ => run_turn(&request, &context.signals, &mut on),
     };
     context.spaces.save_login();
-    let result = kept.map_err(io_error("keeping the turn"))?;
+    let result = kept.map_err(io_error("saving the turn"))?;
     if let Some(text) = &result.notice {
         reporter.report(Update::Notice { text });
     }
