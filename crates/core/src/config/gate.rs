@@ -41,10 +41,10 @@ fn fault(gate: &Gate, twice: bool) -> Option<Fault> {
         return at("name", "the gate's name is empty".to_owned());
     }
     if twice {
-        return at("name", format!("a second gate is named {:?}: names have to be unique", gate.name));
+        return at("name", format!("two gates are named {:?}: names must be unique", gate.name));
     }
     if gate.retries > MOST_RETRIES {
-        return at("retries", format!("a gate can be tried again at most {MOST_RETRIES} times"));
+        return at("retries", format!("a gate can be retried at most {MOST_RETRIES} times"));
     }
     if gate.when.complexity_at_least.is_some_and(|least| !(1..=MOST_COMPLEXITY).contains(&least)) {
         let below = vec![key("when"), key("complexity_at_least")];
@@ -69,8 +69,8 @@ fn stage_fault(n: usize, stage: &Stage) -> Option<Fault> {
     let at = |message: String, hint: Option<String>| Some((vec![key("stage")], message, hint));
     if let Some(meant) = nearest(name, Stage::BUILT_IN.iter().map(Stage::name)) {
         return at(
-            format!("`gate[{n}].stage` cannot be {name:?}: that is too near to {meant:?}"),
-            Some(format!("did you mean {meant:?}? A stage of your own needs another name")),
+            format!("`gate[{n}].stage` cannot be {name:?}: that is too similar to {meant:?}"),
+            Some(format!("did you mean {meant:?}? A custom stage needs another name")),
         );
     }
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -176,6 +176,6 @@ mod tests {
     #[test]
     fn a_stage_with_a_slip_says_which_one_was_meant() {
         let problem = config_of_one_file("c.toml", &format!("{HEAD}stage = \"qality\"\n")).unwrap_err();
-        assert_eq!(problem.hint.as_deref(), Some("did you mean \"quality\"? A stage of your own needs another name"));
+        assert_eq!(problem.hint.as_deref(), Some("did you mean \"quality\"? A custom stage needs another name"));
     }
 }

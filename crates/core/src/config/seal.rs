@@ -110,8 +110,8 @@ pub(super) fn unusable(seal: &SealSettings) -> Option<Finding> {
 pub(super) fn contradiction(config: &Config) -> Option<Finding> {
     let WorkspaceSettings { path, .. } = &config.workspace;
     let n = config.seal.show.iter().position(|path| shows_container_socket(path)).filter(|_| *path == WorkspacePath::Same)?;
-    let message = format!("`{}` shows the container socket, which needs `workspace.path = \"own\"`", config.seal.show[n]);
-    let hint = "the engine runs outside of the workspace: at the same path it would use the files of your checkout".to_owned();
+    let message = format!("`{}` exposes the container socket, which needs `workspace.path = \"own\"`", config.seal.show[n]);
+    let hint = "the engine runs outside the workspace: at the same path it would use the files of your checkout".to_owned();
     Some(fault("show", n, message, Some(hint)))
 }
 
@@ -183,7 +183,7 @@ mod tests {
     fn the_container_socket_needs_a_path_of_its_own_whichever_layer_says_so() {
         let show = "[seal]\nshow = [\"~/.npmrc\", \"/var/run/docker.sock\"]\n";
         let problem = resolve(&[Layer::from_toml("c.toml", show).unwrap()]).unwrap_err();
-        let said = "c.toml:2:21: `/var/run/docker.sock` shows the container socket, which needs `workspace.path = \"own\"`";
+        let said = "c.toml:2:21: `/var/run/docker.sock` exposes the container socket, which needs `workspace.path = \"own\"`";
         assert_eq!(problem.to_string(), said);
         assert!(problem.hint.unwrap().contains("files of your checkout"));
         let own = Layer::value(Origin::Flag("--x".to_owned()), "workspace.path", "own");

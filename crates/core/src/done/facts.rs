@@ -170,7 +170,7 @@ impl Lessons {
     /// Compares it with an earlier stamp.
     pub fn since(before: Option<&(u32, String)>, now: &(u32, String)) -> Self {
         match before {
-            None => Self::Unknown { why: "no hook saw the session begin, so nobody knows the lessons of that time".to_owned() },
+            None => Self::Unknown { why: "no hook saw the session start, so the lessons at that time are unknown".to_owned() },
             Some((lines, digest)) if now.0 > *lines && now.1 != *digest => Self::New,
             Some(_) => Self::Same,
         }

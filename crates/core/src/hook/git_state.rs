@@ -61,7 +61,7 @@ impl GitState {
         // Rebase and bisect detach HEAD themselves; ending them restores it.
         let head = match (&self.head, expected) {
             (Head::Branch(now), Some(expected)) if now != expected => {
-                Some((format!("the branch is `{now}` now, and was `{expected}`"), back(expected)))
+                Some((format!("the branch is now `{now}`, and was `{expected}`"), back(expected)))
             }
             (Head::Detached, Some(expected)) if !self.operation.is_some_and(Operation::detaches) => {
                 Some((format!("HEAD is detached, and was on the branch `{expected}`"), back(expected)))

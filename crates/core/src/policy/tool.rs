@@ -65,9 +65,9 @@ const ALLOWED: &[&str] = &[
 const DENIED: &[(&str, &str)] = &[
     ("EnterWorktree", "work in the tree that the run was started in"),
     ("ExitWorktree", "work in the tree that the run was started in"),
-    ("Cron*", "finish the work in this turn; the loop comes back by itself"),
-    ("ScheduleWakeup", "finish the work in this turn; the loop comes back by itself"),
-    ("RemoteTrigger", "finish the work in this turn; the loop comes back by itself"),
+    ("Cron*", "finish the work in this turn; the loop continues by itself"),
+    ("ScheduleWakeup", "finish the work in this turn; the loop continues by itself"),
+    ("RemoteTrigger", "finish the work in this turn; the loop continues by itself"),
     ("SendMessage", "say it in the answer; the loop reads it"),
 ];
 

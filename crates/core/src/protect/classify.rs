@@ -96,7 +96,7 @@ impl fmt::Display for ProtectionReason {
             Self::Manifest => f.write_str("a manifest: some of its keys are protected"),
             Self::Shadows { module } => write!(f, "a new file that takes the place of `{module}`"),
             Self::Subject => f.write_str("the story's check looks at it"),
-            Self::NewAtRoot => f.write_str("a new file at the project's root that no pattern calls work"),
+            Self::NewAtRoot => f.write_str("a new file in the project's root that matches no work pattern"),
             Self::NewInTestFolder { pattern } => write!(f, "a new file in a test folder (`{pattern}`)"),
             Self::Keys { keys } => {
                 let keys: Vec<String> = keys.iter().map(KeyPath::to_string).collect();

@@ -270,7 +270,7 @@ fn abort_reason(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, 
         return Some("skipped by the user".to_owned());
     }
     if out_of_time(rules, now) {
-        return Some(format!("the run may take {}", rules.limits.total_time));
+        return Some(format!("the time limit of {} was reached", rules.limits.total_time));
     }
     over_budget(state, rules, spent(state, events))
 }
