@@ -88,7 +88,7 @@ impl ScriptExit {
     pub fn describe(&self) -> String {
         match self {
             Self::Code(0) => "passed".to_owned(),
-            Self::Code(code) => format!("ended with exit code {code}"),
+            Self::Code(code) => format!("exited with code {code}"),
             Self::Signal(signal) => format!("was killed by signal {signal}"),
             Self::TimedOut { after_ms } => format!("timed out after {}", Span::from_millis(*after_ms)),
             Self::NotRunnable { reason } => format!("cannot be run: {reason}"),

@@ -121,7 +121,7 @@ fn a_judge_without_a_clear_answer_proves_nothing_whatever_kept_it_from_one() {
         ("", vec![prose(), prose()], "the judge's answer is not the one JSON object that was asked for"),
         ("", vec![ApiError::usage_limit(3600).into()], "the judge reached a usage limit until"),
         ("cost_usd = 0.01\n", vec![dear.into()], "the judge used up its budget"),
-        ("timeout = \"1s\"\n", vec![Turn::say("Never.").stall(Stall::UntilReleased).into()], "the judge was ended after 1s"),
+        ("timeout = \"1s\"\n", vec![Turn::say("Never.").stall(Stall::UntilReleased).into()], "the judge timed out after 1s"),
     ];
     let Some(mut world) = world("", Script::new()) else { return };
     Claude::subscribe(&mut world.sandbox);

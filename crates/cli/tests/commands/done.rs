@@ -91,7 +91,7 @@ fn what_other_loops_wrote_about_a_session_is_told_and_left_as_it_is() {
     fs::remove_dir_all(dir.join("tasks")).unwrap();
     let output = verdone(&sandbox, &["done", "--session", "test-456"]);
     output.assert_code(1);
-    assert!(output.stdout.contains("no other tool says that there is work left"), "{}", output.stdout);
+    assert!(output.stdout.contains("no other tool reports remaining work"), "{}", output.stdout);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn settings_of_the_first_edition_name_what_replaced_them() {
         let sandbox = repository();
         sandbox.write(".verdone/config.toml", config);
         let told = verify(&sandbox, &[], 2).stderr;
-        assert!(told.contains("is not a setting any more") && told.contains(hint), "{config}: {told}");
+        assert!(told.contains("is no longer a setting") && told.contains(hint), "{config}: {told}");
     }
 }
 

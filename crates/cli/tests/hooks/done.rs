@@ -60,7 +60,7 @@ fn a_session_is_done_after_its_change_and_the_commands_that_the_page_names() {
     assert_eq!(red.status.code(), Some(1));
     let page = done(&world, &[], 1);
     assert!(
-        page.contains("1 check is red: tests") && page.contains("Mend what fails, then run `verdone verify US-001`"),
+        page.contains("1 check is red: tests") && page.contains("Fix what fails, then run `verdone verify US-001`"),
         "{page}"
     );
     std::fs::remove_file(world.work.join("broken")).unwrap();
@@ -81,7 +81,7 @@ fn all_nine_conditions_can_be_met_one_after_the_other() {
     world.begin(Mode::Session);
     world.write("one", "1\n");
     let page = done(&world, &[], 1);
-    assert!(page.contains("changes are in no commit: one"), "{page}");
+    assert!(page.contains("some changes are not committed: one"), "{page}");
     commit(&world);
     let page = done(&world, &[], 1);
     let named = commands(&page);
@@ -89,7 +89,7 @@ fn all_nine_conditions_can_be_met_one_after_the_other() {
     assert_eq!(named, ["verdone plan approve", "verdone verify US-001", claim], "{page}");
     type_in(&world, "verdone plan approve --yes");
     named[1..].iter().for_each(|command| type_in(&world, command));
-    assert!(done(&world, &[], 0).contains("the agent says so (a claim, no proof): WHAT"));
+    assert!(done(&world, &[], 0).contains("the agent says so (a claim, not proof): WHAT"));
     let json: Value = serde_json::from_str(&done(&world, &["--json"], 0)).unwrap();
     assert_eq!((&json["standing"], &json["story"], &json["profile"]), (&json!("done"), &json!("US-001"), &json!("orchestrator")));
     let page = done(&world, &["--story", "US-002"], 1);

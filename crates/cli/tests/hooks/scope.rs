@@ -164,7 +164,7 @@ fn a_story_that_cannot_be_read_denies_changes_and_nothing_else() {
         let Verdict::Deny(reason) = world.judge(Mode::Run, "Write", &write(&world, "src/a.rs")) else {
             panic!("{broken:?} opens")
         };
-        assert!(reason.contains("fault of Verdone"), "{reason}");
+        assert!(reason.contains("fault in Verdone"), "{reason}");
         assert_eq!(world.judge(Mode::Run, "Read", &json!({ "file_path": world.path("src/a.rs") })), Verdict::Allow);
         assert_eq!(world.judge(Mode::Run, "Bash", &json!({ "command": "cat src/a.rs" })), Verdict::Allow);
         assert_eq!(world.begin(Mode::Run), None);

@@ -287,13 +287,13 @@ fn a_second_session_in_the_same_directory_is_never_captured() {
     };
     verdone(&world, &["loop", "start", "--plan", "feature_list.json"]);
     assert_eq!(start("s0", "compact"), None, "that is no session that begins");
-    assert!(start("s1", "startup").unwrap().contains("A Verdone loop holds this session"));
+    assert!(start("s1", "startup").unwrap().contains("A Verdone loop is active here"));
     assert_eq!(start("s2", "startup"), None);
     stop(&world).blocked("Feature 1");
     for session in ["s0", "s2", "s3"] {
         assert_eq!(stop_with(&world, session, &json!({})), Said::Nothing, "{session}");
     }
-    assert!(start("s1", "resume").unwrap().contains("The story at work is 1: Feature 1"));
+    assert!(start("s1", "resume").unwrap().contains("The current story is 1: Feature 1"));
 }
 
 #[test]
@@ -523,7 +523,7 @@ fn conditions_of_the_settings_hold_a_loop_whose_checks_are_green_and_nobody_else
     assert_eq!(stop(&world), Said::Nothing, "no loop holds it");
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("one", "1\n");
-    let reason = stop(&world).blocked("The condition seen is not met: nobody claimed it.");
+    let reason = stop(&world).blocked("The condition seen is not met: it has not been claimed.");
     assert!(reason.contains("THE STORY (US-001)") && !reason.contains("failed"), "{reason}");
     assert!(!world.read("PLAN.md").contains("[x]"), "a story is not done before its conditions hold");
     verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);

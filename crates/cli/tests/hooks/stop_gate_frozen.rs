@@ -77,7 +77,7 @@ fn settings_that_are_changed_broken_or_deleted_judge_nothing_in_a_loop_that_bega
     let world = world(GATE, &[]);
     arm(&world, &["Fix it"]);
     world.write("done.txt", "broken\n");
-    let told = "were changed since, so those of the loop's start count. Only the user takes new ones: `verdone loop stop`";
+    let told = "have changed, so the loop uses the settings from its start. Only the user can reload them: `verdone loop stop`";
     for text in ["[stop]\nmode = \"off\"\n", "", "[[gate]]\nname = \"tests\"\ncommand = \"true\"\n"] {
         world.write(".verdone/config.toml", text);
         world.write("more.txt", text);
@@ -92,7 +92,7 @@ fn settings_that_are_changed_broken_or_deleted_judge_nothing_in_a_loop_that_bega
     world.write("done.txt", "1\n");
     let Said::Told(text) = stop(&world) else { panic!("not let go") };
     assert!(
-        text.contains("COMPLETE: every gate is green") && text.contains("`gate`") && text.contains("were changed since"),
+        text.contains("COMPLETE: every gate is green") && text.contains("`gate`") && text.contains("have changed"),
         "{text}"
     );
     let log = String::from_utf8(verdone(&world, &["log", "--stops"]).stdout).unwrap();

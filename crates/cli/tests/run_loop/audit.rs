@@ -128,7 +128,7 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
         (
             "amended with another tree",
             "echo more > more; git add more; git commit --quiet --amend --no-edit",
-            "the tree is another, and was not checked",
+            "its tree differs and was not checked",
             &["US-002 commit_rewritten", "US-002 not_in_journal"],
         ),
         (
@@ -156,7 +156,7 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
              digest=$(sha256sum < ../tmp/n | cut -c1-64); \
              git log -1 --format=%B | sed \"s/sha256:.*/sha256:$digest/\" > ../tmp/m; git commit --quiet --amend -F ../tmp/m; put HEAD; \
              git notes --ref=verdone remove $old 2>../tmp/err",
-            "its checks do not make it verified: no check of its own was red before the work",
+            "its checks do not make it verified: none of its own checks failed before the work",
             &["US-002 proof_overclaimed", "US-002 not_in_journal"],
         ),
         (
@@ -304,7 +304,7 @@ fn a_proof_that_cannot_be_found_again_does_not_hold() {
     std::fs::write(&always, "").unwrap();
     let told = flat(&audit(&world, &["--rerun"], 1));
     assert!(
-        told.contains("Verified again, it is untested and not verified") && told.contains("passed before the work"),
+        told.contains("Verified again, it is untested, not verified") && told.contains("passed before the work"),
         "{told}"
     );
 }
@@ -339,7 +339,7 @@ fn a_command_that_is_not_the_projects_own_runs_only_when_the_user_says_so() {
     before = ran();
     let refused = || {
         let output = audit(&world, &["--rerun"], 4);
-        assert!(flat(&output).contains("neither the plan, the settings nor a run of here has this command"), "{}", output.stdout);
+        assert!(flat(&output).contains("neither the plan, the settings nor a local run has this command"), "{}", output.stdout);
         assert!(output.stderr.contains("verdone audit --rerun --yes"), "{}", output.stderr);
         assert_eq!(ran(), before);
     };

@@ -56,7 +56,7 @@ fn a_run_that_could_never_meet_the_conditions_does_not_begin_and_a_claim_of_an_e
     let settings = Settings { limits: "attempts = 2\nturns = 1\n", tables: ORCHESTRATOR, ..Settings::default() };
     let world = World::with(&complex(), &script, &settings);
     let refused = world.run(2).stderr;
-    assert!(refused.contains("plan_approved: nobody approved PLAN.md. The user runs `verdone plan approve`"), "{refused}");
+    assert!(refused.contains("plan_approved: PLAN.md has not been approved. The user runs `verdone plan approve`"), "{refused}");
     world.verdone(&["plan", "approve", "--yes"]).assert_code(0);
     world.run(4);
     assert_eq!(missing(&world.last("verified")), ["retrospective_done"]);

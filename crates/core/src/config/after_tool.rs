@@ -57,11 +57,11 @@ mod tests {
     fn commands_that_cannot_work_are_faults_of_their_line() {
         for (keys, said) in [
             ("run = \" \"", "c.toml:2:7: the after_tool command is empty"),
-            ("run = \"fmt {file}\"", "c.toml:2:7: `{file}` means the file in a list of words, not in a string"),
-            ("run = [\"fmt\", \"--in={file}\"]", "c.toml:2:7: `{file}` has to be a word of its own"),
-            ("run = \"fmt\"\ntimeout = \"2m\"", "c.toml:3:11: a command after a tool can take at most 50s"),
-            ("run = \"fmt\"\ntimeout = \"0s\"", "c.toml:3:11: a command after a tool needs a timeout"),
-            ("run = \"fmt\"\ntools = [\"Bash\"]\npaths = [\"*.rs\"]", "c.toml:4:9: `Bash` is about no single file"),
+            ("run = \"fmt {file}\"", "c.toml:2:7: `{file}` stands for the file in a list of words, not in a string"),
+            ("run = [\"fmt\", \"--in={file}\"]", "c.toml:2:7: `{file}` must be a separate word"),
+            ("run = \"fmt\"\ntimeout = \"2m\"", "c.toml:3:11: an after_tool command can take at most 50s"),
+            ("run = \"fmt\"\ntimeout = \"0s\"", "c.toml:3:11: an after_tool command needs a timeout"),
+            ("run = \"fmt\"\ntools = [\"Bash\"]\npaths = [\"*.rs\"]", "c.toml:4:9: `Bash` does not change a single file"),
             ("run = \"fmt\"\npaths = [\"a\", \"[b\"]", "c.toml:3:15: \"[b\" is not a valid pattern: `[` is not closed"),
             ("run = \"fmt\"\ntools = [\"{Edit\"]", "c.toml:3:10: \"{Edit\" is not a valid pattern: `{` is not closed"),
             ("run = \"fmt\"\nfeedback = \"alwais\"", "c.toml:3:12: `after_tool[0].feedback` cannot be \"alwais\""),
@@ -90,7 +90,7 @@ mod tests {
         for (keys, said) in [
             ("on_failure = \"rolback\"", "c.toml:2:14: `policy.tests.on_failure` cannot be \"rolback\""),
             ("rollback_afer = 3", "c.toml:2:1: unknown key `rollback_afer` in `policy.tests`"),
-            ("rollback_after = -1", "c.toml:2:18: `policy.tests.rollback_after` has to be a whole number"),
+            ("rollback_after = -1", "c.toml:2:18: `policy.tests.rollback_after` must be a whole number"),
         ] {
             let problem = config_of_one_file("c.toml", &format!("[policy.tests]\n{keys}\n")).unwrap_err();
             assert!(problem.to_string().starts_with(said), "{problem}");

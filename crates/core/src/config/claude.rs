@@ -116,18 +116,18 @@ mod tests {
     #[test]
     fn settings_that_would_break_the_guard_or_the_pipe_are_refused_with_their_line() {
         for (text, said, hint) in [
-            ("args = [\"--bare\"]", "c.toml:2:9: --bare cannot be an argument of yours", "it disables every guard"),
+            ("args = [\"--bare\"]", "c.toml:2:9: --bare cannot be used as an argument", "it disables every guard"),
             ("args = [\"--x\", \"--settings={}\"]", "c.toml:2:16: --settings cannot be", "Verdone sets it itself"),
             ("args = [\"--dangerously-skip-permissions\"]", "c.toml:2:9: --dangerously", "permission = \"bypass\""),
             ("args = [\"--model\", \"x\"]", "c.toml:2:9: --model cannot be", "set agent.claude.model"),
-            ("model = \"--bare\"", "c.toml:2:9: `agent.claude.model` has to be a name", ""),
-            ("model = \"\"", "c.toml:2:9: `agent.claude.model` has to be a name", ""),
+            ("model = \"--bare\"", "c.toml:2:9: `agent.claude.model` must be a name", ""),
+            ("model = \"\"", "c.toml:2:9: `agent.claude.model` must be a name", ""),
             ("binary = \" \"", "c.toml:2:10: `agent.claude.binary` must be the name or path of a program", ""),
             ("context_share = 0", "c.toml:2:17: `agent.claude.context_share` must be a percentage", ""),
             ("context_share = 101", "c.toml:2:17: `agent.claude.context_share` must be a percentage", ""),
-            ("pause_at = 101", "c.toml:2:12: `agent.claude.pause_at` must be a percentage", "0 switches"),
+            ("pause_at = 101", "c.toml:2:12: `agent.claude.pause_at` must be a percentage", "0 disables"),
             ("env = { CLAUDE_CODE_SIMPLE = \"1\" }", "c.toml:2:30: CLAUDE_CODE_SIMPLE switches", ""),
-            ("env = { \"A=B\" = \"1\" }", "c.toml:2:17: \"A=B\" cannot be a variable", ""),
+            ("env = { \"A=B\" = \"1\" }", "c.toml:2:17: \"A=B\" is not a valid variable", ""),
             ("permission = \"bypas\"", "c.toml:2:14: `agent.claude.permission` cannot be \"bypas\"", "\"bypass\""),
             ("sesions = \"fresh\"", "c.toml:2:1: unknown key `sesions`", "`sessions`"),
         ] {

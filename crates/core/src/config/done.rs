@@ -120,15 +120,15 @@ mod tests {
     fn conditions_that_nobody_knows_or_proves_are_faults_of_their_line() {
         let own = "[[done.condition]]\nname = \"ui\"\n";
         for (text, said, hinted) in [
-            ("[done]\nrequire = [\"quality_pased\"]\n".to_owned(), "c.toml:2:12: no condition is called", "quality_passed"),
-            ("[done]\nrequire = [\"zzz\"]\n".to_owned(), "c.toml:2:12: no condition is called", "memory_search, task_classified"),
+            ("[done]\nrequire = [\"quality_pased\"]\n".to_owned(), "c.toml:2:12: unknown condition", "quality_passed"),
+            ("[done]\nrequire = [\"zzz\"]\n".to_owned(), "c.toml:2:12: unknown condition", "memory_search, task_classified"),
             ("[done]\nprofile = \"lop\"\n".to_owned(), "c.toml:2:11: `done.profile` cannot be \"lop\"", "loop"),
             ("[done]\ncomplexity = 11\n".to_owned(), "c.toml:2:14: a complexity is a number from 1 to 10", ""),
             ("[done]\nralph_state = \"sometimes\"\n".to_owned(), "c.toml:2:15: `done.ralph_state` cannot be", ""),
-            (format!("{own}prover = \"clam\"\n"), "c.toml:3:10: no prover is called \"clam\"", "claim"),
-            (format!("{own}prover = \"gate:\"\n"), "c.toml:3:10: no prover is called", "gate:quality"),
-            (format!("{own}prover = \"claim\"\nmin_complexity = 11\n"), "c.toml:4:18: no task is more complex", ""),
-            (format!("{own}prover = \"ci\"\n{own}prover = \"ci\"\n"), "c.toml:5:8: two conditions are called \"ui\"", ""),
+            (format!("{own}prover = \"clam\"\n"), "c.toml:3:10: unknown prover \"clam\"", "claim"),
+            (format!("{own}prover = \"gate:\"\n"), "c.toml:3:10: unknown prover", "gate:quality"),
+            (format!("{own}prover = \"claim\"\nmin_complexity = 11\n"), "c.toml:4:18: the highest complexity", ""),
+            (format!("{own}prover = \"ci\"\n{own}prover = \"ci\"\n"), "c.toml:5:8: two conditions are named \"ui\"", ""),
             (own.to_owned(), "c.toml:1:1: `done.condition[0]` needs the key `prover`", ""),
             ("[[done.condition]]\nname = \"a b\"\nprover = \"git\"\n".to_owned(), "c.toml:2:8: \"a b\" is no name", ""),
             (
@@ -142,7 +142,7 @@ mod tests {
             (
                 "[done.judge]\nagent = \"claude\"\ncommand = \"x\"\n".to_owned(),
                 "c.toml:3:11: the judge is Claude Code, so it cannot have a command",
-                "leave the command out",
+                "remove the command",
             ),
             ("[done.ci]\ninterval = \"0s\"\n".to_owned(), "c.toml:2:12: asking CI needs an interval", ""),
             ("[done.judge]\ncomand = \"x\"\n".to_owned(), "c.toml:2:1: unknown key `comand` in `done.judge`", "command"),

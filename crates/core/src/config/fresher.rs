@@ -327,7 +327,7 @@ thing = 1
             assert_eq!(read.warnings.iter().filter(|warning| warning.contains(&key)).count(), 1, "{key}: {:?}", read.warnings);
         }
         assert_eq!(read.warnings.iter().filter(|warning| warning.contains("`docker.")).count(), 6);
-        assert!(read.warnings.iter().any(|warning| warning.contains("`new.thing` is not known")));
+        assert!(read.warnings.iter().any(|warning| warning.contains("`new.thing` is unknown")));
         assert_eq!(read.warnings.len(), 6 + 3 + 6 + 1, "{:#?}", read.warnings);
     }
 
@@ -362,11 +362,11 @@ thing = 1
                 "",
                 "[fresher]\nmax_iterations = \"many\"\n",
                 &[],
-                ".fresher/config.toml: `fresher.max_iterations` has to be a whole",
+                ".fresher/config.toml: `fresher.max_iterations` must be a whole",
             ),
-            ("", "[hooks]\nenabled = 3\n", &[], ".fresher/config.toml: `hooks.enabled` has to be true or false, not \"3\""),
-            ("", "[commands]\ntest = 3\n", &[], ".fresher/config.toml: `commands.test` has to be a string"),
-            ("export FRESHER_HOOK_TIMEOUT=-1\n", "", &[], ".fresher/config.sh: `FRESHER_HOOK_TIMEOUT` has to be"),
+            ("", "[hooks]\nenabled = 3\n", &[], ".fresher/config.toml: `hooks.enabled` must be true or false, not \"3\""),
+            ("", "[commands]\ntest = 3\n", &[], ".fresher/config.toml: `commands.test` must be a string"),
+            ("export FRESHER_HOOK_TIMEOUT=-1\n", "", &[], ".fresher/config.sh: `FRESHER_HOOK_TIMEOUT` must be"),
             ("", "", &[("FRESHER_MAX_ITERATIONS", "x")], "FRESHER_MAX_ITERATIONS: \"x\" is not a whole number"),
         ] {
             let error = read(shell, toml, variables).unwrap_err();

@@ -146,7 +146,7 @@ mod tests {
         for (keys, said) in [
             ("show = [\".npmrc\"]", "c.toml:2:9: `.npmrc` must be absolute or start with `~/`"),
             ("show = [\"~\"]", "c.toml:2:9: `~` is too broad"),
-            ("read = [\"/tmp/../etc\"]", "c.toml:2:9: `/tmp/../etc` cannot have `..` in it"),
+            ("read = [\"/tmp/../etc\"]", "c.toml:2:9: `/tmp/../etc` cannot contain `..`"),
             ("hide = [\"a\", \"../b\"]", "c.toml:2:14: `../b` cannot be hidden"),
             ("hide = [\"/\"]", "c.toml:2:9: `/` cannot be hidden"),
             ("hide = [\"~other/x\"]", "c.toml:2:9: `~other/x` cannot be hidden"),

@@ -249,7 +249,7 @@ mod tests {
             ("[workspace.folders]\n\".git\" = \"copy\"", "c.toml:2:1: `.git` cannot be configured", ""),
             ("[workspace.folders]\ntarget = \"overlai\"", "c.toml:2:10: `workspace.folders.target` cannot be", "overlay"),
             ("[workspace]\nstate = \"state\"", "c.toml:2:9: the folder for workspaces must be absolute", ""),
-            ("[workspace]\nstate = \"/a/../b\"", "c.toml:2:9: the folder for workspaces cannot have `..`", ""),
+            ("[workspace]\nstate = \"/a/../b\"", "c.toml:2:9: the folder for workspaces cannot contain `..`", ""),
             ("[workspace]\nwritable = [\"~/x\", \"dist\"]", "c.toml:2:20: a writable path must be absolute", "stays"),
             ("[workspace]\nwritable = [\"~/\"]", "c.toml:2:13: `~/` is too broad to be writable", "single folders"),
             ("[workspace]\nwritable = [\"/\"]", "c.toml:2:13: `/` is too broad to be writable", "single folders"),

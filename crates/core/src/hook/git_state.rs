@@ -140,7 +140,7 @@ mod tests {
             now.troubles(Some(start), None).into_iter().map(|trouble| format!("{}: {}", trouble.what, trouble.way_back)).collect()
         };
         assert_eq!(said(&start, &start), [""; 0]);
-        assert_eq!(said(&on(branch("x"), None), &start), ["the branch is `x` now, and was `main`: `git switch main`"]);
+        assert_eq!(said(&on(branch("x"), None), &start), ["the branch is now `x`, and was `main`: `git switch main`"]);
         assert_eq!(
             said(&on(Head::Detached, None), &start),
             ["HEAD is detached, and was on the branch `main`: `git switch main`"]

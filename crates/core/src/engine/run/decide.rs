@@ -151,7 +151,7 @@ fn limit_reached(state: &State, rules: &Rules, now: Duration) -> Option<(Finish,
         return Some((Finish::Budget, reason));
     }
     if reached(state.iteration, limits.max_iterations) {
-        return Some((Finish::MaxIterations, format!("the limit of {} iterations was reached", limits.max_iterations)));
+        return Some((Finish::MaxIterations, format!("the iteration limit of {} was reached", limits.max_iterations)));
     }
     if reached(state.unchanged_iterations, limits.no_changes) {
         return Some((Finish::NoChanges, format!("{} iterations in a row changed no file", state.unchanged_iterations)));

@@ -80,7 +80,7 @@ mod tests {
         let told = |text: &str| frozen.changed(Ok(&read(text))).unwrap_or_default();
         assert_eq!(told(GATE), "");
         assert_eq!(told(&format!("# a comment\n[agent]\nname = \"claude\"\n{GATE}")), "");
-        assert!(told("").contains("(`gate`) were changed"), "{}", told(""));
+        assert!(told("").contains("(`gate`) have changed"), "{}", told(""));
         assert!(told(&format!("[stop]\nmode = \"off\"\n{GATE}")).contains("(`stop`)"));
         assert!(told(&GATE.replace("make test", "true")).contains("`verdone loop stop`, then `verdone loop start`"));
         assert!(frozen.changed(Err("line 1: what")).unwrap().contains("cannot be read (line 1: what)"));
