@@ -91,10 +91,7 @@ fn settings_that_are_changed_broken_or_deleted_judge_nothing_in_a_loop_that_bega
     fs::remove_dir_all(world.work.join(".verdone")).unwrap();
     world.write("done.txt", "1\n");
     let Said::Told(text) = stop(&world) else { panic!("not let go") };
-    assert!(
-        text.contains("COMPLETE: every gate is green") && text.contains("`gate`") && text.contains("have changed"),
-        "{text}"
-    );
+    assert!(text.contains("COMPLETE: every gate is green") && text.contains("`gate`") && text.contains("have changed"), "{text}");
     let log = String::from_utf8(verdone(&world, &["log", "--stops"]).stdout).unwrap();
     assert!(log.contains("    note: the settings that judge this loop"), "{log}");
 }

@@ -303,10 +303,7 @@ fn a_proof_that_cannot_be_found_again_does_not_hold() {
     audit(&world, &["--rerun"], 0);
     std::fs::write(&always, "").unwrap();
     let told = flat(&audit(&world, &["--rerun"], 1));
-    assert!(
-        told.contains("Verified again, it is untested, not verified") && told.contains("passed before the work"),
-        "{told}"
-    );
+    assert!(told.contains("Verified again, it is untested, not verified") && told.contains("passed before the work"), "{told}");
 }
 
 #[test]

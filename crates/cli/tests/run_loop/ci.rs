@@ -181,11 +181,7 @@ fn a_condition_that_nobody_can_evaluate_refuses_the_run_at_its_start() {
         (ONE, own("ci"), "a run cannot meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]"),
         (ONE, own("ci") + "[done.ci]\ncommand = \"../tmp/not-there\"\n", "../tmp/not-there: no such program"),
         (ONE, judged("enabled = false"), "mine: the judge is disabled: set `enabled = true` in [done.judge] (story US-001)"),
-        (
-            &simple,
-            judged("enabled = true"),
-            "the judge is asked from complexity 7, and this counts as 3: lower `min_complexity`",
-        ),
+        (&simple, judged("enabled = true"), "the judge is asked from complexity 7, and this counts as 3: lower `min_complexity`"),
         (ONE, own("gate:e2e"), "mine: no gate of the stage \"e2e\" is configured: add a [[gate]] to .verdone/config.toml"),
         (
             &two,

@@ -76,8 +76,10 @@ fn read_file(text: &str, keeps: u32) -> Result<Node<'_>, Fault> {
     reader.skip_space();
     match reader.peek() {
         None => Ok(node),
-        Some(_) => Err(Fault::new(reader.at, "unexpected text after the JSON value")
-            .hint("the file must contain a single object or list")),
+        Some(_) => {
+            Err(Fault::new(reader.at, "unexpected text after the JSON value")
+                .hint("the file must contain a single object or list"))
+        }
     }
 }
 

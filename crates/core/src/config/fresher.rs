@@ -171,7 +171,8 @@ impl Fresher {
     fn shell<'e>(&mut self, place: &str, text: &str, environment: &dyn Fn(&str) -> Option<&'e str>) -> Result<(), ConfigProblem> {
         let (found, others) = exports(text, environment);
         for line in others {
-            self.warnings.push(format!("{place}:{line}: skipped: only `export NAME=value` lines are read, and nothing is executed"));
+            self.warnings
+                .push(format!("{place}:{line}: skipped: only `export NAME=value` lines are read, and nothing is executed"));
         }
         let origin = Origin::File(place.to_owned());
         for export in found {
@@ -358,12 +359,7 @@ thing = 1
     fn a_bad_value_names_its_place() {
         for (shell, toml, variables, message) in [
             ("", "[fresher\n", &[][..], ".fresher/config.toml:1:9: "),
-            (
-                "",
-                "[fresher]\nmax_iterations = \"many\"\n",
-                &[],
-                ".fresher/config.toml: `fresher.max_iterations` must be a whole",
-            ),
+            ("", "[fresher]\nmax_iterations = \"many\"\n", &[], ".fresher/config.toml: `fresher.max_iterations` must be a whole"),
             ("", "[hooks]\nenabled = 3\n", &[], ".fresher/config.toml: `hooks.enabled` must be true or false, not \"3\""),
             ("", "[commands]\ntest = 3\n", &[], ".fresher/config.toml: `commands.test` must be a string"),
             ("export FRESHER_HOOK_TIMEOUT=-1\n", "", &[], ".fresher/config.sh: `FRESHER_HOOK_TIMEOUT` must be"),

@@ -18,7 +18,9 @@ pub(super) fn parse(text: &str, root: &Node<'_>) -> Result<Parsed, Fault> {
     };
     let mut parsed = Parsed::new(Format::PrdJson);
     if let Some(second) = lists.next() {
-        parsed.faults.push(Fault::new(second.span.start, "this file has both `userStories` and `stories`").hint("keep one of them"));
+        parsed
+            .faults
+            .push(Fault::new(second.span.start, "this file has both `userStories` and `stories`").hint("keep one of them"));
     }
     let faults = &mut parsed.faults;
     parsed.title = text_member(root, "project", faults).or_else(|| text_member(root, "name", faults));

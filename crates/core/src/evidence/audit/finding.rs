@@ -216,9 +216,7 @@ impl Remark {
                 "its message does not name its evidence (a git hook may have rewritten it); the journal does".to_owned()
             }
             Self::NewChain => "it starts a new chain, although there is evidence before it".to_owned(),
-            Self::CutOff => {
-                "the history is cut off here (a shallow clone), so earlier commits could not be checked".to_owned()
-            }
+            Self::CutOff => "the history is cut off here (a shallow clone), so earlier commits could not be checked".to_owned(),
             Self::JournalDamaged { run } => format!("the journal of run {run} has a gap and does not contain it"),
             Self::NeedsReview => "a person has not accepted it yet".to_owned(),
             Self::Accepted { by, reasons } if reasons.is_empty() => format!("accepted by {by}"),
