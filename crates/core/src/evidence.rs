@@ -208,9 +208,9 @@ impl Evidence {
         let was_red = |own: &NotedCheck| self.before.iter().any(|before| before.name == own.name && !before.outcome.passed());
         let mut own = required(&self.after).filter(is_own).peekable();
         if own.peek().is_none() {
-            return Some("none of its own checks ran on the tree");
+            return Some("none of the story's checks ran on the tree");
         }
-        (self.red != Red::Red || !own.any(was_red)).then_some("none of its own checks failed before the work")
+        (self.red != Red::Red || !own.any(was_red)).then_some("none of the story's checks failed before the work")
     }
 
     fn is_not_shown_by_tests(&self) -> Option<&'static str> {

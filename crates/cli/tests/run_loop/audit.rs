@@ -156,7 +156,7 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
              digest=$(sha256sum < ../tmp/n | cut -c1-64); \
              git log -1 --format=%B | sed \"s/sha256:.*/sha256:$digest/\" > ../tmp/m; git commit --quiet --amend -F ../tmp/m; put HEAD; \
              git notes --ref=verdone remove $old 2>../tmp/err",
-            "its checks do not make it verified: none of its own checks failed before the work",
+            "its checks do not make it verified: none of the story's checks failed before the work",
             &["US-002 proof_overclaimed", "US-002 not_in_journal"],
         ),
         (

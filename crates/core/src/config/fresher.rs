@@ -133,7 +133,7 @@ const KNOWN: &[(&str, &str, Use)] = &[
     (
         "FRESHER_DANGEROUS_PERMISSIONS",
         "fresher.dangerous_permissions",
-        Use::Not("permissions are never bypassed; the agent only gets the options of its own command"),
+        Use::Not("permissions are never bypassed; the agent gets only the options in agent.command.run"),
     ),
     (
         "FRESHER_MAX_TURNS",

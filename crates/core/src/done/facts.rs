@@ -45,7 +45,7 @@ pub enum LessonsConsulted {
 
 impl Default for LessonsConsulted {
     fn default() -> Self {
-        Self::Unknown { why: "nobody looked".to_owned() }
+        Self::Unknown { why: "the lessons were not checked".to_owned() }
     }
 }
 
@@ -116,7 +116,7 @@ impl GitFact {
 
 impl Default for GitFact {
     fn default() -> Self {
-        Self::Unknown { why: "git was not asked".to_owned() }
+        Self::Unknown { why: "git was not queried".to_owned() }
     }
 }
 
@@ -179,7 +179,7 @@ impl Lessons {
 
 impl Default for Lessons {
     fn default() -> Self {
-        Self::Unknown { why: "nobody looked".to_owned() }
+        Self::Unknown { why: "the lessons were not checked".to_owned() }
     }
 }
 

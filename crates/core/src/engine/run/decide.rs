@@ -102,7 +102,7 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
             events,
             Finish::Blocked,
             format!(
-                "red before any work: {reason} (fix it first, or continue with --red-baseline; if it passes in your checkout, \
+                "checks fail before any work: {reason} (fix it first, or continue with --red-baseline; if it passes in your checkout, \
                  `verdone workspace shell --checks` shows what it cannot see)"
             ),
         );

@@ -190,7 +190,7 @@ pub(super) fn yields(why: &ReleaseReason) -> String {
         ReleaseReason::Off => "the Stop gate is off (`mode` in [stop])".to_owned(),
         ReleaseReason::Ended(status) => format!("the loop of this session is over: {}", status.describe()),
         ReleaseReason::NothingToVerify { why } => format!("nothing to verify: {}", line(why)),
-        ReleaseReason::Background { tasks } => format!("tasks run in the background: {}", line(&tasks.join(", "))),
+        ReleaseReason::Background { tasks } => format!("tasks are running in the background: {}", line(&tasks.join(", "))),
         ReleaseReason::ApiFailure { error } => format!("the model's service failed: {}", line(error)),
         ReleaseReason::Paused => "the loop is paused: remove .verdone/pause to continue".to_owned(),
         ReleaseReason::HeldOnce => "the turn was already continued once (mode `once`)".to_owned(),
@@ -217,7 +217,7 @@ pub(super) fn yields(why: &ReleaseReason) -> String {
                 1 => ", and its quick gate is green".to_owned(),
                 many => format!(", and its {many} quick gates are green"),
             };
-            format!("it leaves no task and no unfinished line open{green}; stories are verified when the turn ends")
+            format!("it leaves no open task and no unfinished line{green}; stories are verified when the turn ends")
         }
         ReleaseReason::StillVerifying { waits } => format!("the verification has not finished after {waits} waits"),
         ReleaseReason::Fault { times, cause } => {
