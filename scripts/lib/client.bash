@@ -28,9 +28,9 @@ install_client() (
   if ! have npm; then
     (need_debian npm=npm) >&2 || { printf 'npm is missing and could not be installed\n'; return 1; }
   fi
-  mkdir -p "${folder%/*}" || { printf '%s cannot be made\n' "${folder%/*}"; return 1; }
+  mkdir -p "${folder%/*}" || { printf 'cannot create %s\n' "${folder%/*}"; return 1; }
   # In a folder next to it, so that a partial installation is never used.
-  draft=$(mktemp -d "$folder.XXXXXX") || { printf 'no folder can be made beside %s\n' "$folder"; return 1; }
+  draft=$(mktemp -d "$folder.XXXXXX") || { printf 'cannot create a folder beside %s\n' "$folder"; return 1; }
   trap 'rm -rf "$draft"' EXIT
   cp "$client_manifest/package.json" "$client_manifest/package-lock.json" "$draft"
   log=$draft/npm.log
@@ -38,11 +38,11 @@ install_client() (
   options=(--ignore-scripts --no-audit --no-fund --engine-strict=false --fetch-retries=1)
   if ! (cd "$draft" && timeout --kill-after=10 900 npm ci "${options[@]}") >"$log" 2>&1; then
     told=$(sed -n 's/^npm \(error\|ERR!\) *//p' "$log" | head -n 3 | tr '\n' ' ')
-    printf 'npm could not get Claude Code: %s\n' "${told:-it said nothing}"
+    printf 'npm could not install Claude Code: %s\n' "${told:-no error message}"
     return 1
   fi
   if ! told=$(client_binary "$draft") || ! "$told" --version >"$log" 2>&1; then
-    printf 'npm got Claude Code, but nothing that starts on this machine\n'
+    printf 'npm installed Claude Code, but it does not start on this machine\n'
     return 1
   fi
   # Another process may have been faster.

@@ -31,7 +31,7 @@ install_runners() (
   # Without the package, the venv module exists but lacks the bundled pip.
   python3 -m ensurepip --version >/dev/null 2>&1 || (need_debian /no/venv=python3-venv) >&2 ||
     { printf 'python3-venv is missing and could not be installed\n'; return 1; }
-  mkdir -p "$folder" || { printf '%s cannot be made\n' "$folder"; return 1; }
+  mkdir -p "$folder" || { printf 'cannot create %s\n' "$folder"; return 1; }
   # A virtual environment cannot be moved, so it is created in its final place, by one process at a time.
   exec 9>"$folder.lock"
   flock 9
@@ -40,12 +40,12 @@ install_runners() (
   log=$folder/install.log
   printf 'installing test runners %s into %s\n' "$(runners_version)" "$folder" >&2
   if ! install_python_runners "$folder" >"$log" 2>&1; then
-    printf 'pip could not get the Python runners: %s\n' "$(tail -n 2 "$log" | tr '\n' ' ')"
+    printf 'pip could not install the Python runners: %s\n' "$(tail -n 2 "$log" | tr '\n' ' ')"
     return 1
   fi
   if ! install_node_runners "$folder" >"$log" 2>&1; then
     told=$(sed -n 's/^npm \(error\|ERR!\) *//p' "$log" | head -n 3 | tr '\n' ' ')
-    printf 'npm could not get the JavaScript runners: %s\n' "${told:-$(tail -n 1 "$log")}"
+    printf 'npm could not install the JavaScript runners: %s\n' "${told:-$(tail -n 1 "$log")}"
     return 1
   fi
   cp "${runners_pins[@]/#/$runners_manifest/}" "$folder"

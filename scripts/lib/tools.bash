@@ -29,7 +29,7 @@ need_debian() {
     sudo=(sudo -n)
   fi
   printf 'installing Debian packages: %s\n' "${missing[*]}"
-  "${sudo[@]}" apt-get update -qq || printf 'warning: the package lists could not be refreshed\n' >&2
+  "${sudo[@]}" apt-get update -qq || printf 'warning: could not refresh the package lists\n' >&2
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
     die "apt-get could not install: ${missing[*]}"
 }
@@ -40,7 +40,7 @@ need_component() {
   if bash -c "$probe" >/dev/null 2>&1; then
     return 0
   fi
-  have rustup || die "the Rust toolchain has no $component, and there is no rustup to add it: install $component and try again."
+  have rustup || die "the Rust toolchain has no $component, and rustup is not installed: install $component and try again."
   printf 'adding the Rust component %s\n' "$component"
   rustup component add "$component" || die "rustup could not add $component"
 }

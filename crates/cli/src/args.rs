@@ -161,8 +161,8 @@ Examples:
   verdone run --branch fix-login    commit on a branch of this name
   verdone run --fresh               start over instead of continuing the last run
 
-The exit code says how it ended: 0 complete, 3 a limit was reached, 4 a human
-is needed. `verdone report` says more.")]
+The exit code shows how it ended: 0 complete, 3 a limit was reached, 4 a human
+is needed. `verdone report` has the details.")]
 pub(crate) struct RunArgs {
     /// The plan: a file, or a folder that contains one. Default: the plan in the config.
     #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
@@ -445,7 +445,7 @@ pub(crate) struct DoctorArgs {
 #[command(after_help = "\
 Examples:
   verdone demo
-  verdone demo --keep /tmp/demo     keep the repository, to look around in it
+  verdone demo --keep /tmp/demo     keep the repository to explore it
   verdone demo --agent claude       with your own Claude Code, for 1 USD at most")]
 pub(crate) struct DemoArgs {
     /// The agent to use.

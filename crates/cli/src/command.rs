@@ -194,21 +194,20 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
 }
 
 fn removed_checkpoints() -> CliError {
-    let error = CliError::usage("`verdone checkpoints` is gone: a run works in a private workspace and takes no checkpoints");
-    error.hint("verdone show STORY names the attempts that were kept")
+    let error = CliError::usage("`verdone checkpoints` was removed: runs work in a private workspace and take no checkpoints");
+    error.hint("verdone show STORY lists the kept attempts")
 }
 
 /// `verdone hook` with global options before it, which only clap can parse.
 fn hook(args: &HookArgs, context: &Context) -> Outcome {
-    let refused = |error| CliError::error(format!("{} cannot be entered: {error}", context.start.display()));
+    let refused = |error| CliError::error(format!("cannot change to {}: {error}", context.start.display()));
     std::env::set_current_dir(&context.start).map_err(refused)?;
     let arguments = args.event.iter().map(OsString::from).chain(args.run.then(|| OsString::from("--run")));
     Ok(hook::main(&arguments.collect::<Vec<_>>()))
 }
 
 fn start(directory: Option<PathBuf>) -> Result<PathBuf, CliError> {
-    let here =
-        std::env::current_dir().map_err(|error| CliError::error(format!("the working directory cannot be used: {error}")))?;
+    let here = std::env::current_dir().map_err(|error| CliError::error(format!("cannot use the working directory: {error}")))?;
     let start = directory.map_or_else(|| here.clone(), |directory| here.join(directory));
     if start.is_dir() { Ok(start) } else { Err(CliError::new(Kind::Usage, format!("-C: {} is not a folder", start.display()))) }
 }

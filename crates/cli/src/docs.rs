@@ -14,7 +14,7 @@ use crate::error::Kind;
 
 #[test]
 fn the_command_reference_is_fresh() {
-    let mut out = String::from("# Commands\n\n<!-- Made from the help texts: VERDONE_BLESS=1 cargo test -p verdone -->\n");
+    let mut out = String::from("# Commands\n\n<!-- Generated from the help texts: VERDONE_BLESS=1 cargo test -p verdone -->\n");
     each_command(&mut |path, command| {
         let help = command.clone().term_width(80).render_long_help().to_string();
         let help: Vec<_> = help.lines().map(str::trim_end).collect();
@@ -26,9 +26,9 @@ fn the_command_reference_is_fresh() {
 #[test]
 fn the_config_reference_is_fresh() {
     let mut out = String::from(
-        "# Config\n\n<!-- Made from the JSON Schema: VERDONE_BLESS=1 cargo test -p verdone -->\n\n\
+        "# Config\n\n<!-- Generated from the JSON Schema: VERDONE_BLESS=1 cargo test -p verdone -->\n\n\
          Settings live in `.verdone/config.toml`, which `verdone init` writes. Unknown keys are errors.\n\
-         `verdone config show` prints what is in force and where it came from;\n\
+         `verdone config show` prints the current settings and where they come from;\n\
          `schemas/config.schema.json` (or `verdone config schema`) is for editors.\n",
     );
     config_table(&Shape::of_config(), "", "Top level", "", &mut out);
@@ -43,7 +43,7 @@ fn the_schema_file_is_fresh() {
 #[test]
 fn the_table_of_exit_codes_is_fresh() {
     let mut out = String::from(
-        "# Exit codes\n\n<!-- Made from the code: VERDONE_BLESS=1 cargo test -p verdone -->\n\n\
+        "# Exit codes\n\n<!-- Generated from the code: VERDONE_BLESS=1 cargo test -p verdone -->\n\n\
          How `verdone run` ends. The finish type is in `--json`, in `verdone status` and in the journal.\n\n\
          | stop cause | finish type | exit code | next step |\n|---|---|---|---|\n",
     );
@@ -68,13 +68,13 @@ fn the_table_of_exit_codes_is_fresh() {
         out,
         "\nIf stories need a review, the next step is `verdone review`, then `verdone accept` or `verdone reject`.\n\n\
          Every other command ends with 0, with {error} for an error, or with {usage} for arguments, settings, a plan or a repository that\n\
-         cannot be used as they are. The message comes with a hint if there is one. In addition:\n\n\
-         - `land`, `undo`, `accept` and `reject` end with {human} if a person has to decide something first.\n\
+         cannot be used. The message includes a hint if there is one. In addition:\n\n\
+         - `land`, `undo`, `accept` and `reject` end with {human} if a person must decide something first.\n\
          - `verify` ends with {error} if a check fails or gives no answer, and with {human} if the work needs a review or there is nothing to\n  \
            verify.\n\
          - `audit` ends with {error} if something is wrong, and with {human} if there is nothing to audit or a command was not run again.\n\
          - `done` ends with {error} if something is missing or unknown.\n\
-         - `plan new` ends with {limit} at a usage limit or the cost limit; `demo --agent claude` ends as its run does.",
+         - `plan new` ends with {limit} at a usage limit or the cost limit; `demo --agent claude` ends with the exit code of its run, or 0 if every story is verified.",
         error = Kind::Error.exit_code(),
         usage = Kind::Usage.exit_code(),
         human = Kind::Human.exit_code(),
@@ -91,7 +91,7 @@ fn the_page_of_lifecycle_scripts_is_fresh() {
         let _ = writeln!(out, "| `{}` | {} |", script.name(), script.moment());
     }
     out.push_str(
-        "\n## Variables\n\nEach is set twice: as `VERDONE_…` and, for scripts that were written for fresher, as `FRESHER_…`.\n\n\
+        "\n## Variables\n\nEach is set twice: as `VERDONE_…` and, for scripts written for fresher, as `FRESHER_…`.\n\n\
          | variable | meaning | given to |\n|---|---|---|\n",
     );
     for variable in &VARIABLES {
@@ -123,48 +123,49 @@ fn the_page_of_lifecycle_scripts_is_fresh() {
 const LIFECYCLE: &str = "\
 # Lifecycle scripts
 
-<!-- Made from the code: VERDONE_BLESS=1 cargo test -p verdone -->
+<!-- Generated from the code: VERDONE_BLESS=1 cargo test -p verdone -->
 
-A lifecycle script is an executable of yours that Verdone starts at a moment of a run: to notify somebody, to check something first,
-to stop the loop. `verdone init` writes one for each moment into `.verdone/hooks/`; they do nothing until you fill them in.
-`custom/notify-slack` beside them sends a message where `VERDONE_SLACK_WEBHOOK` is set, and is silent where it is not.
+A lifecycle script is your own executable that Verdone starts at a certain point of a run: to notify somebody, to check something
+first, or to stop the loop. `verdone init` writes one for each moment into `.verdone/hooks/`; they do nothing until you fill them in.
+`custom/notify-slack` beside them sends a message if `VERDONE_SLACK_WEBHOOK` is set; otherwise it does nothing.
 ";
 
 const LIFECYCLE_END: &str = "
-`finished` runs however the run ended, after a signal too; a further signal ends the script itself. After a signal no other script is
-started. A run that died and is put in order by the next one runs no scripts.
+`finished` runs however the run ended, even after a signal; another signal ends the script itself. After a signal, no other script
+starts. If a run died and the next one cleans up after it, no scripts run for the dead run.
 
 ## How a script runs
 
 - At the project's own path, in a read-only view of the run's last commit. It is not sealed: it sees your home folder and your
   credentials, and has the network. Git there is a copy of your repository with the run's last commit as HEAD: a script can push
   it, and can change nothing in the copy.
-- Put temporary files into `$TMPDIR`, which is deleted when the script ends, and files to keep into `$VERDONE_LOG_DIR` or outside of
+- Put temporary files into `$TMPDIR`, which is deleted when the script ends, and files to keep into `$VERDONE_LOG_DIR` or outside
   the project.
 - On systems without private views (see [`verdone doctor`](cli.md)), it runs in your checkout.
 - With Verdone's environment and the variables above, without input and without a terminal.
-- At most `hooks.timeout` (30 s). Then it is ended with everything that it started. What it leaves running is ended when it ends.
-- Its output is shown with its name before it, and kept in the run's folder under `scripts/`; secrets are redacted in both.
-- With `background = true` Verdone does not wait: the output is only kept, the exit code counts for nothing, and the script is ended with
-  the run. `finished` is always waited for.
-- As it was when the run began. A script that was edited, added or removed since is not run, and neither is one beside which
-  an executable in `custom/` was; that is a warning. It is always your checkout's version that runs, never an agent's.
+- For at most `hooks.timeout` (30 s). Then it is stopped, with everything that it started. Processes that it leaves running are
+  stopped, too.
+- Its output is shown with its name in front, and stored in the run's folder under `scripts/`; secrets are redacted in both.
+- With `background = true`, Verdone does not wait: the output is only stored, the exit code is ignored, and the script is stopped when
+  the run ends. Verdone always waits for `finished`.
+- Unchanged since the run began. A script that was edited, added or removed since then does not run, and neither does a script if an
+  executable in `custom/` beside it changed; this is a warning. Only your checkout's version runs, never an agent's.
 - A file that is not executable is a warning.
 
 ## Switching scripts off
 
-In [the config](config.md) under `[hooks]`, or by a variable, which is stronger: `VERDONE_HOOKS_ENABLED=false`,
+In [the config](config.md) under `[hooks]`, or with a variable, which takes precedence: `VERDONE_HOOKS_ENABLED=false`,
 `VERDONE_HOOK_TIMEOUT` (seconds), `VERDONE_HOOK_FAIL_BEHAVIOR` (`continue` or `abort`), and `VERDONE_HOOK_STARTED_ENABLED`,
 `VERDONE_HOOK_NEXT_ITERATION_ENABLED`, `VERDONE_HOOK_POST_ITERATION_ENABLED`, `VERDONE_HOOK_FINISHED_ENABLED`. The same names with
-`FRESHER_` work too; where both are set, Verdone's counts.
+`FRESHER_` work too; if both are set, Verdone's wins.
 
 ## An existing fresher project
 
-Works as it is. A script in `.fresher/hooks/` runs where `.verdone/hooks/` has none of that name, never both. `.fresher/config.toml` and
-`.fresher/config.sh` are read below `.verdone/config.toml`: iterations, hooks, the commands as gates where the project has no gates of its
-own, the folder of specifications. Of `config.sh` only lines such as `export NAME=\"${NAME:-value}\"` are read; nothing is executed, and
-every other line is told with its number. Scripts get what it exports. Settings that Verdone has no use for (model, turns, docker and
-others) are told, one line each; `dangerous_permissions` never bypasses anything.
+Works without changes. A script in `.fresher/hooks/` runs if `.verdone/hooks/` has none of that name; they never both run. `.fresher/config.toml` and
+`.fresher/config.sh` are read below `.verdone/config.toml`: iterations, hooks, the commands as gates if the project has no other
+gates, and the folder of specifications. Of `config.sh` only lines such as `export NAME=\"${NAME:-value}\"` are read; nothing is executed, and
+every other line is reported with its number. Scripts get what it exports. Settings that Verdone does not use (model, turns, docker and
+others) are reported, one line each; `dangerous_permissions` never bypasses anything.
 ";
 
 #[test]

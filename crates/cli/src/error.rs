@@ -92,7 +92,7 @@ impl CliError {
     fn advice(self, source: &io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => self.hint("free some space, then: verdone run"),
-            io::ErrorKind::FileTooLarge => self.hint("a file may not grow that large here (ulimit -f); then: verdone run"),
+            io::ErrorKind::FileTooLarge => self.hint("raise the file size limit (ulimit -f), then: verdone run"),
             io::ErrorKind::ReadOnlyFilesystem => {
                 self.hint("the file system is mounted read-only; make it writable, then: verdone run")
             }
@@ -187,7 +187,7 @@ impl From<InitError> for CliError {
     fn from(error: InitError) -> Self {
         match &error {
             InitError::Exists { .. } => {
-                Self::caused(Kind::Usage, error).hint("verdone init --force writes it anew and keeps a copy")
+                Self::caused(Kind::Usage, error).hint("verdone init --force rewrites it and keeps a copy")
             }
             InitError::Look { .. } | InitError::Write { .. } => Self::caused(Kind::Error, error),
         }

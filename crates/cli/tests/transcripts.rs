@@ -192,7 +192,7 @@ fn init_writes_what_it_found_and_asks_nothing_without_a_terminal() {
         seen.out,
         "\
 Wrote .verdone/config.toml and .verdone/.gitignore.
-Scripts for the moments of a run are in .verdone/hooks; they do nothing until you fill them in.
+Lifecycle scripts are in .verdone/hooks; they do nothing until you fill them in.
 Gates
   correctness  test  npm test
   quality      lint  npm run lint
@@ -215,7 +215,7 @@ fn init_never_overwrites_without_force_and_then_keeps_a_copy() {
     assert_eq!((seen.code, seen.out.as_str()), (2, ""));
     assert_eq!(
         seen.err,
-        "error: PROJECT/.verdone/config.toml exists already\nhint: verdone init --force writes it anew and keeps a copy\n"
+        "error: PROJECT/.verdone/config.toml already exists\nhint: verdone init --force rewrites it and keeps a copy\n"
     );
     assert_eq!(place.read(".verdone/config.toml"), "plan = \"mine.md\"\n");
 
@@ -243,7 +243,7 @@ fn init_proposes_pytest_only_where_it_is_installed() {
         place.run_with(&[("PATH", &path)], &["init", "--force"]).out
     };
     let out = init();
-    assert!(out.contains("No check was taken"), "{out}");
+    assert!(out.contains("No gate was added"), "{out}");
     assert!(out.contains("Note: Found tests/test_api.py. pytest is not installed, so it is not proposed as a gate.\n"), "{out}");
     place.write("tests/test_api.py", "import unittest\n");
     let out = init();
@@ -261,7 +261,7 @@ fn init_without_checks_says_how_to_go_on() {
     let place = Place::repository(&[]);
     let seen = place.run(&["init"]);
     assert_eq!(seen.code, 0);
-    assert!(seen.out.contains("No check was taken: add a [[gate]]"), "{}", seen.out);
+    assert!(seen.out.contains("No gate was added: add a [[gate]]"), "{}", seen.out);
     assert!(seen.out.contains("No plan was found"), "{}", seen.out);
 }
 
@@ -281,7 +281,7 @@ fn init_in_a_subfolder_governs_that_folder_only() {
     let place = Place::repository(&[(".verdone/config.toml", ""), ("web/package.json", r#"{"scripts":{"test":"vitest run"}}"#)]);
     let seen = place.run(&["-C", "web", "init"]);
     assert_eq!(seen.code, 0);
-    assert_eq!(seen.err, "note: PROJECT has a config already; this one will count here and below\n");
+    assert_eq!(seen.err, "note: PROJECT already has a config; this one will apply here and below\n");
     assert!(place.read("web/.verdone/config.toml").contains("npm test"));
     assert_eq!(place.read(".verdone/config.toml"), "");
 }

@@ -78,8 +78,8 @@ impl TurnOutcome {
         match self {
             Self::Ended => "ended".to_owned(),
             Self::Crashed { reason } => format!("crashed: {reason}"),
-            Self::TimedOut { after_ms } => format!("was ended after {}", Span::from_millis(*after_ms)),
-            Self::Idle { after_ms } => format!("was silent for {} and ended", Span::from_millis(*after_ms)),
+            Self::TimedOut { after_ms } => format!("timed out after {}", Span::from_millis(*after_ms)),
+            Self::Idle { after_ms } => format!("was silent for {} and was stopped", Span::from_millis(*after_ms)),
             Self::Interrupted => "was interrupted".to_owned(),
             Self::NotRunnable { reason } => format!("could not be started: {reason}"),
             Self::ApiError { reason, .. } => format!("failed at the model's API: {reason}"),
@@ -89,7 +89,7 @@ impl TurnOutcome {
             Self::MaxTurns { reason } => format!("used up its model calls: {reason}"),
             Self::Budget { reason } => format!("used up its budget: {reason}"),
             Self::Refused { reason } => format!("was refused by the model: {reason}"),
-            Self::GuardDead { reason } => format!("worked without a guard: {reason}"),
+            Self::GuardDead { reason } => format!("ran without a guard: {reason}"),
         }
     }
 }

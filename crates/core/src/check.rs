@@ -19,7 +19,7 @@ pub use stage::Stage;
 
 /// A command from the config or a plan: a string is passed to `sh -c`, a list is executed directly.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "a command: a string for `sh -c`, or a list of strings to execute as they are")]
+#[serde(untagged, expecting = "a command: a string for `sh -c`, or a list of strings to execute directly")]
 pub enum CommandSpec {
     Shell(String),
     Argv(Vec<String>),
@@ -105,10 +105,10 @@ impl CheckOutcome {
     pub fn describe(&self) -> String {
         match self {
             Self::Passed => "passed".to_owned(),
-            Self::Failed { code: 0 } => "ended with exit code 0, but its test report names failures".to_owned(),
+            Self::Failed { code: 0 } => "exited with code 0, but its test report lists failures".to_owned(),
             Self::Failed { code } => format!("failed with exit code {code}"),
-            Self::Signalled { signal } => format!("was ended by signal {signal}"),
-            Self::TimedOut { after_ms } => format!("did not end within {}", Span::from_millis(*after_ms)),
+            Self::Signalled { signal } => format!("was killed by signal {signal}"),
+            Self::TimedOut { after_ms } => format!("timed out after {}", Span::from_millis(*after_ms)),
             Self::Unknown { reason } => reason.clone(),
             Self::Interrupted => "was interrupted".to_owned(),
         }

@@ -104,9 +104,9 @@ pub struct Evidence {
 /// Why a note is not evidence.
 #[derive(Debug, thiserror::Error)]
 pub enum NoteError {
-    #[error("it is no evidence: {0}")]
+    #[error("it is not evidence: {0}")]
     Broken(#[from] serde_json::Error),
-    #[error("its format {0} is newer than this version of Verdone knows")]
+    #[error("its format {0} is newer than this version of Verdone supports")]
     Newer(u32),
 }
 
@@ -208,9 +208,9 @@ impl Evidence {
         let was_red = |own: &NotedCheck| self.before.iter().any(|before| before.name == own.name && !before.outcome.passed());
         let mut own = required(&self.after).filter(is_own).peekable();
         if own.peek().is_none() {
-            return Some("no check of its own ran on the tree");
+            return Some("none of the story's checks ran on the tree");
         }
-        (self.red != Red::Red || !own.any(was_red)).then_some("no check of its own was red before the work")
+        (self.red != Red::Red || !own.any(was_red)).then_some("none of the story's checks failed before the work")
     }
 
     fn is_not_shown_by_tests(&self) -> Option<&'static str> {

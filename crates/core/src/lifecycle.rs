@@ -44,7 +44,7 @@ impl Script {
     /// When it runs, for the docs.
     pub fn moment(self) -> &'static str {
         match self {
-            Self::Started => "once, when the run begins, before the checks of the start tree",
+            Self::Started => "once, when the run begins, before the baseline checks",
             Self::NextIteration => "before each iteration, when its story is chosen",
             Self::PostIteration => "after each iteration, before it is decided whether another one follows",
             Self::Finished => "once, when the run has ended, however it ended",
@@ -88,9 +88,9 @@ impl ScriptExit {
     pub fn describe(&self) -> String {
         match self {
             Self::Code(0) => "passed".to_owned(),
-            Self::Code(code) => format!("ended with exit code {code}"),
-            Self::Signal(signal) => format!("was ended by signal {signal}"),
-            Self::TimedOut { after_ms } => format!("did not end within {}", Span::from_millis(*after_ms)),
+            Self::Code(code) => format!("exited with code {code}"),
+            Self::Signal(signal) => format!("was killed by signal {signal}"),
+            Self::TimedOut { after_ms } => format!("timed out after {}", Span::from_millis(*after_ms)),
             Self::NotRunnable { reason } => format!("cannot be run: {reason}"),
             Self::Interrupted => "was interrupted".to_owned(),
             Self::Background => "runs in the background".to_owned(),

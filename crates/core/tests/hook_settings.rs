@@ -302,9 +302,9 @@ fn what_is_no_json_or_no_settings_is_refused_with_its_place() {
         ("{\n  // mine\n  \"a\": 1\n}", 2, 3, "expected a key in double quotes, found `/`"),
         ("{\"a\": 1,}", 1, 9, "a comma before the closing bracket"),
         ("{\"a\": 1", 1, 8, "the file ends too early"),
-        ("[]", 1, 1, "settings are an object, but this is a list"),
+        ("[]", 1, 1, "settings must be an object, not a list"),
         ("\u{feff}nul", 1, 4, "the file ends too early"),
-        ("{} {}", 1, 4, "there is something after the end"),
+        ("{} {}", 1, 4, "unexpected text after"),
     ] {
         for problem in [install(Before::Text(text), PROGRAM).unwrap_err(), uninstall(text).unwrap_err()] {
             assert_eq!((problem.line, problem.column), (line, column), "{text}: {problem:?}");
@@ -312,9 +312,9 @@ fn what_is_no_json_or_no_settings_is_refused_with_its_place() {
         }
     }
     for (text, column, message) in [
-        ("{\"hooks\": []}", 11, "`hooks` is a list, where clients expect an object"),
-        ("{\"hooks\": null}", 11, "`hooks` is null, where clients expect an object"),
-        ("{\"hooks\": {\"Stop\": {}}}", 20, "`Stop` is an object, where clients expect a list"),
+        ("{\"hooks\": []}", 11, "`hooks` is a list, but clients expect an object"),
+        ("{\"hooks\": null}", 11, "`hooks` is null, but clients expect an object"),
+        ("{\"hooks\": {\"Stop\": {}}}", 20, "`Stop` is an object, but clients expect a list"),
     ] {
         let problem = install(Before::Text(text), PROGRAM).unwrap_err();
         assert_eq!((problem.line, problem.column, problem.message.as_str()), (1, column, message));

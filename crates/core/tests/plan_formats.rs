@@ -269,7 +269,7 @@ fn a_long_list_of_problems_is_cut() {
     let text = format!("[{}]", vec!["7"; 150].join(","));
     let error = Document::parse("p.json", text.as_bytes()).unwrap_err();
     assert_eq!(error.problems.len(), 101);
-    assert_eq!(error.problems[100].message, "and 50 more from here on");
+    assert_eq!(error.problems[100].message, "and 50 more after this");
     assert_eq!(error.problems[100].column, 202);
 }
 
@@ -296,32 +296,32 @@ fn plans_that_cannot_be_used_say_where_and_why() {
         (
             "plan.md",
             b"- [ ] US-001: A\n  - Depends on: US-002, US-009\n- [ ] US-002: B\n  - Depends on: US-001\n",
-            "plan.md:1:1: stories wait for each other: US-001 → US-002 → US-001\n\
+            "plan.md:1:1: stories depend on each other: US-001 → US-002 → US-001\n\
              plan.md:2:5: `US-001` depends on `US-009`, which is not in this plan",
         ),
-        ("plan.md", b"- [ ] US-001: A\n  - Depends on: US-001\n", "plan.md:1:1: stories wait for each other: US-001 → US-001"),
+        ("plan.md", b"- [ ] US-001: A\n  - Depends on: US-001\n", "plan.md:1:1: stories depend on each other: US-001 → US-001"),
         ("p.json", b"", "p.json:1:1: the file ends too early: a value is missing"),
         ("p.json", b"{\"userStories\": [\n  {\"id\": \"a\"", "p.json:2:13: the file ends too early: the object is not closed"),
         ("p.json", b"{\"userStories\": [\n  {\"id\": \"a", "p.json:2:12: the file ends too early: a string is not closed"),
         ("p.json", b"{\"userStories\": [1,]}", "p.json:1:20: a comma before the closing bracket"),
         ("p.json", b"{\"userStories\": [tru", "p.json:1:21: the file ends too early: a value is cut off"),
         ("p.json", b"{'a': 1}", "p.json:1:2: expected a key in double quotes, found `'`"),
-        ("p.json", b"[] x", "p.json:1:4: there is something after the end of the JSON value"),
+        ("p.json", b"[] x", "p.json:1:4: unexpected text after the JSON value"),
         ("p.json", b"[]", "p.json:1:1: there is no story in this plan"),
         ("p.json", b"[01]", "p.json:1:2: `01` is not a JSON number"),
         ("p.json", b"3", "p.json:1:1: a JSON plan is an object or a list, not a number"),
-        ("p.json", b"{\"a\": 1}", "p.json:1:1: there is no `userStories` and no `features` in this file"),
-        ("p.json", b"{\"userStories\": {}}", "p.json:1:17: `the stories` has to be a list, not an object"),
+        ("p.json", b"{\"a\": 1}", "p.json:1:1: this file has neither `userStories` nor `features`"),
+        ("p.json", b"{\"userStories\": {}}", "p.json:1:17: `the stories` must be a list, not an object"),
         (
             "p.json",
             b"{\"branchName\": 1, \"userStories\": [7,\n {\"title\": \"a\", \"passes\": \"yes\", \"priority\": 1.5},\n {\"title\": \"b\", \"passes\": true, \"passes\": false},\n {\"id\": []}]}",
-            "p.json:1:16: `branchName` has to be a string, not a number\n\
-             p.json:1:35: `story` has to be an object, not a number\n\
-             p.json:2:27: `passes` has to be true or false, not a string\n\
-             p.json:2:46: `priority` has to be a whole number, not a number\n\
-             p.json:3:33: `passes` is there twice\n\
+            "p.json:1:16: `branchName` must be a string, not a number\n\
+             p.json:1:35: `story` must be an object, not a number\n\
+             p.json:2:27: `passes` must be true or false, not a string\n\
+             p.json:2:46: `priority` must be a whole number, not a number\n\
+             p.json:3:33: `passes` appears twice\n\
              p.json:4:2: the story has neither a title nor a description\n\
-             p.json:4:9: `id` has to be a string or a number, not a list",
+             p.json:4:9: `id` must be a string or a number, not a list",
         ),
         (
             "p.json",
@@ -388,19 +388,19 @@ fn a_story_names_its_scope_in_every_format() {
 #[test]
 fn a_scope_that_is_none_is_a_warning_with_its_place_and_never_makes_a_plan_unusable() {
     let table = [
-        ("plan.md", "- [ ] US-001: One\n  - Scope: backend only\n", (2, "no path in this scope")),
-        ("plan.md", "- [ ] US-001: One\n  - Scope: `../x`\n", (2, "this scope leaves the project")),
-        ("plan.md", "- [ ] US-001: One\n  - Scope: /etc/passwd\n", (2, "this scope leaves the project")),
+        ("plan.md", "- [ ] US-001: One\n  - Scope: backend only\n", (2, "this scope contains no path")),
+        ("plan.md", "- [ ] US-001: One\n  - Scope: `../x`\n", (2, "this scope is outside the project")),
+        ("plan.md", "- [ ] US-001: One\n  - Scope: /etc/passwd\n", (2, "this scope is outside the project")),
         (
             "prd.json",
             "{\"userStories\": [{\"title\": \"One\", \"passes\": false,\n \"scope\": {\"a\": 1}}]}",
-            (2, "`scope` has to be"),
+            (2, "`scope` must be"),
         ),
-        ("prd.json", "{\"userStories\": [{\"title\": \"One\", \"passes\": false,\n \"scope\": [7]}]}", (2, "`scope` has to be")),
+        ("prd.json", "{\"userStories\": [{\"title\": \"One\", \"passes\": false,\n \"scope\": [7]}]}", (2, "`scope` must be")),
         (
             "prd.json",
             "{\"userStories\": [{\"title\": \"One\", \"passes\": false,\n \"scope\": \"small\"}]}",
-            (2, "no path in this scope"),
+            (2, "this scope contains no path"),
         ),
     ];
     for (name, text, (line, message)) in table {

@@ -78,7 +78,7 @@ pub fn audit_markdown(found: &Audit) -> String {
     if found.stories.is_empty() && found.missing.is_empty() && found.squashed.is_empty() {
         return out;
     }
-    out.push_str("| holds | story | result | checks | commit | evidence |\n|---|---|---|---|---|---|\n");
+    out.push_str("| ok | story | result | checks | commit | evidence |\n|---|---|---|---|---|---|\n");
     for story in &found.stories {
         let digest = story.evidence.as_deref().map_or_else(|| "none".to_owned(), |digest| cell(&short_digest(digest)));
         let _ = writeln!(
@@ -107,13 +107,13 @@ pub fn audit_markdown(found: &Audit) -> String {
     }
     let problems = found.stories.iter().flat_map(|story| story.problems.iter().map(|told| (story.name(), &story.commit, told)));
     let gone = found.missing.iter().map(|gone| (gone.story.as_str(), &gone.commit, &gone.problem));
-    list(&mut out, "What does not hold", problems.chain(gone));
+    list(&mut out, "Problems", problems.chain(gone));
     let remarks = found.stories.iter().flat_map(|story| story.remarks.iter().map(|told| (story.name(), &story.commit, told)));
-    list(&mut out, "To know", remarks);
+    list(&mut out, "Notes", remarks);
     let ran: Vec<(&Audited, &Rerun)> =
         found.stories.iter().flat_map(|story| story.reruns.iter().map(move |run| (story, run))).collect();
     if !ran.is_empty() {
-        out.push_str("\n## Run again\n\n| story | check | outcome | time |\n|---|---|---|---|\n");
+        out.push_str("\n## Reruns\n\n| story | check | outcome | time |\n|---|---|---|---|\n");
         for (story, run) in ran {
             let (name, check, time) = (text(story.name()), text(&run.name), duration(run.duration_ms));
             let _ = writeln!(out, "| {name} | {check} | {} | {time} |", rerun_words(run.outcome));
@@ -148,15 +148,17 @@ fn summary(found: &Audit) -> Vec<String> {
         0 if gone > 0 => format!("{} missing.", are(gone, "story", "stories")),
         0 if found.squashed.is_empty() => "No story's commit is in this range.".to_owned(),
         0 => "No story has a separate commit in this range.".to_owned(),
-        _ if found.interrupted => {
-            "Interrupted: not every check was run again, so this says nothing about all of them.".to_owned()
-        }
+        _ if found.interrupted => "Interrupted: not every check was run again, so the result is incomplete.".to_owned(),
         _ if gone > 0 => {
-            format!("{hold} of {} hold; {} missing.", plural(all + gone, "story", "stories"), are(gone, "story", "stories"))
+            format!(
+                "{hold} of {} passed the audit; {} missing.",
+                plural(all + gone, "story", "stories"),
+                are(gone, "story", "stories")
+            )
         }
-        _ if hold == all => format!("{} {}.", plural(all, "story", "stories"), if all == 1 { "holds" } else { "hold" }),
-        1 => "The story does not hold.".to_owned(),
-        _ => format!("{hold} of {all} stories hold; {} not.", does(all - hold)),
+        _ if hold == all => format!("{} passed the audit.", plural(all, "story", "stories")),
+        1 => "The story failed the audit.".to_owned(),
+        _ => format!("{hold} of {all} stories passed the audit; {} failed.", all - hold),
     }];
     lines.extend(results(found));
     if found.interrupted {
@@ -170,13 +172,17 @@ fn summary(found: &Audit) -> Vec<String> {
     }
     if found.elsewhere > 0 {
         lines.push(format!(
-            "{} on other branches.",
-            plural(found.elsewhere, "story of runs of here is", "stories of runs of here are")
+            "{}.",
+            plural(
+                found.elsewhere,
+                "story from local runs is on another branch",
+                "stories from local runs are on other branches"
+            )
         ));
     }
     if found.beyond > 0 {
         let stories = plural(found.beyond, "story", "stories");
-        lines.push(format!("{stories} of runs of here could not be looked for: the history is cut off (a shallow clone)."));
+        lines.push(format!("{stories} from local runs could not be checked: the history is incomplete (shallow clone)."));
     }
     if found.bookkeeping > 0 {
         let commits = plural(found.bookkeeping, "commit", "commits");
@@ -193,10 +199,10 @@ fn summary(found: &Audit) -> Vec<String> {
     let without = found.stories.iter().filter(|story| !story.journal && story.session.is_none()).count();
     if without > 0 {
         let of = if without == all { "their runs".to_owned() } else { format!("{without} of them") };
-        lines.push(format!("No journal of {of} is here: commits and notes were compared with each other."));
+        lines.push(format!("No journal of {of} was found: commits and notes were only compared with each other."));
     }
     if all > 0 && found.notes == 0 {
-        lines.push(format!("No evidence notes are here; to get them: {FETCH}"));
+        lines.push(format!("No evidence notes found; to fetch them: {FETCH}"));
     }
     lines
 }
@@ -216,10 +222,6 @@ fn result(story: &Audited) -> Option<StoryResult> {
 
 fn are(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", plural(number, one, many), if number == 1 { "is" } else { "are" })
-}
-
-fn does(number: usize) -> String {
-    if number == 1 { "1 does".to_owned() } else { format!("{number} do") }
 }
 
 /// Whether a story's evidence holds up, or is still unknown.

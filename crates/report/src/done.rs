@@ -8,9 +8,9 @@ use crate::width::clean;
 pub fn done_page(report: &DoneReport, session: &str, story: Option<&str>, complexity: u8) -> String {
     let open = report.open().len();
     let first = match (report.standing(), open) {
-        (DoneState::Done, _) => "Done: everything that is asked for holds".to_owned(),
-        (DoneState::Unknown | DoneState::Open, 1) => "Not done: 1 condition does not hold".to_owned(),
-        (DoneState::Unknown | DoneState::Open, open) => format!("Not done: {open} conditions do not hold"),
+        (DoneState::Done, _) => "Done: every required condition is met".to_owned(),
+        (DoneState::Unknown | DoneState::Open, 1) => "Not done: 1 condition is not met".to_owned(),
+        (DoneState::Unknown | DoneState::Open, open) => format!("Not done: {open} conditions are not met"),
     };
     let story = story.map(|story| format!("story {}, ", clean(story))).unwrap_or_default();
     let mut out = format!("{first} (session {}, {story}complexity {complexity}).\n\n", clean(session));
@@ -18,7 +18,7 @@ pub fn done_page(report: &DoneReport, session: &str, story: Option<&str>, comple
         report.conditions.iter().partition(|judged| judged.required);
     out.extend(required.into_iter().map(lines));
     if !others.is_empty() {
-        out.push_str("\nNot asked for:\n");
+        out.push_str("\nNot required:\n");
         out.extend(others.into_iter().map(lines));
     }
     out

@@ -286,7 +286,7 @@ fn started(view: &RunView, dot: &str) -> Vec<Line> {
     let mut lines = vec![Line::top(Mark::Info, facts.join(dot))];
     lines.extend(weak_seal(view.seal.as_ref()).map(|text| Line::top(Mark::Warn, text)));
     if view.unchecked {
-        lines.push(Line::top(Mark::Warn, "Stories that nothing checks are committed, too (--unchecked)"));
+        lines.push(Line::top(Mark::Warn, "Stories without checks are committed, too (--unchecked)"));
     }
     lines
 }

@@ -51,7 +51,7 @@ pub(crate) fn commits(view: &RunView) -> Vec<(Tone, String)> {
         let refused = landing.and_then(|landing| landing.refused.as_ref());
         rows.extend(refused.map(|reason| (Tone::Warn, not_landed(reason))));
     } else if let (Some(target), Some(tip)) = (target, landing.and_then(|landing| landing.landed.as_ref())) {
-        rows.push((Tone::Plain, format!("All commits are landed on {target} ({})", clean(tip.short()))));
+        rows.push((Tone::Plain, format!("All commits have landed on {target} ({})", clean(tip.short()))));
     }
     rows
 }
@@ -127,7 +127,7 @@ pub(crate) fn weak_seal(seal: Option<&Seal>) -> Option<String> {
     let container = if seal.container { ", inside a container" } else { "" };
     let what = capitalise(&format!("{level}{container}"));
     let what = if seal.missing.is_empty() { what } else { format!("{what}: {}", files(&seal.missing)) };
-    Some(format!("{what} (verdone doctor says why)"))
+    Some(format!("{what} (verdone doctor explains why)"))
 }
 
 /// Runs of the first edition worked directly on the user's branch.

@@ -193,6 +193,6 @@ fn said(event: &Event) -> (Mark, String) {
             let tip = tip.as_ref().map_or_else(String::new, |tip| format!("; the branch is at {}", clean(tip.short())));
             (Mark::Back, format!("Undone: {}{tip}", clean(what)))
         }
-        Event::Retired => (Mark::Info, "Event of an older version of Verdone".to_owned()),
+        Event::Retired => (Mark::Info, "Event from an older version of Verdone".to_owned()),
     }
 }

@@ -63,7 +63,7 @@ const TAKEN: [(StoryResult, &str, &str); 5] = [
         "All checks pass, but none of them is known to fail without the work. Please review.",
     ),
     (StoryResult::done(Proof::Unchecked), "Done, but unchecked", "Committed without any check. Please review."),
-    (StoryResult { outcome: Outcome::Accepted, proof: None }, "Accepted", "A person looked at them and took them."),
+    (StoryResult { outcome: Outcome::Accepted, proof: None }, "Accepted", "Accepted by a person after a review."),
 ];
 
 pub fn markdown(view: &RunView, extra: &Extra) -> String {
@@ -74,7 +74,7 @@ pub fn markdown(view: &RunView, extra: &Extra) -> String {
         section(&mut out, title, meaning, &stories, |out, story| committed(out, story, now));
     }
     let awaited: Vec<&StoryView> = awaited(view).collect();
-    let meaning = "All checks pass, but a person has to look at them before they can land.";
+    let meaning = "All checks pass, but a person must review them before they can land.";
     section(&mut out, "Needs review", meaning, &awaited, |out, story| to_review(out, story, now));
     let claimed = "Marked as done in the plan, without evidence.";
     listed(&mut out, "Claimed", claimed, &extra.claimed);
@@ -249,7 +249,7 @@ fn review(out: &mut String, view: &RunView) {
     points.extend(false_claims(view.false_claims).map(|said| format!("{said}.")));
     let weak = [
         (view.counts.untested, "whose checks are not known to fail without the work"),
-        (view.counts.unchecked, "that nothing checked"),
+        (view.counts.unchecked, "without any check"),
     ];
     for (number, what) in weak.into_iter().filter(|(number, _)| *number > 0) {
         points.push(format!("{} to review, {what}.", plural(number, "commit", "commits")));

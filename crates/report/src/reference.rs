@@ -9,8 +9,8 @@ pub fn events_reference() -> String {
     let schema = stream_schema();
     let definitions = schema["$defs"].as_object().cloned().unwrap_or_default();
     let mut page = Page { out: INTRODUCTION.to_owned() };
-    page.events("Events of the journal", &definitions, "Recorded");
-    page.events("Lines that are not kept", &definitions, "TransientLine");
+    page.events("Journal events", &definitions, "Recorded");
+    page.events("Lines that are not stored", &definitions, "TransientLine");
     page.out.push_str("\n## Types\n");
     // Events whose fields are a separate type are already documented under the event's name.
     let shown: Vec<&str> = events(&definitions["Recorded"]).filter_map(referenced).chain(["Recorded", "TransientLine"]).collect();
@@ -23,10 +23,10 @@ pub fn events_reference() -> String {
 const INTRODUCTION: &str = "\
 # Events
 
-`verdone run --json` and `verdone log --json` print one JSON object a line. Events are printed exactly as they are in the run's
-journal (`.verdone/runs/<run>/journal.jsonl`); output and notices are printed once and not kept. Fields are added, never
+`verdone run --json` and `verdone log --json` print one JSON object per line. Events are printed exactly as they are in the run's
+journal (`.verdone/runs/<run>/journal.jsonl`); output and notices are printed once and not stored. Fields are added, never
 renamed: ignore what you do not know. `v` changes when an old reader could misread a line. The JSON Schema is
-[`events.schema.json`](events.schema.json). This page is made from it.
+[`events.schema.json`](events.schema.json). This page is generated from it.
 ";
 
 struct Page {

@@ -92,7 +92,7 @@ pub(crate) fn tree_words(tree: Tree) -> &'static str {
     match tree {
         Tree::Base => "Before the work",
         Tree::Attempt => "With the work",
-        Tree::Pristine => "The work with the tests and configuration from before it",
+        Tree::Pristine => "The work with the original tests and configuration",
         Tree::Proof => "The attempt's tests without its work",
     }
 }

@@ -118,7 +118,7 @@ pub fn session(found: &SessionOf, root: &str, zone: &TimeZone, style: &Style) ->
     let below = format!("{}/", root.trim_end_matches('/'));
     list(&mut rows, "Files", tally.files.iter().map(|file| clean(file.strip_prefix(&below).unwrap_or(file))));
     if tally.unlisted_writes > 0 {
-        rows.push(("", format!("and {} to files beyond these", plural(count(tally.unlisted_writes), "write", "writes"))));
+        rows.push(("", format!("and {} to other files", plural(count(tally.unlisted_writes), "write", "writes"))));
     }
     if tally.settings_changed > 0 {
         let changes = plural(count(tally.settings_changed), "change", "changes");

@@ -67,7 +67,7 @@ pub fn stop_summary(tally: &StopTally) -> String {
     let count = |table: &BTreeMap<String, CauseTally>| table.values().map(|cause| cause.count as usize).sum::<usize>();
     let (blocks, yields) = (count(&tally.blocks), count(&tally.yields));
     if blocks + yields == 0 {
-        return "The Stop gate has decided nothing yet. `verdone loop start` starts a loop.\n".to_owned();
+        return "The Stop gate has made no decisions yet. `verdone loop start` starts a loop.\n".to_owned();
     }
     let mut text = format!("\n{}, {}\n", plural(blocks, "block", "blocks"), plural(yields, "release", "releases"));
     for (title, table) in [("held because", &tally.blocks), ("let go because", &tally.yields), ("verdicts", &tally.verdicts)] {

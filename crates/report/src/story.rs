@@ -188,7 +188,7 @@ impl Page<'_> {
         if judge.denied > 0 {
             self.note(
                 6,
-                &format!("{} that would have changed something", plural(judge.denied as usize, "denied call", "denied calls")),
+                &format!("{} that would have changed files", plural(judge.denied as usize, "denied call", "denied calls")),
             );
         }
         for looked in &judge.checked {

@@ -39,7 +39,7 @@ pub fn verification(found: &Verified, style: &Style) -> String {
         }
         let took = found.took_ms.get(&tree).map_or_else(|| "cached".to_owned(), |ms| duration(*ms));
         let is_compared = report.trees.base.is_some();
-        let files = if is_compared { tree_words(tree) } else { "The files as they are" };
+        let files = if is_compared { tree_words(tree) } else { "The current files" };
         lines.push(Line::top(Mark::Info, format!("{files}{dot}{took}")));
         for run in runs {
             let mark = mark(tree, run);
@@ -188,7 +188,7 @@ pub(crate) mod tests {
 · With the work · 2.5s
   ✓ own passed · 1.2s
   ✓ test passed · 1.2s
-· The work with the tests and configuration from before it · cached
+· The work with the original tests and configuration · cached
   ✗ test failed with exit code 1 · 3 tests, 1 failed · 1.2s
     │ ::error::a < b & c
     │ <![CDATA[x]]>

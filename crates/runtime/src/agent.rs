@@ -169,7 +169,7 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
     match request.agent.name {
         AgentKind::Command => {
             let run = request.agent.command.run.as_ref().filter(|run| !run.is_empty());
-            let run = run.ok_or("no command: set agent.command.run in .verdone/config.toml, or give --agent-command")?;
+            let run = run.ok_or("no command: set agent.command.run in .verdone/config.toml, or pass --agent-command")?;
             Ok(command::start(run, request.agent.command.prompt, request.prompt, prompt_path))
         }
         AgentKind::Scripted => {
@@ -215,7 +215,7 @@ fn outcome(exit: Exit, limits: &Limits, tail: &str) -> TurnOutcome {
         Exit::Signal(signal) => TurnOutcome::Crashed { reason: because(format!("signal {signal}")) },
         Exit::Wall => TurnOutcome::TimedOut { after_ms: millis(limits.turn_time) },
         Exit::Idle => TurnOutcome::Idle { after_ms: millis(limits.idle_time) },
-        Exit::Terminal => TurnOutcome::Crashed { reason: "it wanted to use the terminal; start it without questions".to_owned() },
+        Exit::Terminal => TurnOutcome::Crashed { reason: "it tried to use the terminal; run it non-interactively".to_owned() },
         Exit::Interrupted(_) => TurnOutcome::Interrupted,
     }
 }

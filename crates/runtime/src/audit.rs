@@ -15,11 +15,11 @@ pub use rerun::{Allowed, RerunError, rerun};
 
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    #[error("{text:?} is no commit of this repository")]
+    #[error("{text:?} is not a commit in this repository")]
     Unknown { text: String },
-    #[error("{text:?} is no range: say A..B, or one commit")]
+    #[error("{text:?} is not a range: use A..B or a single commit")]
     Range { text: String },
-    #[error("there is no commit yet, so nothing to audit")]
+    #[error("there is no commit yet, so there is nothing to audit")]
     NoCommit,
     #[error(transparent)]
     Git(#[from] GitError),

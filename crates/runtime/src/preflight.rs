@@ -22,8 +22,8 @@ const ROOM: u64 = 200 * 1024 * 1024;
 /// The agent or a check of a run must not start another run: they would wait for each other or share an agent's budget.
 pub fn nested() -> Option<Finding> {
     let outer = std::env::var_os(RUN_VARIABLE)?;
-    let message = format!("this is inside run {} already", outer.to_string_lossy());
-    let hint = format!("wait until it has ended; if it has, unset {RUN_VARIABLE}");
+    let message = format!("already inside run {}", outer.to_string_lossy());
+    let hint = format!("wait until it ends; if it has ended, unset {RUN_VARIABLE}");
     Some(Finding::bad("run", message, [&hint]))
 }
 
@@ -76,8 +76,8 @@ pub fn filters(git: &Git, root: &Path) -> Result<Vec<Finding>, GitError> {
         if let Some(program) = missing
             && git.uses_filter(&filter.name)?
         {
-            let message = format!("files here need the filter {:?}, whose program {program} is not there", filter.name);
-            let hint = format!("install {program}, or look at git config filter.{}.required", filter.name);
+            let message = format!("files here need the filter {:?}, but {program} is not installed", filter.name);
+            let hint = format!("install {program}, or check git config filter.{}.required", filter.name);
             findings.push(Finding::bad("filters", message, [&hint]));
         }
     }
@@ -90,7 +90,7 @@ fn room(top: &Path) -> Finding {
             let free = stat.f_bavail.saturating_mul(stat.f_frsize);
             let message = format!("{} MB free", free / 1024 / 1024);
             if free < ROOM && !fault::any_room() {
-                return Finding::bad("disk", message, ["make room: a run needs at least 200 MB"]);
+                return Finding::bad("disk", message, ["free some space: a run needs at least 200 MB"]);
             }
             Finding::good("disk", message)
         }
@@ -105,7 +105,7 @@ pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
         return None;
     }
     let Some(from) = done.judges_from() else {
-        let mut finding = Finding::warning("judge", "a judge is enabled, and no condition asks for it");
+        let mut finding = Finding::warning("judge", "a judge is enabled, but no condition requires it");
         finding.hints.push("add \"adversarial_passed\" to `require` under [done], or set enabled = false".to_owned());
         return Some(finding);
     };
@@ -114,11 +114,11 @@ pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
         JudgeChoice::Nobody { why } => Finding::bad("judge", why, ["or set enabled = false in [done.judge]"]),
         JudgeChoice::Command { command, .. } => match missing_program(command, root) {
             Some(program) => Finding::bad("judge", format!("{program}: no such program"), ["check `command` in [done.judge]"]),
-            None => Finding::good("judge", format!("{} is {when}; what it costs is not counted", command.display())),
+            None => Finding::good("judge", format!("{} is {when}; its cost is not counted", command.display())),
         },
         JudgeChoice::Client(kind) => {
             let most = match done.judge.cost_usd.limit() {
-                Some(_) => format!("at most {} an answer, counted in limits.cost_usd", done.judge.cost_usd),
+                Some(_) => format!("at most {} per answer, counted in limits.cost_usd", done.judge.cost_usd),
                 None => "counted in limits.cost_usd".to_owned(),
             };
             let message = format!("{} is {when}, in a separate session; each answer costs money: {most}", kind.title());
@@ -162,21 +162,21 @@ pub fn checks<'a>(
         open().filter(|story| gates.len() == advisory && own(&story.id).is_empty()).map(|story| story.id.as_str()).collect();
     if bare.is_empty() {
         let message = match gates.len() - advisory {
-            0 => "every open story has a check of its own".to_owned(),
+            0 => "every open story has its own check".to_owned(),
             1 => "1 gate for every story".to_owned(),
             many => format!("{many} gates for every story"),
         };
         findings.extend(findings.is_empty().then(|| Finding::good("checks", message)));
     } else if unchecked {
-        findings.push(Finding::warning("checks", format!("nothing can check {}: kept as unchecked", listed(&bare))));
+        findings.push(Finding::warning("checks", format!("no check for {}: kept as unchecked", listed(&bare))));
     } else {
         findings.push(Finding::bad(
             "checks",
-            format!("nothing can check {}", listed(&bare)),
+            format!("no check for {}", listed(&bare)),
             [
                 "add --check 'CMD', or a [[gate]] to .verdone/config.toml (verdone init proposes some)",
                 "or add a Verification line with a command in backticks to the story",
-                "or go on without proof: --unchecked",
+                "or continue without proof: --unchecked",
             ],
         ));
     }
@@ -219,8 +219,8 @@ pub fn never_known<'a>(
 /// Conditions that cannot be met, whatever the agent does. `who` is a run or a loop.
 pub fn conditions(who: &str, open: &[String]) -> Option<Finding> {
     let first = open.first()?;
-    let mut finding = Finding::bad("conditions", format!("no {who} can meet [done] here: {first}"), []);
+    let mut finding = Finding::bad("conditions", format!("a {who} cannot meet [done] here: {first}"), []);
     finding.hints.extend(open[1..].iter().cloned());
-    finding.hints.push("or ask for less: [done] in .verdone/config.toml".to_owned());
+    finding.hints.push("or require less under [done] in .verdone/config.toml".to_owned());
     Some(finding)
 }

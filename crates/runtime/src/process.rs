@@ -127,7 +127,7 @@ pub enum SpawnError {
     NotFound { program: String },
     #[error("{program}: not executable")]
     Denied { program: String },
-    #[error("{}: not a directory to work in", path.display())]
+    #[error("{}: not a usable working directory", path.display())]
     NoDirectory { path: PathBuf },
     #[error("the command is empty")]
     Empty,

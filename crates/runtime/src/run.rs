@@ -352,7 +352,7 @@ impl Ready {
         let done_before = self.announce_claims(&store, reporter)?;
         let now = Timestamp::now();
         let created = store.create(self.git.common_dir(), now);
-        let (run, run_dir) = created.map_err(io_error(&format!("making a run's directory in {}", store.path().display())))?;
+        let (run, run_dir) = created.map_err(io_error(&format!("creating the run directory in {}", store.path().display())))?;
         let watchdog = watch(watchdog, &run, reporter);
         process::adopt_orphans();
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
@@ -454,7 +454,7 @@ pub struct Ended {
 /// If no watchdog can be started, the run continues without one: after a kill, the next run cleans up.
 pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut dyn Reporter) -> Option<Watchdog> {
     let told = |error: io::Error| {
-        let text = format!("no watchdog could be started ({error}); if this run is killed, its agent goes on until the next run");
+        let text = format!("cannot start a watchdog ({error}); if this run is killed, its agent keeps running until the next run");
         reporter.report(Update::Notice { text: &text });
     };
     starting.and_then(|starting| starting.watch(run)).map_err(told).ok()

@@ -55,7 +55,7 @@ pub(crate) use tree::{Tree, fingerprint as look_at_tree};
 pub use worker::{ARGUMENT, main};
 
 /// The message if an earlier version left a loop.
-const OLD_LOOP: &str = "an earlier version of Verdone started a loop in this session, which this version cannot continue: start it again \
+const OLD_LOOP: &str = "a loop in this session was started by an earlier version of Verdone and cannot continue: start it again \
                         with `verdone loop start`";
 
 /// While this file exists, no session is held.
@@ -65,31 +65,31 @@ pub const PAUSE: &str = "pause";
 pub enum StopError {
     #[error("{path}: {source}", path = path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("{path} cannot be understood: {source}", path = path.display())]
+    #[error("{path} cannot be parsed: {source}", path = path.display())]
     Broken { path: PathBuf, source: serde_json::Error },
-    #[error("{path} was written by a later Verdone (format {version})", path = path.display())]
+    #[error("{path} was written by a newer version of Verdone (format {version})", path = path.display())]
     Newer { path: PathBuf, version: u32 },
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
     Plan(#[from] PlanFileError),
-    #[error("{path} cannot be read, or is not one that Verdone wrote: the user ends the loop with `{end}`", path = path.display())]
+    #[error("{path} cannot be read or was not written by Verdone: the user can end the loop with `{end}`", path = path.display())]
     Copy { path: PathBuf, end: String },
     #[error("the settings cannot be read: {0}")]
     Settings(String),
-    #[error("the verification ended without a finding")]
+    #[error("the verification ended without a result")]
     NoVerdict,
-    #[error("the verification was called off")]
+    #[error("the verification was cancelled")]
     CalledOff,
-    #[error("git looks at the files in {}, not at those of the project: see `git config core.worktree`", top.display())]
+    #[error("git uses the files in {}, not those of the project: see `git config core.worktree`", top.display())]
     Elsewhere { top: PathBuf },
     #[error(transparent)]
     Verify(#[from] VerifyError),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    #[error("there is no place outside of the work tree for the secret that findings are sealed with: set XDG_STATE_HOME")]
+    #[error("there is no place outside the work tree for the secret that seals findings: set XDG_STATE_HOME")]
     NoSecret,
-    #[error("the conditions of [done] cannot be judged: {0}")]
+    #[error("cannot evaluate the conditions in [done]: {0}")]
     Conditions(#[from] Box<DoneError>),
 }
 

@@ -41,7 +41,7 @@ pub enum VerifyError {
     Git(#[from] GitError),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    #[error("keeping the output of a check: {0}")]
+    #[error("cannot save the output of a check: {0}")]
     Output(std::io::Error),
 }
 

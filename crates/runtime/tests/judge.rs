@@ -59,7 +59,7 @@ fn a_judge_is_given_the_prompt_and_only_a_clear_answer_counts() {
     assert!(why(&slow).contains("did not answer within"), "{}", why(&slow));
     let mut client = Config::default();
     client.done.judge.agent = JudgeAgent::Claude;
-    assert!(why(&client).contains("cannot be asked here"), "a client needs a run");
+    assert!(why(&client).contains("cannot be used as the judge here"), "a client needs a run");
 }
 
 fn ci_is_asked_until_it_knows_or_the_time_is_over() {

@@ -71,17 +71,17 @@ fn exits_become_outcomes() {
         ("make() { exit 2; }; make test", CheckOutcome::Failed { code: 2 }),
         (
             "make() { echo \"make: *** No rule to make target 'test'.  Stop.\"; exit 2; }; make test",
-            unknown("what it was to run is not there: make: *** No rule to make target 'test'.  Stop."),
+            unknown("what it should run does not exist: make: *** No rule to make target 'test'.  Stop."),
         ),
         (
             "cp /bin/true pytest && ./pytest",
-            unknown("it ended without the summary of tests that its runner prints; run it without what makes it silent"),
+            unknown("it ended without the test summary that its runner prints; do not silence its output"),
         ),
         ("cp /bin/echo pytest && ./pytest 1 passed in 0.01s", CheckOutcome::Passed),
         ("no-such-tool --x", unknown("command not found (exit code 127): no-such-tool")),
         ("/dev/null", unknown("command not executable (exit code 126): /dev/null")),
         ("kill -KILL $$", CheckOutcome::Signalled { signal: 9 }),
-        ("kill -TTIN $$", unknown("it wanted to use the terminal")),
+        ("kill -TTIN $$", unknown("it tried to use the terminal")),
         ("  ", unknown("the command is empty")),
     ] {
         assert_eq!(run(&check("c", CheckOrigin::Story, command)).outcome, outcome, "{command}");
@@ -316,7 +316,7 @@ fn a_gate_that_says_it_has_tests_passes_only_where_some_are_counted() {
     assert!(judged("echo '12 tests passed'").passed());
     let CheckOutcome::Unknown { reason } = judged("echo fine") else { panic!("nothing was counted") };
     assert!(
-        reason.starts_with("no count of tests was found in its output") && reason.contains("zero_tests = \"ok\""),
+        reason.starts_with("no test count was found in its output") && reason.contains("zero_tests = \"ok\""),
         "{reason}"
     );
     assert!(run(&gate("test", Stage::Correctness, "echo fine")).outcome.passed(), "what is not set asks for nothing");
@@ -338,29 +338,29 @@ fn test_reports_are_counted_and_believed_as_a_whole_or_not_at_all() {
     let good = judged("mkdir -p out && echo '<testsuite><testcase name=\"a\"/></testsuite>' > out/r.xml");
     assert!(good.outcome.passed(), "{good:?}");
     assert_eq!(good.tests, Some(TestCount { ran: 1, passed: 1, failed: 0, skipped: 0 }));
-    assert_eq!(why(&judged("true")), "the test report is from before, this run wrote none: out/*.xml");
+    assert_eq!(why(&judged("true")), "the test report is from an earlier run; this run wrote none: out/*.xml");
     assert_eq!(why(&judged("rm out/r.xml")), "no test report was written: out/*.xml");
 
     let report = "<testsuite><testcase name=\"a\"/><testcase name=\"b\"><failure/></testcase></testsuite>";
     let bad = judged(&format!("echo '{report}' > out/r.xml; echo fine"));
     assert_eq!(bad.outcome, CheckOutcome::Failed { code: 0 });
     assert_eq!(bad.tests, Some(TestCount { ran: 2, passed: 1, failed: 1, skipped: 0 }));
-    assert!(bad.tail.ends_with("1 test failed by its test report: b"), "{}", bad.tail);
+    assert!(bad.tail.ends_with("1 test failed according to its test report: b"), "{}", bad.tail);
 
     assert_eq!(why(&judged("echo '<testsuite/>' > out/r.xml")), "no tests were run");
     let cut = judged("echo '<testsuite><testcase name=\"a\"/>' > out/r.xml");
-    assert_eq!(why(&cut), "the test report out/r.xml cannot be believed: it ends in the middle");
+    assert_eq!(why(&cut), "the test report out/r.xml cannot be trusted: it is truncated");
     let bomb = "<!DOCTYPE x [<!ENTITY a \"&b;&b;\">]><testsuite><testcase name=\"a\"/></testsuite>";
-    assert!(why(&judged(&format!("echo '{bomb}' > out/r.xml"))).contains("document type"));
+    assert!(why(&judged(&format!("echo '{bomb}' > out/r.xml"))).contains("which a test report does not need"));
     assert_eq!(why(&judged("rm out/r.xml; mkfifo out/r.xml")), "no test report was written: out/*.xml");
-    assert_eq!(why(&judged_with("out/r.xml", "true")), "the test report is no plain file: out/r.xml");
+    assert_eq!(why(&judged_with("out/r.xml", "true")), "the test report is not a regular file: out/r.xml");
     let huge = judged("rm out/r.xml; truncate -s 65M out/r.xml");
     assert_eq!(why(&huge), "the test report out/r.xml cannot be read: larger than 67108864 bytes");
 
     let away = tempfile::tempdir().unwrap();
     std::fs::write(away.path().join("r.xml"), "<testsuite><testcase name=\"a\"/></testsuite>").unwrap();
     let link = format!("rm -r out; ln -s '{}' out", away.path().display());
-    assert_eq!(why(&judged_with("out/r.xml", &link)), "the test report out/r.xml cannot be read: it lies outside of the tree");
+    assert_eq!(why(&judged_with("out/r.xml", &link)), "the test report out/r.xml cannot be read: it is outside the tree");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_missing_component_is_added_or_named() {
     let sandbox = Sandbox::new();
     let output = tools(&sandbox, "need_component false clippy");
     output.assert_code(1);
-    assert!(output.stderr.contains("no clippy, and there is no rustup"), "{}", output.stderr);
+    assert!(output.stderr.contains("no clippy, and rustup is not installed"), "{}", output.stderr);
 
     stub(&sandbox, "rustup", 0);
     tools(&sandbox, "need_component false clippy").assert_code(0);
@@ -131,14 +131,14 @@ fn a_client_that_cannot_be_had_is_a_loud_skip_and_a_failure_where_nothing_may_be
     };
     skipped(&sandbox, "npm is missing and could not be installed");
     sandbox.add_script("npm", "#!/bin/sh\necho 'npm error code ENOTFOUND' >&2\nexit 1\n");
-    skipped(&sandbox, "npm could not get Claude Code: code ENOTFOUND");
+    skipped(&sandbox, "npm could not install Claude Code: code ENOTFOUND");
     let left = std::fs::read_dir(sandbox.home().join(".cache/verdone")).map_or(0, Iterator::count);
     assert_eq!(left, 0, "half an installation stayed");
 
     sandbox.set("VERDONE_NO_SKIP", "1");
     let output = client_step(&sandbox);
     output.assert_code(1);
-    assert!(output.stderr.contains("cannot run: npm could not get Claude Code: code ENOTFOUND"), "{}", output.stderr);
+    assert!(output.stderr.contains("cannot run: npm could not install Claude Code: code ENOTFOUND"), "{}", output.stderr);
 }
 
 #[test]
@@ -156,12 +156,12 @@ fn test_runners_that_cannot_be_had_are_a_loud_skip_and_a_failure_where_nothing_m
     sandbox.add_tool("flock");
     sandbox.add_script("python3", "#!/bin/sh\n[ \"$2\" = ensurepip ] || { echo 'no network' >&2; exit 1; }\n");
     let output = step(&sandbox);
-    assert!(output.stdout.contains("pip could not get the Python runners: no network"), "{}", output.stdout);
+    assert!(output.stdout.contains("pip could not install the Python runners: no network"), "{}", output.stdout);
 
     sandbox.set("VERDONE_NO_SKIP", "1");
     let output = step(&sandbox);
     output.assert_code(1);
-    assert!(output.stderr.contains("cannot run: pip could not get the Python runners"), "{}", output.stderr);
+    assert!(output.stderr.contains("cannot run: pip could not install the Python runners"), "{}", output.stderr);
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(super) fn outcome(ran: &Ran, exit_code: Option<i32>, output: &str) -> Option
             |target: &String| TestFailure { name: cut(target, 300), message: message.to_owned(), ..TestFailure::default() };
         outcome.failures = ran.targets.iter().take(5).map(named).collect();
         if let Some(code) = exit_code.filter(|code| *code != 0 && outcome.failures.is_empty()) {
-            outcome.reason = Some(format!("ended with exit code {code} and named no test"));
+            outcome.reason = Some(format!("exited with code {code} and named no test"));
         }
     }
     if let (TestState::Broken, true, Some(reason)) = (outcome.state, outcome.failures.is_empty(), &outcome.reason) {
@@ -119,9 +119,9 @@ fn without_reading(ran: &Ran, exit_code: Option<i32>, lines: &Lines<'_>) -> Opti
 /// The meaning of the exit code, or else the first line that mentions an error.
 fn why(exit_code: Option<i32>, lines: &[Cow<'_, str>]) -> Option<String> {
     match exit_code? {
-        124 => return Some("did not end in time (exit code 124)".to_owned()),
+        124 => return Some("timed out (exit code 124)".to_owned()),
         126 | 127 => return Some(last_line(lines).unwrap_or_else(|| "the command could not be started".to_owned())),
-        130 | 137 | 143 => return Some(format!("was ended by a signal (exit code {})", exit_code.unwrap_or_default())),
+        130 | 137 | 143 => return Some(format!("was killed by a signal (exit code {})", exit_code.unwrap_or_default())),
         _ => {}
     }
     let speaks = |line: &str| {

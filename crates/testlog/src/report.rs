@@ -24,11 +24,11 @@ pub struct Report {
 pub enum ReportFault {
     #[error("it is empty")]
     Empty,
-    #[error("it ends in the middle")]
+    #[error("it is truncated")]
     CutOff,
-    #[error("it is no XML")]
+    #[error("it is not XML")]
     NotXml,
-    #[error("it has a document type, which no test report needs")]
+    #[error("it has a DOCTYPE, which a test report does not need")]
     DocumentType,
     #[error("it has no test suite")]
     NoSuite,

@@ -17,7 +17,7 @@ pub fn summary(outcome: &TestOutcome) -> String {
         TestState::Broken => format!("{framework}: broke before the tests could run{counts}."),
     };
     if outcome.hidden {
-        text.push_str(" The exit code was 0 all the same: a pipe or a later command hid the failure.");
+        text.push_str(" The exit code was still 0: a pipe or a later command hid the failure.");
     }
     if let Some(reason) = &outcome.reason {
         text.push_str(&format!("\nReason: {}", sanitise_line(&cut(reason, 200))));
@@ -78,7 +78,7 @@ mod tests {
         };
         assert_eq!(
             summary(&outcome),
-            "Jest: failed (1 failed, 4 passed). The exit code was 0 all the same: a pipe or a later command hid the failure.\n\
+            "Jest: failed (1 failed, 4 passed). The exit code was still 0: a pipe or a later command hid the failure.\n\
              - adds 1 (src/a.test.js:3): expected 2 to be 3"
         );
         outcome.failures = (0..200).map(failure).collect();

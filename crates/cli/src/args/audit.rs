@@ -21,7 +21,7 @@ Examples:
   verdone audit --markdown main..    for a pull request
   verdone audit --rerun HEAD         and verify it again
 
-Notes travel when you say so:
+Git does not push or fetch notes by default:
   git push origin refs/notes/verdone
   git fetch origin refs/notes/verdone:refs/notes/verdone")]
 pub(crate) struct AuditArgs {

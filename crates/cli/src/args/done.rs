@@ -43,8 +43,8 @@ pub(crate) struct ClaimArgs {
 #[command(after_help = "\
 Examples:
   verdone done
-  verdone done --story US-002   another story than the one in work
-  verdone done --ask            ask the judge and CI first, where they are configured
+  verdone done --story US-002   a story other than the current one
+  verdone done --ask            ask the judge and CI first, if configured
   verdone done --json")]
 pub(crate) struct DoneArgs {
     /// The session's id.

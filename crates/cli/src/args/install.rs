@@ -18,8 +18,8 @@ use verdone_runtime::project::client_settings::Scope;
 Examples:
   verdone install --dry-run    show what would change
   verdone install              this project, only for you
-  verdone install --user       every project of yours
-  verdone doctor               see whether the hooks answer")]
+  verdone install --user       all your projects
+  verdone doctor               check that the hooks work")]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     pub edit: EditArgs,

@@ -14,7 +14,7 @@ Examples:
   verdone land                      the only run with commits to land
   verdone land verdone/20260101-120000-0a1b
   verdone land --proof agent-tested stop before the first story without tests
-  verdone land --dry-run            say what would land")]
+  verdone land --dry-run            show what would land")]
 pub(crate) struct LandArgs {
     /// The run's branch. Only needed if several runs have commits to land.
     #[arg(value_name = "BRANCH")]

@@ -49,7 +49,7 @@ pub(crate) struct PlanNewArgs {
 #[command(after_help = "\
 Examples:
   verdone plan approve PLAN.md
-  verdone plan approve PLAN.md --yes     where there is no terminal to ask on")]
+  verdone plan approve PLAN.md --yes     without a terminal")]
 pub(crate) struct PlanApproveArgs {
     /// The plan. Default: the plan in the config.
     #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]

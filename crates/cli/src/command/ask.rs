@@ -19,17 +19,17 @@ const LONGEST_NOTE: usize = 16 * 1024;
 
 pub(super) fn pause(args: &PauseArgs, context: &Context) -> Outcome {
     let PauseArgs {} = args;
-    post(&Request::Pause, "The run pauses when the turn in flight is through. Go on with: verdone resume", context)
+    post(&Request::Pause, "The run will pause after the current turn. To continue: verdone resume", context)
 }
 
 pub(super) fn resume(args: &ResumeArgs, context: &Context) -> Outcome {
     let ResumeArgs {} = args;
-    post(&Request::Resume, "The run goes on.", context)
+    post(&Request::Resume, "The run continues.", context)
 }
 
 pub(super) fn skip(args: &SkipArgs, context: &Context) -> Outcome {
     let story = known(&args.story, context)?;
-    let answer = format!("No further attempt at {story} in this run.");
+    let answer = format!("No further attempts at {story} in this run.");
     post(&Request::Skip { story }, &answer, context)
 }
 
@@ -47,13 +47,13 @@ pub(super) fn note(args: &NoteArgs, context: &Context) -> Outcome {
     if text.len() > LONGEST_NOTE {
         return Err(CliError::usage(format!("the note is too long: at most {LONGEST_NOTE} bytes")));
     }
-    post(&Request::Note { text }, "The next prompt will say so.", context)
+    post(&Request::Note { text }, "The note will be in the next prompt.", context)
 }
 
 pub(super) fn post(request: &Request, answer: &str, context: &Context) -> Outcome {
     let stored = under_way(context)?;
     let posted = Inbox::new(&stored.dir).post(request);
-    posted.map_err(|error| CliError::error(format!("the run cannot be reached: {error}")))?;
+    posted.map_err(|error| CliError::error(format!("cannot reach the run: {error}")))?;
     print(&printable(&format!("{answer}\n")))?;
     Ok(0)
 }
@@ -73,12 +73,12 @@ fn known(id: &str, context: &Context) -> Result<StoryId, CliError> {
 /// The run in progress.
 pub(super) fn under_way(context: &Context) -> Result<StoredRun, CliError> {
     if context.environment.contains_key(RUN_VARIABLE) {
-        let error = CliError::usage("this is inside the run: only its user may ask something of it");
+        let error = CliError::usage("this is inside the run, which only its user may control");
         return Err(error.hint("use another terminal"));
     }
     let (project, stored) = chosen(&RunArg::default(), context)?;
     if is_going(&project, &stored) {
         return Ok(stored);
     }
-    Err(CliError::usage("no run is under way here").hint("verdone status says how the last one ended"))
+    Err(CliError::usage("no run is active here").hint("verdone status shows how the last one ended"))
 }

@@ -31,7 +31,7 @@ pub(super) fn run(args: &AuditArgs, context: &Context) -> Outcome {
 
 /// Runs the checks again; returns an exit code if a signal interrupted them.
 fn run_again(found: &mut Audit, git: &Git, project: &Project, yes: bool, context: &Context) -> Result<Option<u8>, CliError> {
-    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
     let settings = context.settings(project, &Flags::default())?;
     let plan = context.plan_request(project, &settings, None);
     let allowed = Allowed::for_project(project, git, &plan, settings.resolved.config, yes);
@@ -41,7 +41,7 @@ fn run_again(found: &mut Audit, git: &Git, project: &Project, yes: bool, context
     })?;
     if not_run(found) {
         say(
-            "note: commands that neither your plan, your settings nor your runs have were not run; read them, then: verdone audit --rerun --yes\n",
+            "note: commands that are not in your plan, settings or runs were not run; read them, then: verdone audit --rerun --yes\n",
         );
     }
     Ok(signals.requested().map(verdone_core::base::finish::StopSignal::exit_code))

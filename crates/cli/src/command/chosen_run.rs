@@ -78,7 +78,7 @@ pub(super) fn is_going(project: &Project, stored: &StoredRun) -> bool {
 /// The note for a run that is no longer active but has no end in its journal.
 pub(super) fn died(stored: &StoredRun) -> &'static str {
     if stored.is_loop() {
-        "note: no session is held by this loop any more; `verdone loop start` starts another one\n"
+        "note: this loop no longer holds a session; `verdone loop start` starts another one\n"
     } else {
         "note: this run died; the next `verdone run` cleans up and continues\n"
     }

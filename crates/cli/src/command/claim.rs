@@ -16,14 +16,12 @@ pub(super) fn run(args: &ClaimArgs, context: &Context) -> Outcome {
     let done = context.settings(&project, &Flags::default())?.resolved.config.done;
     claimable(args, &done)?;
     if args.session.as_deref().is_some_and(|id| id.trim().is_empty()) {
-        return Err(
-            CliError::usage("the session's id is empty").hint("leave --session out in a session, or name it: --session ID")
-        );
+        return Err(CliError::usage("the session id is empty").hint("inside a session, omit --session; otherwise give its id"));
     }
     let speaker = Speaker::find(&project.root, args.session.as_deref())?;
     let redactor = redactor_from_environment(&[]);
     let claim = keep(&project.root, &speaker, &args.name, &args.note, args.complexity, &redactor)?;
-    print(&printable(&format!("Kept as a claim, which is no proof: {}: {}\n", claim.name, claim.note)))?;
+    print(&printable(&format!("Recorded as a claim, not as proof: {}: {}\n", claim.name, claim.note)))?;
     Ok(0)
 }
 
@@ -33,27 +31,27 @@ fn claimable(args: &ClaimArgs, done: &DoneSettings) -> Result<(), CliError> {
         || done.names().into_iter().filter(|name| done.can_be_claimed(name) == Some(true)).collect::<Vec<_>>().join(", ");
     match done.can_be_claimed(name) {
         None if name.trim().is_empty() => {
-            let hint = format!("what can be claimed: {}", claimed());
-            return Err(CliError::usage("the name of the condition is empty").hint(hint));
+            let hint = format!("conditions that can be claimed: {}", claimed());
+            return Err(CliError::usage("the condition name is empty").hint(hint));
         }
         None => {
             let hint = match nearest(name, done.names()) {
                 Some(meant) => format!("did you mean {meant}?"),
-                None => format!("what can be claimed: {}", claimed()),
+                None => format!("conditions that can be claimed: {}", claimed()),
             };
-            return Err(CliError::usage(format!("no condition is called {name:?}")).hint(hint));
+            return Err(CliError::usage(format!("unknown condition {name:?}")).hint(hint));
         }
         Some(false) => {
             let prover = done.prover_of(name).map(|prover| prover.to_string()).unwrap_or_default();
             let text = format!("{name} cannot be claimed: it is proven by {prover}");
-            return Err(CliError::usage(text).hint("verdone done says what is missing, and what to do"));
+            return Err(CliError::usage(text).hint("verdone done shows what is missing and what to do"));
         }
         Some(true) => {}
     }
     let classifies = Condition::from_name(name) == Some(Condition::TaskClassified);
     match (classifies, args.complexity) {
         (true, None) => Err(CliError::usage("task_classified needs a complexity").hint("add --complexity N, 1 to 10")),
-        (false, Some(_)) => Err(CliError::usage("--complexity belongs to task_classified")),
+        (false, Some(_)) => Err(CliError::usage("--complexity is only for task_classified")),
         (true, Some(_)) | (false, None) => Ok(()),
     }
 }
@@ -62,7 +60,7 @@ impl From<ClaimError> for CliError {
     fn from(error: ClaimError) -> Self {
         match &error {
             ClaimError::NoSession => Self::usage(error.to_string()).hint("name it with --session ID"),
-            ClaimError::NoNote => Self::usage(error.to_string()).hint("say why it holds: --note TEXT"),
+            ClaimError::NoNote => Self::usage(error.to_string()).hint("say why it is met: --note TEXT"),
             ClaimError::TooMany | ClaimError::Io(_) => Self::error(error.to_string()),
         }
     }

@@ -87,7 +87,7 @@ fn play(dir: &Path, context: &Context, change: impl FnOnce(&mut Config)) -> Resu
     let plan = PlanRequest { root: dir.into(), cwd: dir.into(), named: Some("PLAN.md".into()), ..PlanRequest::default() };
     let mut config = settings.resolved.config;
     change(&mut config);
-    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
     let mut reporter = reporter(false, false, &signals, context);
     let ours = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
     let request = RunRequest {
@@ -112,7 +112,7 @@ fn kept_folder(dir: &Path) -> Result<PathBuf, CliError> {
     fs::create_dir_all(dir).map_err(|error| CliError::usage(format!("{}: {error}", dir.display())))?;
     if fs::read_dir(dir)?.next().is_some() {
         let message = format!("{} is not empty", dir.display());
-        return Err(CliError::usage(message).hint("name a new folder: the demo never writes over anything"));
+        return Err(CliError::usage(message).hint("name a new folder: the demo never overwrites anything"));
     }
     Ok(dir.canonicalize()?)
 }
@@ -148,24 +148,24 @@ fn check(view: &RunView) -> Result<(), CliError> {
     if done && kept && result("US-004") == Some(StoryResult::FAILED) && view.false_claims.nothing_changed == 1 {
         return Ok(());
     }
-    Err(CliError::error("the demo did not go as it should").hint("please report this, with the output above"))
+    Err(CliError::error("the demo did not end as expected").hint("please report this, with the output above"))
 }
 
 fn show_demo(dir: &Path, kept: bool) -> Result<(), CliError> {
     let text = if kept {
         let dir = dir.display();
         format!(
-            "\nThat went as it should: three stories verified, one lie caught, one story\n\
+            "\nAll as expected: three stories verified, one lie caught, one story\n\
              rejected and its attempt kept.\n\
-             Look around in {dir}:\n\
+             Explore {dir}:\n\
              \x20 verdone -C {dir} report         what happened, in Markdown\n\
              \x20 verdone -C {dir} show US-004    why it failed, and where the attempt is kept\n\
              \x20 git -C {dir} log --branches --notes=verdone    the commits and their evidence\n"
         )
     } else {
-        "\nThat went as it should: three stories verified, one lie caught, one story\n\
+        "\nAll as expected: three stories verified, one lie caught, one story\n\
              rejected and its attempt kept.\n\
-         To look around in the repository: verdone demo --keep DIR\n\
+         To explore the repository: verdone demo --keep DIR\n\
          To use it on your own project: verdone init, then verdone run PLAN.md\n"
             .to_owned()
     };

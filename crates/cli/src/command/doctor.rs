@@ -142,13 +142,13 @@ fn sessions(project: &Project) -> Vec<Finding> {
 fn loops(project: &Project) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(root) = root_of_held_loop(project) {
-        let message = format!("a loop holds a session of {}, although its .verdone/ is gone", root.display());
+        let message = format!("a loop holds a session of {}, although its .verdone/ no longer exists", root.display());
         findings.push(Finding { hints: vec!["verdone loop stop".to_owned()], ..Finding::warning("loops", message) });
     }
     let left = AbandonedLoops::find(&project.root).count();
     if left > 0 {
         let message = format!(
-            "{} of sessions that were silent for {FORGOTTEN_DAYS} days, or of projects that are gone",
+            "{} of sessions silent for {FORGOTTEN_DAYS} days, or of projects that no longer exist",
             plural(left, "loop", "loops")
         );
         findings.push(Finding { hints: vec!["verdone prune --keep 5".to_owned()], ..Finding::warning("loops", message) });

@@ -49,7 +49,7 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     let task = seen.story.as_ref().map_or("", |story| &story.title);
     match project(&about, task, &report) {
         Ok(theirs) if theirs.is_empty() => {}
-        Ok(theirs) => say(&printable(&format!("note: another tool's, left as they are: {}\n", theirs.join(", ")))),
+        Ok(theirs) => say(&printable(&format!("note: not changed, because another tool owns them: {}\n", theirs.join(", ")))),
         Err(error) => say(&printable(&format!("warning: ~/.ralph/state cannot be written: {error}\n"))),
     }
     if args.json {
@@ -70,11 +70,11 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
 
 /// The result of asking a judge; empty if no judge had to be asked.
 fn told(judging: Judging, judge: &JudgeRecord) -> String {
-    let spent = judge.usage.cost_usd.map(|usd| format!(" ({} in all)", cost(usd))).unwrap_or_default();
+    let spent = judge.usage.cost_usd.map(|usd| format!(" ({} in total)", cost(usd))).unwrap_or_default();
     let again = match judging {
         Judging::NotNeeded => return String::new(),
         Judging::Asked => "",
-        Judging::Stands => "; it was not asked again, because its first clear answer about these files and this story stands",
+        Judging::Stands => "; it was not asked again, because it already gave a clear answer about these files and this story",
     };
     format!("note: the judge, {}, {}{spent}{again}\n", judge.agent, judge.describe())
 }
@@ -88,7 +88,7 @@ fn session_of(args: &DoneArgs, root: &Path, context: &Context) -> Result<String,
         let newest = known.into_iter().next().map(|session| session.name);
         return around.cloned().or(newest).ok_or_else(|| {
             CliError::usage("no session was recorded here")
-                .hint("verdone install lets sessions be recorded; or name one with --session ID")
+                .hint("verdone install turns on recording; or name one with --session ID")
         });
     };
     let elsewhere = || ralph_state::home().is_some_and(|home| ralph_state::knows(&home, id));
@@ -102,7 +102,7 @@ fn session_of(args: &DoneArgs, root: &Path, context: &Context) -> Result<String,
 fn unknown_session(id: &str, known: &[StoredSession]) -> CliError {
     let error = CliError::usage(format!("no session {id:?} was recorded here"));
     if known.is_empty() {
-        return error.hint("none was: verdone install lets sessions be recorded");
+        return error.hint("no sessions are recorded yet: verdone install turns on recording");
     }
     let names: Vec<&str> = known.iter().take(MOST_NAMED).map(|session| session.name.as_str()).collect();
     let more = known.len() - names.len();
@@ -122,7 +122,7 @@ impl From<DoneError> for CliError {
             DoneError::NoPlan(_) => Self::usage(error.to_string()),
             DoneError::Session(_) => Self::error(error.to_string()),
             DoneError::NoSecret => {
-                Self::error(error.to_string()).hint("set XDG_STATE_HOME, or HOME, to a folder outside of the work tree")
+                Self::error(error.to_string()).hint("set XDG_STATE_HOME, or HOME, to a folder outside the work tree")
             }
         }
     }

@@ -17,7 +17,7 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Outcome {
     let root = above.start.as_path();
     init::check_free(root, args.force)?;
     if above.root != root && above.config_path.is_file() {
-        say(&format!("note: {} has a config already; this one will count here and below\n", above.root.display()));
+        say(&format!("note: {} already has a config; this one will apply here and below\n", above.root.display()));
     }
     let mut found = init::detect_project(root)?;
     if context.terminal.can_ask && !args.json {
@@ -36,11 +36,11 @@ fn ask(gates: Vec<Proposal>, answers: &mut impl BufRead, questions: &mut impl Wr
         let gate = &proposal.gate;
         let question = format!("{} Gate {} ({}): {}", proposal.because, gate.name, gate.stage.name(), gate.command.display());
         loop {
-            write!(questions, "{}\n  Take it? [Y/n] ", printable(&question))?;
+            write!(questions, "{}\n  Add it? [Y/n] ", printable(&question))?;
             questions.flush()?;
             let mut answer = String::new();
             if answers.read_line(&mut answer)? == 0 {
-                return Err(CliError::error("stopped at a question: nothing was written"));
+                return Err(CliError::error("input ended at a question: nothing was written"));
             }
             match answer.trim().to_lowercase().as_str() {
                 "" | "y" | "yes" => taken.push(proposal),
@@ -58,13 +58,13 @@ fn in_words(root: &Path, written: &Written, found: &Detection, context: &Context
     let name = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
     let mut lines = vec![format!("Wrote {} and {}.", name(&written.config), name(&written.gitignore))];
     if let Some(backup) = &written.backup {
-        lines.push(format!("The config that was there is now {}.", name(backup)));
+        lines.push(format!("The previous config is now {}.", name(backup)));
     }
     if !written.scripts.is_empty() {
-        lines.push("Scripts for the moments of a run are in .verdone/hooks; they do nothing until you fill them in.".to_owned());
+        lines.push("Lifecycle scripts are in .verdone/hooks; they do nothing until you fill them in.".to_owned());
     }
     if found.gates.is_empty() {
-        lines.push("No check was taken: add a [[gate]] to the config, or give --check to `verdone run`.".to_owned());
+        lines.push("No gate was added: add a [[gate]] to the config, or pass --check to `verdone run`.".to_owned());
     } else {
         lines.push(paint.style(Style::Heading, "Gates"));
         let widest = found.gates.iter().map(|proposal| proposal.gate.name.chars().count()).max().unwrap_or(0);
@@ -83,7 +83,7 @@ fn in_words(root: &Path, written: &Written, found: &Detection, context: &Context
     match &found.plan {
         Some(plan) => lines.push(format!("Plan: {}", printable(plan))),
         None => {
-            lines.push("No plan was found: name one with `verdone run PLAN`, or make one with `verdone plan new`.".to_owned());
+            lines.push("No plan was found: name one with `verdone run PLAN`, or create one with `verdone plan new`.".to_owned());
         }
     }
     if !found.other_plans.is_empty() {
@@ -135,7 +135,7 @@ mod tests {
             let mut questions = Vec::new();
             let gates = ask(proposals(), &mut answers.as_bytes(), &mut questions).unwrap();
             assert_eq!(gates.iter().map(|proposal| proposal.gate.name.as_str()).collect::<String>(), taken, "{answers:?}");
-            assert!(String::from_utf8(questions).unwrap().contains("Found it. Gate a (quality): a\n  Take it? [Y/n] "));
+            assert!(String::from_utf8(questions).unwrap().contains("Found it. Gate a (quality): a\n  Add it? [Y/n] "));
         }
     }
 

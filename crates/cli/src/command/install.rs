@@ -21,15 +21,15 @@ pub(super) const LIMIT: Duration = Duration::from_secs(10);
 pub(super) fn put_in(args: &InstallArgs, context: &Context) -> Outcome {
     let program = this_program()?;
     let words = Words {
-        nothing: "has the hooks already, and they are up to date",
-        done: "Installed, and the hooks answer: one was started and denied a push. Sessions that run now take them over at once.",
+        nothing: "already has the hooks, and they are up to date",
+        done: "Installed and working: in a test, a push was denied. Running sessions pick up the hooks immediately.",
     };
     let change = |found: &FileState| Ok(After::Text(install(found.as_before(), &program)?));
     edit(&args.edit, context, &words, change, |after| trouble(after, &program))
 }
 
 pub(super) fn take_out(args: &UninstallArgs, context: &Context) -> Outcome {
-    let words = Words { nothing: "has no hooks of Verdone", done: "Uninstalled." };
+    let words = Words { nothing: "has no Verdone hooks", done: "Uninstalled." };
     let change = |found: &FileState| match found {
         FileState::NoFolder => Ok(After::NoFolder),
         FileState::NoFile => Ok(After::NoFile),
@@ -94,13 +94,13 @@ fn edit(
             "diff": shown,
         }))?;
     } else if trouble_after.is_none() {
-        print(&format!("{}\n", if writes { words.done } else { "Nothing was written: --dry-run." }))?;
+        print(&format!("{}\n", if writes { words.done } else { "Nothing was written (--dry-run)." }))?;
     }
     match trouble_after {
         None => Ok(0),
         Some(trouble) => Err(CliError::error(format!("the hooks are in {name}, but they do not work: {trouble}"))
-            .hint(format!("verdone uninstall --{} takes them out again", args.scope().name()))
-            .hint("verdone doctor looks at them anew")),
+            .hint(format!("verdone uninstall --{} removes them again", args.scope().name()))
+            .hint("verdone doctor checks them again")),
     }
 }
 
@@ -129,10 +129,10 @@ fn new(after: &After) -> Option<&str> {
 
 fn confirmed(args: &EditArgs, context: &Context, name: &str) -> Result<bool, CliError> {
     if args.json || !context.terminal.can_ask {
-        let why = if args.json { "--json does not ask" } else { "there is no terminal to ask on" };
+        let why = if args.json { "--json does not ask" } else { "there is no terminal to ask for confirmation" };
         return Err(CliError::usage(format!("{why}: nothing was written"))
             .hint("add --yes to write it")
-            .hint("or --dry-run to look at it only"));
+            .hint("or --dry-run to only show it"));
     }
     say(&format!("Write {}? [y/N] ", printable_line(name)));
     let mut answer = String::new();
@@ -148,16 +148,17 @@ pub(super) fn name(path: &Path, root: &Path) -> String {
 /// The hooks use the program's absolute path, because a client may have a different PATH.
 fn this_program() -> Result<String, CliError> {
     let path =
-        std::env::current_exe().map_err(|error| CliError::error(format!("this program does not know where it is: {error}")))?;
+        std::env::current_exe().map_err(|error| CliError::error(format!("cannot find the path of this program: {error}")))?;
     if !path.is_file() {
-        let message = format!("{} is not there any more", path.display());
-        return Err(CliError::error(message).hint("this program was replaced while it ran: try again"));
+        let message = format!("{} no longer exists", path.display());
+        return Err(CliError::error(message).hint("the program was replaced while it was running: try again"));
     }
-    let text =
-        path.to_str().ok_or_else(|| CliError::usage("the path of this program is not UTF-8, so settings cannot name it"))?;
+    let text = path
+        .to_str()
+        .ok_or_else(|| CliError::usage("the path of this program is not UTF-8, so it cannot be written to settings"))?;
     if !is_recognisable(text) {
-        return Err(CliError::usage(format!("{text} could not be recognised as Verdone's later"))
-            .hint("let the name of the program begin with verdone"));
+        return Err(CliError::usage(format!("{text} would not be recognised as Verdone's later"))
+            .hint("give the program a name that begins with verdone"));
     }
     Ok(text.to_owned())
 }

@@ -44,7 +44,7 @@ fn bring(
     context: &Context,
 ) -> Result<Landed, CliError> {
     let settings = context.settings(project, &Flags::default())?;
-    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
     let request = LandRequest { project, config: &settings.resolved.config, branch, proof };
     if quiet {
         return Ok(land(&request, &signals, &mut Silent)?);

@@ -30,7 +30,7 @@ pub(super) fn run(command: &LoopCommand, context: &Context) -> Outcome {
 
 fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
     not_empty("--session", args.session.as_deref(), "leave it out to hold this session, or the next one that starts here")?;
-    not_empty("TASK", args.task.as_deref(), "say in a few words what it is about, or name a plan with --plan")?;
+    not_empty("TASK", args.task.as_deref(), "describe the task in a few words, or name a plan with --plan")?;
     let project = context.project()?;
     let settings = context.settings(&project, &Flags::default())?;
     let named = args.plan.as_ref().map(|plan| plan.to_string_lossy().into_owned());
@@ -83,7 +83,7 @@ fn said(armed: &Armed, whose: &LoopOwner) -> String {
             text.push_str(&format!("Plan: {}, {} open.\n", printable_line(plan), plural(open, "story", "stories")));
             if armed.without_check > 0 {
                 let many = plural(armed.without_check, "story has", "stories have");
-                text.push_str(&format!("{many} no check of its own: the gates decide.\n"));
+                text.push_str(&format!("{many} no separate check: the gates decide.\n"));
             }
         }
         None => text.push_str("No plan: the gates decide.\n"),
@@ -92,16 +92,16 @@ fn said(armed: &Armed, whose: &LoopOwner) -> String {
         let story = printable_line(story.as_str());
         match red {
             Red::Red => text.push_str(&format!("The checks of {story} fail now: when they pass, it is verified.\n")),
-            Red::Green => text.push_str(&format!("The checks of {story} pass already: by themselves they prove nothing.\n")),
-            Red::Unknown => text.push_str(&format!("Whether the checks of {story} fail now could not be seen.\n")),
+            Red::Green => text.push_str(&format!("The checks of {story} already pass: alone they prove nothing.\n")),
+            Red::Unknown => text.push_str(&format!("It is unknown whether the checks of {story} fail now.\n")),
             Red::Absent => {}
         }
     }
     match armed.held.max_blocks {
-        0 => text.push_str("There is no limit of iterations.\n"),
-        most => text.push_str(&format!("It is let go after {}.\n", plural(most as usize, "iteration", "iterations"))),
+        0 => text.push_str("There is no iteration limit.\n"),
+        most => text.push_str(&format!("The session may stop after {}.\n", plural(most as usize, "iteration", "iterations"))),
     }
-    text.push_str("The hooks of `verdone install` have to be in the client's settings. `verdone loop stop` ends it.\n");
+    text.push_str("The hooks from `verdone install` must be in the client's settings. `verdone loop stop` ends the loop.\n");
     text
 }
 
@@ -115,9 +115,9 @@ fn own_session(context: &Context, project: &Project) -> Option<String> {
 fn refused(error: ArmError) -> CliError {
     let hint = match error {
         ArmError::Already { .. } => "see `verdone loop status`; `verdone loop stop` in a terminal ends it",
-        ArmError::NothingOpen { .. } => "name another plan, or a TASK that the gates decide about",
+        ArmError::NothingOpen { .. } => "name another plan, or give a TASK, for which the gates decide",
         ArmError::NothingToVerify { .. } => "add a [[gate]] to .verdone/config.toml; `verdone init` proposes some",
-        ArmError::NothingRunnable { .. } => "see `verdone plan lint`, and what its stories depend on",
+        ArmError::NothingRunnable { .. } => "see `verdone plan lint`, and check what its stories depend on",
         ArmError::NotApproved { .. } => "read it, then: verdone plan approve",
         ArmError::Refused(finding) => return finding.into(),
         ArmError::Stop(StopError::Plan(error)) => return error.into(),
@@ -158,7 +158,7 @@ fn status(args: &LoopStatusArgs, context: &Context) -> Outcome {
         text.push_str(&format!("{}\n", printable_line(&incomplete_words(left))));
     }
     if is_paused(&project) {
-        text.push_str("Paused: remove .verdone/pause to go on.\n");
+        text.push_str("Paused: remove .verdone/pause to continue.\n");
     }
     if text.is_empty() {
         text.push_str("There is no loop. `verdone loop start` starts one.\n");
@@ -195,7 +195,7 @@ fn lines(SeenLoop { held, state, unaccepted }: &SeenLoop) -> String {
     line("review", &waiting.join(", "));
     line("unaccepted", &unaccepted.iter().map(StoryId::as_str).collect::<Vec<_>>().join(", "));
     let story = state.attempt.as_ref().filter(|_| held.is_active() && held.plan.is_some());
-    line("at work", story.map_or("", |attempt| attempt.place.story.as_str()));
+    line("current", story.map_or("", |attempt| attempt.place.story.as_str()));
     let reopened: Vec<&str> = state.reopened.iter().map(StoryId::as_str).collect();
     line("re-opened", &reopened.join(", "));
     line("let go", held.gate.let_go.as_deref().unwrap_or_default());

@@ -60,7 +60,7 @@ fn why(file: &ListedFile) -> String {
         parts.push("every story may change it".to_owned());
     }
     if file.autorun && !file.why.contains("runs outside") {
-        parts.push("runs outside of the workspace later".to_owned());
+        parts.push("runs outside the workspace later".to_owned());
     }
     if !file.exists {
         parts.push("not in the last commit".to_owned());

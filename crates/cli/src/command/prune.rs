@@ -15,11 +15,11 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
     let done = if args.dry_run { "Would delete" } else { "Deleted" };
     let runs = plural(pruned.runs.len(), "run", "runs");
     let sessions = if pruned.sessions > 0 {
-        format!(" and what hooks recorded of {}", plural(pruned.sessions, "session", "sessions"))
+        format!(" and hook records of {}", plural(pruned.sessions, "session", "sessions"))
     } else {
         String::new()
     };
-    print(&format!("{done} what {runs} kept{sessions}, {} KB. Their journals stay.\n", pruned.bytes.div_ceil(1024)))?;
+    print(&format!("{done} files of {runs}{sessions}, {} KB. The journals stay.\n", pruned.bytes.div_ceil(1024)))?;
     if pruned.attempts > 0 {
         print(&format!("{done} {}.\n", plural(pruned.attempts, "kept attempt", "kept attempts")))?;
     }
@@ -29,9 +29,7 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
     }
     if pruned.loops > 0 {
         let loops = plural(pruned.loops, "loop", "loops");
-        print(&format!(
-            "{done} {loops} of sessions that were silent for {FORGOTTEN_DAYS} days, or of projects that are gone.\n"
-        ))?;
+        print(&format!("{done} {loops} of sessions silent for {FORGOTTEN_DAYS} days, or of projects that no longer exist.\n"))?;
     }
     Ok(0)
 }

@@ -27,7 +27,7 @@ pub(super) fn list(args: &ReviewArgs, context: &Context) -> Outcome {
         if reviews.is_empty() {
             let error = CliError::usage(format!("{story} does not need a review"));
             let hint = match known.as_slice() {
-                [] => "verdone status shows what became of it".to_owned(),
+                [] => "verdone status shows its result".to_owned(),
                 known => format!("these do: {}", known.join(", ")),
             };
             return Err(error.hint(hint));
@@ -91,7 +91,7 @@ type Decision<T> = fn(&ReviewRequest<'_>, &Signals, &mut dyn Reporter) -> Result
 fn decide<T>(story: &StoryId, quiet: bool, context: &Context, decision: Decision<T>) -> Result<T, CliError> {
     let project = context.project()?;
     let settings = context.settings(&project, &Flags::default())?;
-    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
     let request = ReviewRequest { project: &project, config: &settings.resolved.config, story };
     if quiet {
         return Ok(decision(&request, &signals, &mut Silent)?);

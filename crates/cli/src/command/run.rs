@@ -33,7 +33,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     if args.dry_run {
         return dry_run(read(args, context)?, args);
     }
-    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
     let mut reporter = reporter(args.json, args.quiet, &signals, context);
     let project = context.project()?;
     let lock = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
@@ -55,15 +55,15 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
 /// Each removed flag gets a helpful error.
 fn refuse_removed(args: &RunArgs) -> Result<(), CliError> {
     if args.worktree {
-        let error = CliError::usage("--worktree is gone: every run works in a private workspace now");
+        let error = CliError::usage("--worktree was removed: every run works in a private workspace");
         return Err(error.hint("leave it out; `verdone land` brings the commits to your branch"));
     }
     if args.allow_dirty {
-        let error = CliError::usage("--allow-dirty is gone: uncommitted changes never block a run, and are not part of it");
+        let error = CliError::usage("--allow-dirty was removed: uncommitted changes never block a run, and are not part of it");
         return Err(error.hint("leave it out"));
     }
     if args.unverified {
-        return Err(CliError::usage("--unverified is called --unchecked now").hint("verdone run --unchecked"));
+        return Err(CliError::usage("--unverified was renamed to --unchecked").hint("verdone run --unchecked"));
     }
     Ok(())
 }
@@ -156,7 +156,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let how = if branch.at.is_some() { "continued at" } else { "new at" };
     fact("Branch", &format!("{} ({how} {})", context.setup.branch, branch.tip.short()));
     fact("Agent", context.setup.config.agent.name.name());
-    fact("Story", &story.map_or_else(|| "none is open".to_owned(), |story| format!("{}: {}", story.id, story.title)));
+    fact("Story", &story.map_or_else(|| "none open".to_owned(), |story| format!("{}: {}", story.id, story.title)));
     for (name, list) in [("Check", checks), ("Gate", &context.setup.gates[..])] {
         for command in commands(list) {
             fact(name, &command);
@@ -170,7 +170,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
         fact("Problem", &finding.message);
     }
     if let Some(prompt) = prompt {
-        out.push_str(&format!("\n--- prompt of the first turn ---\n{prompt}"));
+        out.push_str(&format!("\n--- first prompt ---\n{prompt}"));
     }
     print(&printable(&out))?;
     Ok(0)
@@ -178,10 +178,13 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
 
 fn limits(limits: &Limits) -> String {
     let iterations = match limits.max_iterations {
-        0 => "no limit of iterations".to_owned(),
+        0 => "no iteration limit".to_owned(),
         most => plural(most as usize, "iteration", "iterations"),
     };
     let attempts = plural(limits.attempts as usize, "attempt", "attempts");
     let turns = plural(limits.turns as usize, "turn", "turns");
-    format!("{iterations}, {attempts} a story, {turns} an attempt, {} a turn, {} in all", limits.turn_time, limits.total_time)
+    format!(
+        "{iterations}, {attempts} per story, {turns} per attempt, {} per turn, {} in total",
+        limits.turn_time, limits.total_time
+    )
 }

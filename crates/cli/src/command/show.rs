@@ -53,7 +53,7 @@ fn story(id: &str, args: &ShowArgs, context: &Context) -> Outcome {
     let style = context.terminal.report_style();
     let mut text = verdone_report::story(&view, &story.id, &style).ok_or_else(|| unknown(id, &view))?;
     if !sessions.is_empty() {
-        text.push_str("\nSessions of the agent in that time\n");
+        text.push_str("\nAgent sessions in that time\n");
         text.extend(sessions.iter().map(|found| session_lines(found, &TimeZone::system(), &style)));
     }
     let dir = stored.dir.strip_prefix(&project.root).unwrap_or(&stored.dir).display();

@@ -13,14 +13,14 @@ use crate::terminal::print;
 
 pub(super) fn run(args: &StopArgs, context: &Context) -> Outcome {
     if args.after_story {
-        return post(&Request::StopAfterStory, "The run ends when the iteration in work is through.", context);
+        return post(&Request::StopAfterStory, "The run will end after the current iteration.", context);
     }
     let stored = under_way(context)?;
     let git = Git::open(&context.project()?.root)?;
     let holder = RunLock::holder(git.git_dir()).filter(|holder| holder.run.as_ref() == Some(&stored.id));
     let pid = holder.and_then(|holder| Pid::from_raw(i32::try_from(holder.pid).ok()?));
-    let Some(pid) = pid else { return Err(CliError::usage("the run has ended by itself")) };
-    kill_process(pid, Signal::INT).map_err(|error| CliError::error(format!("the run cannot be reached: {error}")))?;
-    print("The run is asked to stop: it keeps the attempt, puts things in order and ends.\n")?;
+    let Some(pid) = pid else { return Err(CliError::usage("the run has already ended")) };
+    kill_process(pid, Signal::INT).map_err(|error| CliError::error(format!("cannot reach the run: {error}")))?;
+    print("Stopping the run: it keeps the attempt, cleans up and ends.\n")?;
     Ok(0)
 }

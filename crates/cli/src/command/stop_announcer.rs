@@ -35,6 +35,6 @@ impl Reporter for StopAnnouncer {
             StopSignal::Sigint => "Ctrl-C again kills at once",
             StopSignal::Sigterm | StopSignal::Sighup => "a second signal kills at once",
         };
-        self.inner.report(Update::Notice { text: &format!("asked to stop; waiting for processes to end ({again})") });
+        self.inner.report(Update::Notice { text: &format!("stopping; waiting for processes to end ({again})") });
     }
 }

@@ -13,6 +13,6 @@ const INSIDE: [&str; 4] = [INSIDE_VARIABLE, SESSION_VARIABLE, RUN_VARIABLE, VERI
 pub(super) fn refuse_agents(doing: &str, command: &str, context: &Context) -> Result<(), CliError> {
     let found = INSIDE.into_iter().find(|name| context.environment.get(*name).is_some_and(|value| !value.is_empty()));
     let Some(name) = found else { return Ok(()) };
-    let refused = CliError::usage(format!("an agent may not {doing}, and {name} says that this runs inside an agent\'s session"));
-    Err(refused.hint(format!("the user runs it in a terminal of their own: {command}")))
+    let refused = CliError::usage(format!("an agent may not {doing}, and {name} shows that this is an agent's session"));
+    Err(refused.hint(format!("the user must run it in a separate terminal: {command}")))
 }

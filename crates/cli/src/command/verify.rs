@@ -21,7 +21,7 @@ use crate::terminal::{print, print_json, printable_line, say};
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
 pub(super) fn run(args: &VerifyArgs, context: &Context) -> Outcome {
-    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
     let watched = context.terminal.live && args.wanted() == VerifyFormat::Human;
     let found = ask(args, context, &signals, &mut Progress { watched })?;
     let code = exit_code(&found, signals.requested());
@@ -65,7 +65,7 @@ fn write_summary(found: &Verified) {
         .open(&path)
         .and_then(|mut file| file.write_all(github_summary(found).as_bytes()));
     if let Err(error) = written {
-        say(&format!("note: the summary of the step could not be written: {error}\n"));
+        say(&format!("note: cannot write the step summary: {error}\n"));
     }
 }
 

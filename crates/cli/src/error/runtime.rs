@@ -84,7 +84,7 @@ impl From<VerifyError> for CliError {
             VerifyError::Plan(error) => error.into(),
             VerifyError::Approval(error) => error.into(),
             VerifyError::Git(GitError::Io { source, .. }) if is_read_only(&source) => {
-                Self::error(format!("the repository cannot be written: {words}"))
+                Self::error(format!("cannot write to the repository: {words}"))
                     .hint("verdone verify stores a snapshot of the files in .git: make it writable for the user who runs verdone")
             }
             VerifyError::Git(error) => error.into(),
@@ -232,8 +232,10 @@ impl From<SettingsFileError> for CliError {
         match &error {
             SettingsFileError::NoHome => Self::caused(Kind::Usage, error).hint("set HOME, or use --local"),
             SettingsFileError::NotAFile { .. } | SettingsFileError::NotText { .. } => Self::caused(Kind::Usage, error),
-            SettingsFileError::LinkToNothing { .. } => Self::caused(Kind::Usage, error).hint("mend or remove the link"),
-            SettingsFileError::Changed { .. } => Self::caused(Kind::Error, error).hint("nothing was written: look again"),
+            SettingsFileError::LinkToNothing { .. } => Self::caused(Kind::Usage, error).hint("fix or remove the link"),
+            SettingsFileError::Changed { .. } => {
+                Self::caused(Kind::Error, error).hint("nothing was written; run the command again")
+            }
             SettingsFileError::Io { .. } => Self::caused(Kind::Error, error),
         }
     }
@@ -252,7 +254,7 @@ impl From<LockError> for CliError {
         match &error {
             LockError::Held { .. } => Self::error(error.to_string()).hint("wait for it (verdone log --follow), or stop it first"),
             LockError::Io { source, .. } => {
-                Self::error(error.to_string()).advice(source).hint("a run has to be able to write to the repository")
+                Self::error(error.to_string()).advice(source).hint("a run must be able to write to the repository")
             }
         }
     }
@@ -338,7 +340,7 @@ impl From<StepError> for CliError {
 
 impl From<PromptError> for CliError {
     fn from(error: PromptError) -> Self {
-        Self::usage(error.to_string()).hint("mend the template, or remove it to use the built-in one")
+        Self::usage(error.to_string()).hint("fix the template, or remove it to use the built-in one")
     }
 }
 
@@ -374,23 +376,23 @@ impl From<PlanningError> for CliError {
 /// The error for a turn that produced no plan. The turn changed nothing.
 fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
     let (kind, hint) = match outcome {
-        TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } => (Kind::Usage, Some("verdone doctor looks at the agent")),
-        TurnOutcome::UsageLimit { .. } => (Kind::Limit, Some("nothing was changed; give the same command after the reset")),
+        TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } => (Kind::Usage, Some("verdone doctor checks the agent")),
+        TurnOutcome::UsageLimit { .. } => (Kind::Limit, Some("nothing was changed; try again after the reset")),
         TurnOutcome::Budget { .. } => {
-            (Kind::Limit, Some("limits.cost_usd in .verdone/config.toml is the most that a plan may cost, too"))
+            (Kind::Limit, Some("limits.cost_usd in .verdone/config.toml also limits the cost of planning"))
         }
         TurnOutcome::ApiError { retryable: true, .. } => {
-            (Kind::Error, Some("the service failed, not your request; nothing was changed, give the same command later"))
+            (Kind::Error, Some("the service failed, not your request; nothing was changed, try again later"))
         }
-        TurnOutcome::ApiError { .. } => (Kind::Error, Some("nothing was changed; look at agent.claude in verdone config show")),
-        TurnOutcome::MaxTurns { .. } => (Kind::Error, Some("ask for less at once, or look at agent.claude.args")),
-        TurnOutcome::Refused { .. } => (Kind::Error, Some("say it in other words")),
-        TurnOutcome::GuardDead { .. } => (Kind::Error, Some("verdone doctor looks at the client and its hooks")),
+        TurnOutcome::ApiError { .. } => (Kind::Error, Some("nothing was changed; check agent.claude in verdone config show")),
+        TurnOutcome::MaxTurns { .. } => (Kind::Error, Some("ask for less at once, or check agent.claude.args")),
+        TurnOutcome::Refused { .. } => (Kind::Error, Some("rephrase the request")),
+        TurnOutcome::GuardDead { .. } => (Kind::Error, Some("verdone doctor checks the client and its hooks")),
         TurnOutcome::TimedOut { .. } => {
-            (Kind::Error, Some("limits.turn_time in .verdone/config.toml says how long a turn may take"))
+            (Kind::Error, Some("limits.turn_time in .verdone/config.toml sets how long a turn may take"))
         }
         TurnOutcome::Idle { .. } => {
-            (Kind::Error, Some("limits.idle_time in .verdone/config.toml says how long it may be silent"))
+            (Kind::Error, Some("limits.idle_time in .verdone/config.toml sets how long it may be silent"))
         }
         TurnOutcome::Ended | TurnOutcome::Crashed { .. } | TurnOutcome::Interrupted => (Kind::Error, None),
     };
@@ -441,7 +443,7 @@ mod tests {
         for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
             let error = VerifyError::Git(GitError::Io { path: "/r/.git".into(), source: kind.into() });
             let (words, hints) = CliError::from(error).into_words();
-            assert!(words.starts_with("the repository cannot be written: /r/.git: "), "{words}");
+            assert!(words.starts_with("cannot write to the repository: /r/.git: "), "{words}");
             assert!(hints[0].contains("make it writable"), "{hints:?}");
         }
     }

@@ -57,7 +57,7 @@ fn the_demo_with_claude_verifies_every_story_with_the_configured_client_and_a_sm
     world.assert_scripted();
     says(
         &output,
-        &["costs real money. It ends when 1.00 USD are spent", "noted-claude", "did all 4 stories, and each is verified"],
+        &["costs real money. It stops after spending 1.00 USD", "noted-claude", "did all 4 stories, and each is verified"],
     );
     // Files that a client keeps among its project's transcripts outlive the workspace.
     let projects = std::fs::read_dir(world.sandbox.home().join(".claude/projects")).unwrap();
@@ -76,7 +76,7 @@ fn a_demo_whose_stories_do_not_all_pass_ends_as_its_run_does_and_says_so() {
     output.assert_code(3);
     says(
         &output,
-        &["It ends when 0.50 USD are spent", "0 of 4 stories are verified, for ", "It said once that a story was done"],
+        &["It stops after spending 0.50 USD", "0 of 4 stories are verified, for ", "It claimed once that a story was done"],
     );
     assert!(world.has("kept/PLAN.md"));
     world.sandbox.assert_no_survivors(PATIENCE);
@@ -87,7 +87,7 @@ fn a_demo_with_claude_asks_first_and_starts_nothing_where_nobody_can_answer() {
     let Some(world) = World::new(honest()) else { return };
     let output = world.verdone(&["demo", "--agent", "claude", "--keep", "kept"]);
     output.assert_code(2);
-    says(&output, &["costs real money", "there is no terminal to ask on", "add --yes"]);
+    says(&output, &["costs real money", "there is no terminal to ask for confirmation", "add --yes"]);
     assert!(!world.has("kept") && world.model.turns().is_empty());
     clean(&world);
 }
@@ -98,7 +98,7 @@ fn a_demo_with_a_client_that_is_not_logged_in_ends_as_a_fault_of_the_setup() {
     world.sandbox.set("ANTHROPIC_API_KEY", "");
     let output = world.verdone(&["demo", "--agent", "claude", "--yes"]);
     output.assert_code(2);
-    says(&output, &["seems not to be logged in", "could not log in", "/login", "0 of 4 stories are verified"]);
+    says(&output, &["does not seem to be logged in", "could not log in", "/login", "0 of 4 stories are verified"]);
     clean(&world);
 }
 
@@ -117,7 +117,7 @@ fn a_demo_with_claude_that_is_declined_on_a_terminal_starts_nothing() {
     sandbox.add_script("claude", "#!/bin/sh\necho \"$@\" >> \"$HOME/started\"\necho '2.1.325 (Claude Code)'\n");
     let terminal = Tmux::start(&sandbox, 100, 24, [verdone(), "demo", "--agent", "claude", "--max-cost", "2.5"]);
     let screen = terminal.wait_for("Start it? [y/N]", PATIENCE);
-    assert!(screen.contains("costs real money. It ends when 2.50 USD are spent"), "{screen}");
+    assert!(screen.contains("costs real money. It stops after spending 2.50 USD"), "{screen}");
     terminal.send_keys(&["n", "Enter"]);
     assert_eq!(terminal.wait_for_exit(PATIENCE), 4);
     assert!(terminal.capture().contains("Nothing was started."), "{}", terminal.capture());

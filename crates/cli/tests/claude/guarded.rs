@@ -85,7 +85,7 @@ fn neither_the_judges_files_nor_the_clients_settings_can_be_changed_and_the_guar
         .and_call("Bash", bash(&format!("sh -c \"mkdir .claude; echo '{off}' > .claude/settings.json\"")))
         .and_call("Bash", bash("sed -i 's/\\[ \\]/[x]/' PLAN.md"))
         .and_call("Bash", bash("sh -c 'echo > .verdone/config.toml'"));
-    // The policy cannot inspect this program, so it runs. But its changes are in no commit, and no hook was lost.
+    // The policy cannot inspect this program, so it runs. But its some changes are not committed, and no hook was lost.
     let hidden = format!(
         "d=claude; mkdir -p .$d; echo '{off}' > .$d/settings.json; echo '{off}' > .$d/settings.local.json\n\
          v=verdone; echo > .$v/config.toml\n"
@@ -183,11 +183,11 @@ fn hooks_as_processes_guard_a_run_as_callbacks_do() {
 fn settings_cannot_take_the_guard_away() {
     let Some(world) = World::with(&[("PLAN.md", ONE)], Script::new()) else { return };
     for (settings, said) in [
-        ("args = [\"--bare\"]", "--bare cannot be an argument of yours"),
-        ("args = [\"--safe-mode\"]", "--safe-mode cannot be an argument of yours"),
-        ("args = [\"--settings={}\"]", "--settings cannot be an argument of yours"),
-        ("env = { CLAUDE_CODE_SIMPLE = \"1\" }", "CLAUDE_CODE_SIMPLE switches Verdone's guards off"),
-        ("env = { CLAUDE_CODE_SAFE_MODE = \"1\" }", "CLAUDE_CODE_SAFE_MODE switches Verdone's guards off"),
+        ("args = [\"--bare\"]", "--bare cannot be used as an argument"),
+        ("args = [\"--safe-mode\"]", "--safe-mode cannot be used as an argument"),
+        ("args = [\"--settings={}\"]", "--settings cannot be used as an argument"),
+        ("env = { CLAUDE_CODE_SIMPLE = \"1\" }", "CLAUDE_CODE_SIMPLE disables Verdone's guards"),
+        ("env = { CLAUDE_CODE_SAFE_MODE = \"1\" }", "CLAUDE_CODE_SAFE_MODE disables Verdone's guards"),
     ] {
         world.sandbox.write(".verdone/config.toml", format!("{AGENT}[agent.claude]\n{settings}\n"));
         let output = world.verdone(&["run"]);
@@ -224,7 +224,7 @@ fn a_call_that_ran_without_being_judged_stops_the_run_and_its_work_is_kept_aside
     );
     let call = Turn::bash("touch a").and_call("Write", json!({ "file_path": "b", "content": "x" }));
     let script = steps([call, Turn::say("Done.")]);
-    let Some(world) = without_a_guard(EXEC, &lose, script, "ran without being judged") else { return };
+    let Some(world) = without_a_guard(EXEC, &lose, script, "ran without a policy check") else { return };
     assert_eq!(of(&world.journal(), "attempt_kept")[0]["files"], 2, "both calls ran, and nothing is left of them");
 }
 
@@ -241,7 +241,7 @@ fn a_hook_that_takes_its_time_at_the_start_of_a_session_is_waited_for() {
 
 #[test]
 fn calls_are_denied_when_the_hooks_program_is_missing_or_crashes_whatever_the_user_allows() {
-    for (trouble, told) in [("exec /nowhere/verdone", "/nowhere/verdone"), ("kill -9 $$", "it ended without an answer")] {
+    for (trouble, told) in [("exec /nowhere/verdone", "/nowhere/verdone"), ("kill -9 $$", "it exited without an answer")] {
         let call = Turn::bash("touch a").and_call("Write", json!({ "file_path": "a", "content": "x" }));
         let script = steps([call, Turn::say("Done.")]);
         let config = format!("{EXEC}[limits]\nattempts = 1\nturns = 1\n");
@@ -262,7 +262,7 @@ fn calls_are_denied_when_the_hooks_program_is_missing_or_crashes_whatever_the_us
 }
 
 /// Printed by a run if our hook did not see the start of a session.
-const UNSEEN: &str = "the session's start never reached Verdone's hook";
+const UNSEEN: &str = "Verdone's hook was not called when the session started";
 
 /// The model never answers, so only the run itself can end it.
 fn never_answered() -> Script {
@@ -276,7 +276,7 @@ fn without_a_guard(config: &str, wrapper: &str, script: Script, said: &str) -> O
     allow_everything(&world);
     wrap(&mut world, wrapper);
     let output = not_done(&world, 1);
-    assert!(output.stdout.contains("worked without a guard"), "{}", output.transcript());
+    assert!(output.stdout.contains("ran without a guard"), "{}", output.transcript());
     let turn = of(&world.journal(), "turn_ended")[0].to_string();
     assert!(turn.contains("guard_dead") && turn.contains(said), "{turn}");
     assert!(!world.has("a") && !world.has("b"));
@@ -470,7 +470,7 @@ fn bash(command: &str) -> Value {
 pub(crate) fn done(world: &World) -> Output {
     let output = world.verdone(&["run"]);
     output.assert_code(0);
-    assert!(!output.stderr.contains("no watchdog"), "{}", output.transcript());
+    assert!(!output.stderr.contains("cannot start a watchdog"), "{}", output.transcript());
     settled(world);
     output
 }

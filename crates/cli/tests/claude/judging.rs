@@ -121,7 +121,7 @@ fn a_judge_without_a_clear_answer_proves_nothing_whatever_kept_it_from_one() {
         ("", vec![prose(), prose()], "the judge's answer is not the one JSON object that was asked for"),
         ("", vec![ApiError::usage_limit(3600).into()], "the judge reached a usage limit until"),
         ("cost_usd = 0.01\n", vec![dear.into()], "the judge used up its budget"),
-        ("timeout = \"1s\"\n", vec![Turn::say("Never.").stall(Stall::UntilReleased).into()], "the judge was ended after 1s"),
+        ("timeout = \"1s\"\n", vec![Turn::say("Never.").stall(Stall::UntilReleased).into()], "the judge timed out after 1s"),
     ];
     let Some(mut world) = world("", Script::new()) else { return };
     Claude::subscribe(&mut world.sandbox);
@@ -143,7 +143,7 @@ fn a_judge_without_a_clear_answer_proves_nothing_whatever_kept_it_from_one() {
     assert!(kept["judge"]["usage"]["cost_usd"].as_f64().unwrap() > 1.0, "{}", kept["judge"]);
     world.sandbox.write(".verdone/config.toml", config("cost_usd = 1\n"));
     let output = world.verdone(&["done", "--session", "s1", "--ask"]);
-    assert!(output.stderr.contains("nothing of limits.cost_usd is left for the judge"), "{}", output.transcript());
+    assert!(output.stderr.contains("limits.cost_usd leaves no budget for the judge"), "{}", output.transcript());
     world.sandbox.assert_no_survivors(PATIENCE);
 }
 
@@ -164,7 +164,7 @@ fn a_judge_that_wants_to_write_is_denied_changes_nothing_and_is_not_believed() {
     );
     let verified = of(&world, "verified");
     let reason = verified[0]["report"]["reasons"][0].to_string();
-    assert!(reason.contains("the judge wanted to write (Write), so its word counts for nothing"), "{reason}");
+    assert!(reason.contains("the judge tried to write (Write), so its answer is ignored"), "{reason}");
     assert_eq!(verified[0]["judge"]["denied"], 4, "in both questions");
     assert!(!world.has("x") && !world.has("y") && world.subjects().len() == 1);
     assert_eq!(world.sandbox.git(["status", "--porcelain"]), "");
@@ -177,7 +177,7 @@ fn a_session_is_judged_by_another_one_on_request_and_the_answer_cannot_be_forged
     begin(&world);
     world.sandbox.write("notes.txt", "changed\n");
     let doctor = world.verdone(&["doctor"]).stdout;
-    let told = "Claude Code is asked to refute stories of complexity 7 or more, in a session of its own; each answer costs money: at \
+    let told = "Claude Code is asked to refute stories of complexity 7 or more, in a separate session; each answer costs money: at \
                 most 0.50 USD";
     assert!(doctor.replace("\n                    ", " ").contains(told), "{doctor}");
     let output = world.verdone(&["done", "--session", "s1", "--ask", "--json"]);

@@ -79,7 +79,7 @@ fn what_is_changed_beside_the_guard_while_planning_never_reaches_the_checkout() 
 #[test]
 fn a_service_that_fails_while_planning_is_told_with_what_to_do_and_leaves_nothing() {
     let usage_limit = (ApiError::usage_limit(3600), 3, "reached a usage limit until", "after the reset");
-    let overload = (ApiError::status(529), 1, "failed at the model's API", "give the same command later");
+    let overload = (ApiError::status(529), 1, "failed at the model's API", "try again later");
     let refused = (ApiError::status(401).message("invalid x-api-key"), 2, "could not log in", "/login");
     for (subscriber, (error, code, what, hint)) in [(true, usage_limit), (false, overload), (false, refused)] {
         let script = Script::new().rule(When::default(), Times::Always, error);

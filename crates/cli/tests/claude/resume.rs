@@ -72,7 +72,7 @@ fn a_run_that_was_killed_between_two_stories_goes_on_in_its_session() {
     let id = first["session"]["id"].as_str().unwrap();
     assert_eq!(second["session"]["id"], id, "{told}");
     assert!(
-        second["session"]["fresh"].is_null() && told.contains(&format!("session {id} of the run that died went on")),
+        second["session"]["fresh"].is_null() && told.contains(&format!("resumed session {id} of the run that died")),
         "{told}"
     );
     assert!(knows_the_first(&world));
@@ -103,7 +103,7 @@ fn a_session_that_the_client_has_lost_is_replaced_by_a_fresh_one_at_no_cost() {
         assert_ne!(second["session"]["id"], id, "{told}");
         let why = format!("session {id} cannot be resumed: No conversation found with session ID");
         assert!(second["session"]["fresh"].as_str().unwrap().starts_with(&why), "{second}");
-        assert!(told.contains(&why) && told.contains("; a fresh session was begun"), "{told}");
+        assert!(told.contains(&why) && told.contains("; started a new session"), "{told}");
         assert!(!knows_the_first(&world));
     }
 }
@@ -116,5 +116,5 @@ fn a_session_that_another_process_works_with_is_left_to_it() {
     held.lock().unwrap();
     let (second, told) = goes_on(&world);
     assert_ne!(second["session"]["id"], id);
-    assert!(told.contains(&format!("session {id} cannot be resumed: another process works with it")), "{told}");
+    assert!(told.contains(&format!("session {id} cannot be resumed: another process is using it")), "{told}");
 }

@@ -283,7 +283,7 @@ fn a_renewed_login_reaches_the_user_only_where_it_is_theirs_and_lasts_longer() {
         (write(&renewed.to_string()), &renewed, None),
         (write(&login("new-new-new", minutes(9)).to_string()), &old, Some("it is not valid for longer than yours")),
         (write("{ broken"), &old, Some("it cannot be read")),
-        (account("other") + &write(&renewed.to_string()), &old, Some("it is a login of another account")),
+        (account("other") + &write(&renewed.to_string()), &old, Some("it is a login for another account")),
         ("rm ~/.claude/.credentials.json\n".to_owned(), &old, Some("it was removed")),
     ] {
         let rest = [Turn::bash("rm hidden.sh"), Turn::write("a", "one\n"), Turn::say("Done.")];

@@ -153,7 +153,7 @@ fn near_the_usage_limit_the_next_turn_waits_for_the_reset_where_the_settings_say
     let journal = stopped.journal();
     assert_eq!((events(&journal, "turn_started").len(), events(&journal, "committed").len()), (1, 1), "{}", output.transcript());
     assert_eq!(events(&journal, "story_failed"), [&Value::Null; 0]);
-    assert!(output.stdout.contains("it is reset at"), "{}", output.transcript());
+    assert!(output.stdout.contains("it resets at"), "{}", output.transcript());
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn stories_that_depend_on_each_other_are_done_in_one_session_that_the_user_can_f
     assert!(sessions[0]["fresh"].is_string() && sessions[1]["fresh"].is_null(), "{sessions:?}");
     assert!(!prompts(&world)[1].contains("# Hand-over"));
     assert_eq!(world.subjects().len(), 3);
-    assert!(!output.transcript().contains("no watchdog"), "the check of the client swept it away\n{}", output.transcript());
+    assert!(!output.transcript().contains("cannot start a watchdog"), "the check of the client swept it away\n{}", output.transcript());
     assert!(output.stdout.contains("USD per verified story"), "{}", output.transcript());
 
     let shown = world.verdone(&["show", "US-002"]);
@@ -204,7 +204,7 @@ fn a_context_that_is_full_between_stories_gives_the_next_a_fresh_session_with_a_
     let fresh = world.model.turns();
     let fresh = fresh.iter().find(|request| request.prompt().contains(SECOND)).unwrap();
     assert!(!fresh.contains(FIRST), "nothing of the old conversation is sent again");
-    assert!(output.stdout.contains("Fresh session: the context holds"), "{}", output.transcript());
+    assert!(output.stdout.contains("Fresh session: the context has"), "{}", output.transcript());
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_prompt_that_no_longer_fits_is_made_again_in_a_fresh_session() {
     output.assert_code(0);
     world.assert_scripted();
     let journal = world.journal();
-    assert_eq!(sessions(&journal)[2]["fresh"], "the last session cannot go on", "{}", output.transcript());
+    assert_eq!(sessions(&journal)[2]["fresh"], "the last session cannot be continued", "{}", output.transcript());
 }
 
 #[test]

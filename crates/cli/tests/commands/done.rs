@@ -80,7 +80,7 @@ fn what_other_loops_wrote_about_a_session_is_told_and_left_as_it_is() {
         assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
     }
     assert!(
-        !output.stdout.contains('\u{1b}') && output.stderr.contains("left as they are: orchestrator.json"),
+        !output.stdout.contains('\u{1b}') && output.stderr.contains("another tool owns them: orchestrator.json"),
         "{}",
         output.stderr
     );
@@ -91,7 +91,7 @@ fn what_other_loops_wrote_about_a_session_is_told_and_left_as_it_is() {
     fs::remove_dir_all(dir.join("tasks")).unwrap();
     let output = verdone(&sandbox, &["done", "--session", "test-456"]);
     output.assert_code(1);
-    assert!(output.stdout.contains("no other tool says that there is work left"), "{}", output.stdout);
+    assert!(output.stdout.contains("no other tool reports remaining work"), "{}", output.stdout);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_judge_and_ci_are_asked_on_request_and_their_answers_are_bound_to_what_the
     assert_eq!(outcomes(&["done"]), ["unknown", "unknown"], "the judge did not see that file, and it is in no commit");
     assert_eq!(outcomes(&["done", "--ask"]), ["held", "unknown"], "so CI is not asked");
     let page = verdone(&sandbox, &["done", "--session", "s1"]).stdout;
-    assert!(page.contains("CI knows commits, and in none is: new.txt; commit it, then run `verdone done --ask`"), "{page}");
+    assert!(page.contains("CI only sees committed files; commit new.txt first, then run `verdone done --ask`"), "{page}");
     sandbox.git(["add", "new.txt"]);
     assert_eq!(outcomes(&["done"])[0], "held", "the files are the same");
     sandbox.git(["commit", "--quiet", "--message", "more"]);
@@ -147,7 +147,7 @@ fn the_first_clear_answer_of_a_judge_about_files_and_a_story_stands() {
     ask("who knows", &[], ("unknown", 1));
     ask(refutes, &[], ("missing", 2));
     let said = ask(holds, &[], ("missing", 2));
-    assert!(said.contains("refuted it: a lacks two; it was not asked again, because its first clear answer"), "{said}");
+    assert!(said.contains("refuted it: a lacks two; it was not asked again, because it already gave a clear answer"), "{said}");
     sandbox.write("a", "two\n");
     ask(holds, &[], ("held", 3));
     ask(refutes, &[], ("held", 3));
@@ -167,7 +167,7 @@ fn the_first_clear_answer_of_a_judge_about_files_and_a_story_stands() {
     sandbox.write("PLAN.md", plan.replace("- [ ] US-001", "- [x] US-001"));
     outcome("a second agent found nothing against it");
     sandbox.write("PLAN.md", plan.replace("it says hello", "it says hello to everybody"));
-    outcome("the judge was asked about another story, or another text of this one: run `verdone done --ask`");
+    outcome("the judge was asked about another story, or another version of this one: run `verdone done --ask`");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn nothing_of_it_steers_the_terminal() {
     }
     for output in &outputs {
         // The prompt is for the agent, and contains the plan's original lines.
-        let shown = output.stdout.split("--- prompt of").next().unwrap();
+        let shown = output.stdout.split("--- first prompt").next().unwrap();
         for text in [shown, &output.stderr] {
             let forged = text.lines().any(|line| line.starts_with("✓ US-2") || line.starts_with("✓ US-666"));
             assert!(!forged, "a title forged a line of its own: {}", output.transcript());

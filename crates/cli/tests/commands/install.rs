@@ -114,7 +114,7 @@ fn hooks_that_do_not_work_are_told_with_the_way_back() {
     let json = verdone(&sandbox, &["install", "--user", "--yes", "--json"]);
     json.assert_code(1);
     let told: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!((&told["written"], &told["trouble"]), (&true.into(), &"there is no folder to try it in".into()));
+    assert_eq!((&told["written"], &told["trouble"]), (&true.into(), &"cannot create a folder to try it in".into()));
     outputs.push(verdone(&sandbox, &["uninstall", "--yes"]));
     assert_codes(&outputs, &[1, 0, 1, 0]);
     assert_eq!(sandbox.read(LOCAL), "{\"env\": {}}\n");

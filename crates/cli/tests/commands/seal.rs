@@ -81,7 +81,7 @@ fn without_overlays_a_run_works_with_copies() {
 fn without_a_proc_of_its_own_a_run_shows_the_processes_outside() {
     check(&Refused {
         fault: "proc",
-        doctor: ["no own /proc: cannot mount /proc", "(os error 1)", "unmasked"],
+        doctor: ["no private /proc: cannot mount /proc", "(os error 1)", "unmasked"],
         missing: "processes outside are listed in /proc: cannot mount /proc: Operation not permitted",
         view: true,
         seal: true,

@@ -126,7 +126,7 @@ fn the_second_interrupt_kills_what_does_not_listen() {
     let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "run"]);
     terminal.wait_for("│ I do not listen.", PATIENCE);
     terminal.send_keys(&["C-c"]);
-    terminal.wait_for("asked to stop; waiting for processes to end (Ctrl-C again kills at once)", PATIENCE);
+    terminal.wait_for("stopping; waiting for processes to end (Ctrl-C again kills at once)", PATIENCE);
     assert_eq!(terminal.exit_code(), None);
     terminal.send_keys(&["C-c"]);
     assert_eq!(terminal.wait_for_exit(PATIENCE), 130);
@@ -162,11 +162,11 @@ fn questions_are_asked_on_a_terminal_and_answered_there() {
     let sandbox = repository();
     sandbox.write("Makefile", "test:\n\ttrue\n");
     let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "init"]);
-    terminal.wait_for("Take it? [Y/n]", PATIENCE);
+    terminal.wait_for("Add it? [Y/n]", PATIENCE);
     assert!(!sandbox.path(".verdone/config.toml").exists(), "nothing is written before the answer");
     terminal.send_keys(&["n", "Enter"]);
     assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
-    assert!(terminal.capture_all().contains("No check was taken"), "{}", terminal.capture_all());
+    assert!(terminal.capture_all().contains("No gate was added"), "{}", terminal.capture_all());
     drop(terminal);
 
     let plan = "- [ ] US-001: One\n  - Verification: `test -e one.txt`\n";
@@ -174,7 +174,7 @@ fn questions_are_asked_on_a_terminal_and_answered_there() {
     sandbox.git(["add", "answer.txt"]);
     sandbox.git(["commit", "--quiet", "--message", "an answer"]);
     verdone(&sandbox, &["plan", "new", "One", "--agent-command", "cat answer.txt"]).assert_code(0);
-    for (answer, code, said) in [("n", 4, "[y/N] n"), ("y", 0, "Approved as it is now.")] {
+    for (answer, code, said) in [("n", 4, "[y/N] n"), ("y", 0, "Approved in its current form.")] {
         let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "plan", "approve"]);
         terminal.wait_for("Run these commands unattended? [y/N]", PATIENCE);
         terminal.send_keys(&[answer, "Enter"]);

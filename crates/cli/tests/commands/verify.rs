@@ -84,7 +84,7 @@ fn uncommitted_work_is_compared_with_the_last_commit() {
     assert_eq!(trees, ["base", "attempt"], "nothing protected was changed: {report}");
     let page = verify(&sandbox, &["US-1"], 0).stdout;
     assert!(page.starts_with("✓ US-1: Done, verified\n"), "{page}");
-    assert!(page.contains("· PLAN.md has uncommitted changes; they are used as they are\n"), "{page}");
+    assert!(page.contains("· PLAN.md has uncommitted changes; the uncommitted version is used\n"), "{page}");
     assert!(!verify(&sandbox, &[], 0).stdout.contains("PLAN.md"), "no story is asked about");
     // After the commit nothing is left to compare, and the check proves nothing.
     sandbox.git(["add", "--all"]);
@@ -147,7 +147,7 @@ fn settings_of_the_first_edition_name_what_replaced_them() {
         let sandbox = repository();
         sandbox.write(".verdone/config.toml", config);
         let told = verify(&sandbox, &[], 2).stderr;
-        assert!(told.contains("is not a setting any more") && told.contains(hint), "{config}: {told}");
+        assert!(told.contains("is no longer a setting") && told.contains(hint), "{config}: {told}");
     }
 }
 

@@ -10,7 +10,7 @@ fn a_cache_that_cannot_be_used_stops_no_verification() {
     let output = verdone(&sandbox, &["verify"]);
     output.assert_code(0);
     let said = output.stdout.replace("\n ", "");
-    assert!(said.contains(".verdone/cache cannot be used, so nothing is kept for the next time: "), "{said}");
+    assert!(said.contains(".verdone/cache cannot be used, so nothing is cached for the next run: "), "{said}");
     let json: serde_json::Value = serde_json::from_str(&verdone(&sandbox, &["verify", "--json"]).stdout).unwrap();
     let run = &json["runs"]["attempt"][0];
     assert_eq!((json["outcome"].as_str(), run["name"].as_str(), run.get("output")), (Some("done"), Some("g"), None));
@@ -33,7 +33,7 @@ fn links_that_came_with_the_project_lead_to_nothing_of_the_users() {
         let output = verdone(&sandbox, &["verify"]);
         output.assert_code(0);
         let said = output.stdout.replace("\n ", "");
-        assert!(said.contains("nothing is kept for the next time: "), "{linked}: {said}");
+        assert!(said.contains("nothing is cached for the next run: "), "{linked}: {said}");
         assert_eq!(std::fs::read_dir(&own).unwrap().count(), 31, "{linked}");
         assert_eq!(std::fs::read_to_string(own.join(".gitignore")).unwrap(), "mine\n", "{linked}");
     }

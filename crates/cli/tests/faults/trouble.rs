@@ -335,7 +335,7 @@ fn a_journal_with_broken_lines_is_set_aside_and_what_can_be_read_of_it_is_used()
         let (dir, output) = (world.run_dir(), world.run());
         output.assert_code(0);
         if number < 3 {
-            let said = output.stdout.contains("not a journal line") && output.stdout.contains("is kept as");
+            let said = output.stdout.contains("not a journal line") && output.stdout.contains("is saved as");
             assert!(said, "{}", output.transcript());
             assert!(dir.join("journal-broken-1.jsonl").exists());
         }

@@ -260,7 +260,7 @@ impl World {
         assert!(found == *expected, "{said}\nfound {found:#?}\nexpected {expected:#?}");
         assert!(!self.attempts().is_empty(), "no attempt is kept\n{said}");
         let audit = self.verdone(&["audit"]);
-        assert!(audit.code == 0 && audit.stdout.contains("3 stories hold"), "{}\n{said}", audit.transcript());
+        assert!(audit.code == 0 && audit.stdout.contains("3 stories passed the audit"), "{}\n{said}", audit.transcript());
     }
 
     /// The refs of kept attempts, found without a journal.

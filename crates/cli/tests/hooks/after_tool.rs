@@ -77,7 +77,7 @@ fn a_command_that_hangs_floods_or_is_missing_is_ended_and_told() {
          [[after_tool]]\nrun = \"echo the last; exit 1\"\n",
     );
     let said = after(&world, "Write", &json!({ "file_path": "a.txt", "content": "" }));
-    assert_eq!(said.matches("it was ended after 300ms").count(), 2, "{said}");
+    assert_eq!(said.matches("it timed out after 300ms").count(), 2, "{said}");
     assert!(said.contains("could not be started") && said.contains("no-such-formatter"), "{said}");
     assert!(said.contains("the last") && said.len() < 9_000, "{said}");
     assert!(began.elapsed() < Duration::from_mins(1));

@@ -27,7 +27,7 @@ fn done(world: &World, more: &[&str], code: i32) -> String {
 
 /// All our commands in backticks that belong to required conditions.
 fn commands(page: &str) -> Vec<String> {
-    let asked = page.split("\nNot asked for:").next().unwrap();
+    let asked = page.split("\nNot required:").next().unwrap();
     let quoted = asked.split('`').skip(1).step_by(2).filter(|text| text.starts_with("verdone "));
     let mut found: Vec<String> = quoted.map(str::to_owned).collect();
     found.dedup();
@@ -60,7 +60,7 @@ fn a_session_is_done_after_its_change_and_the_commands_that_the_page_names() {
     assert_eq!(red.status.code(), Some(1));
     let page = done(&world, &[], 1);
     assert!(
-        page.contains("1 check is red: tests") && page.contains("Mend what fails, then run `verdone verify US-001`"),
+        page.contains("1 check is red: tests") && page.contains("Fix what fails, then run `verdone verify US-001`"),
         "{page}"
     );
     std::fs::remove_file(world.work.join("broken")).unwrap();
@@ -68,7 +68,7 @@ fn a_session_is_done_after_its_change_and_the_commands_that_the_page_names() {
         type_in(&world, &command);
     }
     let page = done(&world, &[], 0);
-    assert!(page.contains("Done: everything that is asked for holds (session s1, story US-001, complexity 3)."), "{page}");
+    assert!(page.contains("Done: every required condition is met (session s1, story US-001, complexity 3)."), "{page}");
     // A commit still counts as a change; what was verified before it may have to be verified again.
     commit(&world);
     verdone(&world, &["verify", "US-001"]);
@@ -81,7 +81,7 @@ fn all_nine_conditions_can_be_met_one_after_the_other() {
     world.begin(Mode::Session);
     world.write("one", "1\n");
     let page = done(&world, &[], 1);
-    assert!(page.contains("changes are in no commit: one"), "{page}");
+    assert!(page.contains("some changes are not committed: one"), "{page}");
     commit(&world);
     let page = done(&world, &[], 1);
     let named = commands(&page);
@@ -89,7 +89,7 @@ fn all_nine_conditions_can_be_met_one_after_the_other() {
     assert_eq!(named, ["verdone plan approve", "verdone verify US-001", claim], "{page}");
     type_in(&world, "verdone plan approve --yes");
     named[1..].iter().for_each(|command| type_in(&world, command));
-    assert!(done(&world, &[], 0).contains("the agent says so (a claim, no proof): WHAT"));
+    assert!(done(&world, &[], 0).contains("the agent says so (a claim, not proof): WHAT"));
     let json: Value = serde_json::from_str(&done(&world, &["--json"], 0)).unwrap();
     assert_eq!((&json["standing"], &json["story"], &json["profile"]), (&json!("done"), &json!("US-001"), &json!("orchestrator")));
     let page = done(&world, &["--story", "US-002"], 1);
@@ -115,7 +115,7 @@ fn the_work_of_a_loop_is_what_changed_since_it_began_and_its_story_the_one_that_
 #[test]
 fn a_session_or_a_story_that_does_not_exist_is_no_answer() {
     let world = project("loop");
-    assert!(done(&world, &["--session", "nope"], 2).contains("none was: verdone install lets sessions be recorded"));
+    assert!(done(&world, &["--session", "nope"], 2).contains("no sessions are recorded yet: verdone install turns on recording"));
     world.begin(Mode::Session);
     let said = done(&world, &["--session", "nope"], 2);
     assert!(said.contains("no session \"nope\" was recorded here\nhint: known, newest first: s1"), "{said}");
@@ -123,5 +123,5 @@ fn a_session_or_a_story_that_does_not_exist_is_no_answer() {
     assert!(said.contains("PLAN.md has no story \"US-009\"\nhint: its stories: US-001, US-002"), "{said}");
     // The start of a session that only made a claim is unknown.
     verdone(&world, &["claim", "retrospective_done", "--note", "x", "--session", "s2"]);
-    assert!(done(&world, &["--session", "s2"], 1).contains("nobody knows what it has committed"));
+    assert!(done(&world, &["--session", "s2"], 1).contains("its commits are unknown"));
 }

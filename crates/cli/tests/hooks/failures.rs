@@ -58,7 +58,7 @@ fn broken(world: &World, event: &str) -> Vec<(&'static str, Vec<u8>)> {
 #[track_caller]
 fn is_denial(said: Option<&Value>, what: &str) {
     let said = said.unwrap_or_else(|| panic!("{what}: silent")).to_string();
-    assert!(said.contains("fault of Verdone") && said.contains("faults.jsonl"), "{what}: {said}");
+    assert!(said.contains("fault in Verdone") && said.contains("faults.jsonl"), "{what}: {said}");
     assert!(said.contains("\"deny\"") || said.contains("\"block\""), "{what}: {said}");
 }
 

@@ -20,7 +20,7 @@ fn a_switched_branch_a_detached_head_and_a_merge_in_progress_are_told_once_each(
         assert_eq!(world.ask(mode, &world.ran("make")), None);
         world.write(".git/HEAD", "ref: refs/heads/other\n");
         let said = told(world.ask(mode, &world.ran("./switch.sh")));
-        assert!(said.contains("the branch is `other` now, and was `main`. The way back: `git switch main`."), "{said}");
+        assert!(said.contains("the branch is now `other`, and was `main`. To undo it: `git switch main`."), "{said}");
         assert_eq!(said.contains("end the turn"), mode == Mode::Run, "{said}");
         assert_eq!(world.ask(mode, &world.ran("make")), None, "told once");
         world.write(".git/HEAD", COMMIT);
@@ -75,7 +75,7 @@ fn a_run_knows_its_branch_and_a_linked_work_tree_its_own_head() {
     }));
     // The session started on the wrong branch, so only the run can notice.
     let said = told(world.ask(Mode::Run, &world.ran("make")));
-    assert!(said.contains("the branch is `main` now, and was `verdone/work`"), "{said}");
+    assert!(said.contains("the branch is now `main`, and was `verdone/work`"), "{said}");
 
     let mut linked = World::in_run(&json!({ "story": "US-001", "title": "One", "text": "", "checks": [], "plan": "/nowhere" }));
     let place = linked.root.join("linked").display().to_string();

@@ -110,7 +110,7 @@ fn settings_may_change_in_a_session_and_not_in_a_run() {
 fn a_session_begins_with_rules_in_a_run_and_with_guardrails_where_there_are_some() {
     let world = World::new();
     let start = json!({ "session_id": "s1", "cwd": world.work, "hook_event_name": "SessionStart", "source": "startup" });
-    assert!(world.ask(Mode::Run, &start).unwrap().to_string().contains("Verdone judges every tool call"));
+    assert!(world.ask(Mode::Run, &start).unwrap().to_string().contains("Verdone checks every tool call"));
     assert_eq!(world.ask(Mode::Session, &start), None);
     world.write(".verdone/guardrails.md", &"- Mind the gap.\n".repeat(2_000));
     for mode in MODES {

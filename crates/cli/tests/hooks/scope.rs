@@ -41,7 +41,7 @@ fn a_session_of_a_run_begins_with_its_story_and_the_plan_is_not_read() {
     world.write(".verdone/guardrails.md", "- Mind the gap.\n");
     let said = told(world.begin(Mode::Run));
     for part in [
-        "Verdone judges every tool call",
+        "Verdone checks every tool call",
         "US-007: Say hello\nPrint hello to the screen.",
         "- `make hello`",
         "Its scope: `src`, `docs/*.md`",
@@ -52,7 +52,7 @@ fn a_session_of_a_run_begins_with_its_story_and_the_plan_is_not_read() {
     // The rules apply even before a run has announced its story.
     fs::remove_file(world.work.join(format!(".verdone/runs/{RUN}/turns/story.json"))).unwrap();
     let said = told(world.begin(Mode::Run));
-    assert!(said.contains("Verdone judges every tool call") && !said.contains("US-007"), "{said}");
+    assert!(said.contains("Verdone checks every tool call") && !said.contains("US-007"), "{said}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_story_that_cannot_be_read_denies_changes_and_nothing_else() {
         let Verdict::Deny(reason) = world.judge(Mode::Run, "Write", &write(&world, "src/a.rs")) else {
             panic!("{broken:?} opens")
         };
-        assert!(reason.contains("fault of Verdone"), "{reason}");
+        assert!(reason.contains("fault in Verdone"), "{reason}");
         assert_eq!(world.judge(Mode::Run, "Read", &json!({ "file_path": world.path("src/a.rs") })), Verdict::Allow);
         assert_eq!(world.judge(Mode::Run, "Bash", &json!({ "command": "cat src/a.rs" })), Verdict::Allow);
         assert_eq!(world.begin(Mode::Run), None);

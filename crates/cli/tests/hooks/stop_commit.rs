@@ -66,7 +66,7 @@ fn what_cannot_be_told_apart_is_not_committed_and_the_story_is_marked_all_the_sa
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("README.md", "The user's own.\nThe agent's.\n");
     world.write("one", "1\n");
-    let told = "story US-001 was not committed: README.md had changes of yours when the loop began, and was changed again";
+    let told = "story US-001 was not committed: README.md already had uncommitted changes when the loop started, and changed again";
     stop(&world).blocked(told);
     assert!(last_commit(&world).as_str().unwrap().starts_with(told));
     assert_eq!((commits(&world), world.read("PLAN.md").matches("[x]").count()), (1, 1));
@@ -86,8 +86,8 @@ fn work_that_needs_the_users_own_changes_is_not_committed_without_them() {
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("one", "1\n");
     stop(&world).let_go(
-        "COMPLETE: the one story of the loop is done (verified). Note: story US-001 was not committed: without files that had changes \
-         of yours when the loop began it does not pass: `grep -q mine README.md && test -f one` failed with exit code 1",
+        "COMPLETE: the one story of the loop is done (verified). Note: story US-001 was not committed: without the files you had changed \
+         before the loop started, it does not pass: `grep -q mine README.md && test -f one` failed with exit code 1",
     );
     assert_eq!(commits(&world), 1);
 }
@@ -105,8 +105,8 @@ fn nothing_is_committed_while_git_is_about_something_else() {
     };
     let table = [
         (detached, "was not committed: the loop was started on a detached HEAD"),
-        (merging, "was not committed: a merge was begun and is not finished"),
-        (staged, "was not committed: you had staged changes when the loop began: README.md"),
+        (merging, "was not committed: a merge is in progress"),
+        (staged, "was not committed: you had staged changes when the loop started: README.md"),
     ];
     for (prepare, told) in table {
         let world = committing(PLAN);

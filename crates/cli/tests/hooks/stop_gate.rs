@@ -234,7 +234,7 @@ fn a_mark_of_the_agents_is_a_claim_that_has_to_be_verified() {
     world.write("PLAN.md", &PLAN.replace("[ ]", "[x]").replace("test -f one", "true").replace("test -f two", "true"));
     let reason = stop(&world).blocked("No file was changed.");
     assert!(
-        reason.contains("marked as done without a verification, and Verdone took the marks back: US-001, US-002"),
+        reason.contains("marked as done without verification, and Verdone removed the marks: US-001, US-002"),
         "{reason}"
     );
     assert!(world.read("PLAN.md").starts_with("- [ ] US-001"));
@@ -251,7 +251,7 @@ fn a_story_that_is_gone_from_the_plan_is_not_done() {
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("PLAN.md", "- [x] US-001: One\n");
     world.write("one", "");
-    stop(&world).blocked("Story US-002 was in the plan when the loop was started, and is not any more.");
+    stop(&world).blocked("Story US-002 was in the plan when the loop started, but is missing now.");
     world.write("PLAN.md", "no plan at all");
     stop(&world).blocked("Verdone's Stop gate could not judge this turn (fault 1 of 3");
 }
@@ -287,13 +287,13 @@ fn a_second_session_in_the_same_directory_is_never_captured() {
     };
     verdone(&world, &["loop", "start", "--plan", "feature_list.json"]);
     assert_eq!(start("s0", "compact"), None, "that is no session that begins");
-    assert!(start("s1", "startup").unwrap().contains("A Verdone loop holds this session"));
+    assert!(start("s1", "startup").unwrap().contains("A Verdone loop is active here"));
     assert_eq!(start("s2", "startup"), None);
     stop(&world).blocked("Feature 1");
     for session in ["s0", "s2", "s3"] {
         assert_eq!(stop_with(&world, session, &json!({})), Said::Nothing, "{session}");
     }
-    assert!(start("s1", "resume").unwrap().contains("The story at work is 1: Feature 1"));
+    assert!(start("s1", "resume").unwrap().contains("The current story is 1: Feature 1"));
 }
 
 #[test]
@@ -314,12 +314,12 @@ fn an_agent_arms_its_own_session_and_cannot_end_the_loop() {
     let again =
         world.command(&["-C", &at, "loop", "start", "--plan", "feature_list.json", "--max-iterations", "1"]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "{again:?}");
-    assert!(String::from_utf8_lossy(&again.stderr).contains("the session s1 has a loop already, about feature_list.json"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("the session s1 already has a loop for feature_list.json"));
     // A script of the agent, which no rule sees, cannot do it either.
     for command in [&["loop", "stop"][..], &["plan", "approve", "feature_list.json", "--yes"]] {
         let refused = world.command(&[&["-C", &at], command].concat()).output().unwrap();
         let said = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && said.contains("CLAUDECODE says that this runs inside an agent"), "{said}");
+        assert!(refused.status.code() == Some(2) && said.contains("CLAUDECODE shows that this is an agent"), "{said}");
     }
     stop(&world).blocked("Feature 1");
     world.variables.clear();
@@ -415,7 +415,7 @@ fn a_verification_that_does_not_end_is_ended_by_its_deadline() {
     let world = world(gate, &[]);
     arm(&world, &["Wait for it"]);
     world.write("done.txt", "1\n");
-    stop(&world).blocked("The verification did not end within 100ms.");
+    stop(&world).blocked("The verification did not finish within 100ms.");
 }
 
 #[test]
@@ -523,7 +523,7 @@ fn conditions_of_the_settings_hold_a_loop_whose_checks_are_green_and_nobody_else
     assert_eq!(stop(&world), Said::Nothing, "no loop holds it");
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("one", "1\n");
-    let reason = stop(&world).blocked("The condition seen is not met: nobody claimed it.");
+    let reason = stop(&world).blocked("The condition seen is not met: it has not been claimed.");
     assert!(reason.contains("THE STORY (US-001)") && !reason.contains("failed"), "{reason}");
     assert!(!world.read("PLAN.md").contains("[x]"), "a story is not done before its conditions hold");
     verdone(&world, &["claim", "seen", "--note", "I looked", "--session", "s1"]);
@@ -566,7 +566,7 @@ fn a_finding_or_a_request_that_somebody_else_wrote_counts_for_nothing() {
     let honest = fs::read(&finding).unwrap();
     for text in forged(&finding) {
         fs::write(&finding, &text).unwrap();
-        stop_with(&world, "s1", &again).blocked("is not one that Verdone wrote");
+        stop_with(&world, "s1", &again).blocked("was not written by Verdone");
         fs::write(&finding, &honest).unwrap();
         stop_with(&world, "s1", &again).blocked("The check `tests` failed");
     }

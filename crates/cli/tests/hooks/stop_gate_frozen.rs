@@ -28,7 +28,7 @@ fn a_story_that_later_work_broke_is_opened_again_before_the_loop_is_complete() {
     stop(&world).blocked("story US-001 is done (verified)");
     world.write("one", "broken\n");
     world.write("two", "two\n");
-    let reason = stop(&world).blocked("story US-001 was verified before, and later work broke it; Verdone took its mark back.");
+    let reason = stop(&world).blocked("story US-001 was verified before, but later work broke it; Verdone reopened it.");
     assert!(reason.contains("The check `grep -q one one` failed") && reason.contains("NEXT STORY (US-001)"), "{reason}");
     assert_eq!(world.read("PLAN.md"), PLAN.replace("[ ] US-002", "[x] US-002"));
     assert_eq!(status(&world)["loops"][0]["reopened"], json!(["US-001"]));
@@ -77,7 +77,7 @@ fn settings_that_are_changed_broken_or_deleted_judge_nothing_in_a_loop_that_bega
     let world = world(GATE, &[]);
     arm(&world, &["Fix it"]);
     world.write("done.txt", "broken\n");
-    let told = "were changed since, so those of the loop's start count. Only the user takes new ones: `verdone loop stop`";
+    let told = "have changed, so the loop uses the settings from its start. Only the user can reload them: `verdone loop stop`";
     for text in ["[stop]\nmode = \"off\"\n", "", "[[gate]]\nname = \"tests\"\ncommand = \"true\"\n"] {
         world.write(".verdone/config.toml", text);
         world.write("more.txt", text);
@@ -91,10 +91,7 @@ fn settings_that_are_changed_broken_or_deleted_judge_nothing_in_a_loop_that_bega
     fs::remove_dir_all(world.work.join(".verdone")).unwrap();
     world.write("done.txt", "1\n");
     let Said::Told(text) = stop(&world) else { panic!("not let go") };
-    assert!(
-        text.contains("COMPLETE: every gate is green") && text.contains("`gate`") && text.contains("were changed since"),
-        "{text}"
-    );
+    assert!(text.contains("COMPLETE: every gate is green") && text.contains("`gate`") && text.contains("have changed"), "{text}");
     let log = String::from_utf8(verdone(&world, &["log", "--stops"]).stdout).unwrap();
     assert!(log.contains("    note: the settings that judge this loop"), "{log}");
 }
@@ -121,7 +118,7 @@ fn a_loop_has_nothing_in_the_project_that_could_be_deleted_or_edited_and_only_th
     // A forged loop file has no effect, and does not let the session stop.
     let held = kept(&world, "loop.json");
     fs::write(&held, "{}").unwrap();
-    stop(&world).blocked("is not one that Verdone wrote: the user ends the loop with `verdone loop stop --session s1`");
+    stop(&world).blocked("was not written by Verdone: the user can end the loop with `verdone loop stop --session s1`");
     assert_eq!(status(&world)["loops"][0]["status"], "unreadable");
     verdone(&world, &["loop", "stop"]);
     assert!(!held.exists());
@@ -136,7 +133,7 @@ fn a_loop_of_an_earlier_version_has_to_be_started_again_and_says_so() {
     verdone(&world, &["loop", "stop"]);
     fs::write(project.join("s1.json"), "mark\n{\"version\":1,\"status\":\"active\"}").unwrap();
     world.write(".verdone/sessions/s1/loop.json", "{\"version\":1,\"status\":\"active\"}");
-    stop(&world).let_go("an earlier version of Verdone started a loop in this session, which this version cannot continue");
+    stop(&world).let_go("a loop in this session was started by an earlier version of Verdone and cannot continue");
     assert_eq!(stop(&world), Said::Nothing);
 }
 
@@ -156,7 +153,7 @@ fn a_loop_is_stopped_told_and_pruned_in_a_project_without_its_folder() {
     // The parent folder is another project.
     stop(&world).blocked("No file was changed");
     fs::remove_dir_all(world.work.join("sub/.verdone")).unwrap();
-    assert!(at(&sub, &["doctor"]).contains("although its .verdone/ is gone"));
+    assert!(at(&sub, &["doctor"]).contains("although its .verdone/ no longer exists"));
     assert_eq!(at(&sub, &["loop", "stop"]), "The loop is stopped.\n");
     assert!(stop(&world) == Said::Nothing && !world.work.join("sub/.verdone").exists());
     // A loop that was never stopped, with a session that has been silent for long.
@@ -165,7 +162,7 @@ fn a_loop_is_stopped_told_and_pruned_in_a_project_without_its_folder() {
     let copy = copies.map(|folder| folder.unwrap().path().join("s1/loop.json")).find(|copy| copy.is_file()).unwrap();
     let days = std::time::Duration::from_hours(24 * 15);
     fs::File::open(&copy).unwrap().set_modified(std::time::SystemTime::now() - days).unwrap();
-    let told = "1 loop of sessions that were silent for 14 days, or of projects that are gone";
+    let told = "1 loop of sessions silent for 14 days, or of projects that no longer exist";
     assert!(at(&world.work, &["doctor"]).contains(told));
     assert!(at(&world.work, &["prune", "--keep", "5"]).contains(&format!("Deleted {told}.")) && !copy.exists());
 }
@@ -209,23 +206,23 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("PLAN.md", &before.replace("[/]", "[x]"));
     let reason = stop(&world).blocked("THE STORY (US-001)");
-    assert!(reason.contains("story US-002 was marked as done without a verification; Verdone took the mark back"), "{reason}");
+    assert!(reason.contains("story US-002 was marked as done without verification; Verdone removed the mark"), "{reason}");
     assert_eq!(world.read("PLAN.md"), before);
     // The command of a story that was added later does not run until the user accepts the plan with it.
     let more = format!("{before}\n### US-003: Three\n- [x] c\n- Verification: `grep -q three three`\n");
     world.write("PLAN.md", &more.replace("grep -q three three", "true"));
     let reason = stop(&world).blocked("story US-003 was marked as done");
-    assert!(reason.contains("story US-003 was not open when the loop began, so its own commands are not run before the user accepts them with `verdone plan approve PLAN.md`"), "{reason}");
+    assert!(reason.contains("story US-003 was not open when the loop started, so its own commands run only after the user approves them with `verdone plan approve PLAN.md`"), "{reason}");
     for (name, part) in [("one", "NEXT STORY (US-002)"), ("two", "NEXT STORY (US-003)")] {
         world.write(name, name);
         stop(&world).blocked(part);
     }
-    stop(&world).blocked("Nothing verifies story US-003: it was not open when the loop began, there is no gate");
+    stop(&world).blocked("Story US-003 cannot be verified: it was not open when the loop started, there is no gate");
     assert!(String::from_utf8(verdone(&world, &["loop", "status"]).stdout).unwrap().contains("  unaccepted US-003\n"));
     world.write("PLAN.md", &world.read("PLAN.md").replace("`true`", "`grep -q three three`"));
     verdone(&world, &["plan", "approve", "--yes"]);
     world.write("PLAN.md", &world.read("PLAN.md").replace("grep -q three three", "true"));
-    stop(&world).blocked("Nothing verifies story US-003");
+    stop(&world).blocked("Story US-003 cannot be verified");
     world.write("PLAN.md", &world.read("PLAN.md").replace("`true`", "`grep -q three three`"));
     // A forged approval does not count.
     let approved = world.read(".verdone/approvals.json");
@@ -233,7 +230,7 @@ fn marks_and_stories_of_the_agents_are_taken_back_and_in_with_no_other_byte_chan
     assert!(forged["PLAN.md"].as_object_mut().unwrap().remove("mark").is_some());
     world.write(".verdone/approvals.json", &forged.to_string());
     world.write("notes", "another tree");
-    stop(&world).blocked("Nothing verifies story US-003");
+    stop(&world).blocked("Story US-003 cannot be verified");
     world.write(".verdone/approvals.json", &approved);
     stop(&world).blocked("The check `grep -q three three` failed");
     world.write("three", "three");
@@ -305,9 +302,7 @@ fn checks_are_seen_red_before_a_story_is_worked_on() {
     let again = PLAN.replace("US-001", "US-011").replace("US-002", "US-012").replace("grep -q two two", "grep -q 2 two");
     world.write("PLAN.md", &again);
     let said = verdone(&world, &["loop", "start", "--session", "s1", "--plan", "PLAN.md"]);
-    assert!(
-        String::from_utf8(said.stdout).unwrap().contains("The checks of US-011 pass already: by themselves they prove nothing.")
-    );
+    assert!(String::from_utf8(said.stdout).unwrap().contains("The checks of US-011 already pass: alone they prove nothing."));
 }
 
 #[track_caller]

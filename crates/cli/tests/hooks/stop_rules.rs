@@ -25,7 +25,7 @@ fn an_enforced_scope_holds_in_a_loop() {
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("one", "1\n");
     world.write("README.md", "Changed.\n");
-    stop(&world).blocked("Files outside of the story's scope were changed: README.md");
+    stop(&world).blocked("Files outside the story's scope were changed: README.md");
     assert_eq!(world.records("stop")[0]["cause"], "out_of_scope");
     world.git(&["checkout", "--quiet", "README.md"]);
     stop(&world).let_go("COMPLETE: the one story of the loop is done (verified)");
@@ -112,12 +112,12 @@ fn a_loop_whose_conditions_nobody_can_evaluate_does_not_start() {
         |prover: &str| format!("[done]\nrequire = [\"mine\"]\n[[done.condition]]\nname = \"mine\"\nprover = \"{prover}\"\n");
     let nobody = "[agent]\nname = \"command\"\n[done.judge]\nenabled = true\n";
     let gate = "[[gate]]\nname = \"tests\"\ncommand = \"sh check.sh\"\n";
-    let no_command = "no loop can meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]";
+    let no_command = "a loop cannot meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]";
     for (config, about, expected) in [
         (own("ci"), "--plan=PLAN.md", format!("{no_command} (story US-001)\n")),
         (own("ci") + gate, "Do it", format!("{no_command}\n")),
         (own("ci") + "[done.ci]\ncommand = \"./not-there\"\n", "--plan=PLAN.md", "./not-there: no such program".to_owned()),
-        (own("judge"), "--plan=PLAN.md", "mine: the judge cannot be asked: set `enabled = true` in [done.judge]".to_owned()),
+        (own("judge"), "--plan=PLAN.md", "mine: the judge is disabled: set `enabled = true` in [done.judge]".to_owned()),
         (own("judge") + nobody, "--plan=PLAN.md", "cannot judge here: set `agent` or `command` in [done.judge]".to_owned()),
     ] {
         let world = world(&config, &[("PLAN.md", ONE)]);
@@ -209,6 +209,6 @@ fn settings_that_are_gone_name_what_took_their_place() {
         let world = World::with_repository(&[(".verdone/config.toml", text)]);
         let output = world.command(&["-C", &world.path("."), "loop", "start", "--session", "s1", "Do it"]).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && said.contains("is not a setting any more") && said.contains(instead), "{said}");
+        assert!(!output.status.success() && said.contains("is no longer a setting") && said.contains(instead), "{said}");
     }
 }

@@ -33,8 +33,8 @@ fn its_scripts_settings_and_commands_are_used_and_the_rest_is_told() {
     assert!(!world.sandbox.path("../tmp/executed").exists(), "config.sh is never executed");
     assert_eq!(world.all("run_started")[0]["max_iterations"], 1);
     let told = [
-        ".fresher/config.toml: `fresher.dangerous_permissions` is not used",
-        ".fresher/config.toml: `fresher.model` is not used",
+        ".fresher/config.toml: `fresher.dangerous_permissions` is ignored",
+        ".fresher/config.toml: `fresher.model` is ignored",
         ".fresher/config.sh:5: not read",
         ".fresher/config.sh:6: not read",
     ];

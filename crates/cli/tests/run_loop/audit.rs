@@ -57,11 +57,11 @@ fn an_honest_history_holds_and_names_its_evidence() {
     world.git(&["commit", "--quiet", "--allow-empty", "-m", "my own"]);
     let all = audit(&world, &[], 0);
     assert!(
-        all.stdout.contains("2 stories hold.") && all.stdout.contains("1 commit in between is not Verdone's."),
+        all.stdout.contains("2 stories passed the audit.") && all.stdout.contains("1 commit in between is not Verdone's."),
         "{}",
         all.stdout
     );
-    assert!(audit(&world, &["HEAD~1"], 0).stdout.contains("1 story holds."));
+    assert!(audit(&world, &["HEAD~1"], 0).stdout.contains("1 story passed the audit."));
     assert!(audit(&world, &["HEAD~2..HEAD"], 0).stdout.contains("US-002"));
     assert!(audit(&world, &["HEAD"], 4).stdout.contains("No story's commit is in this range."));
 
@@ -98,7 +98,7 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
         (
             "all notes removed",
             "git update-ref -d refs/notes/verdone",
-            "no evidence notes are here; to get them: git fetch",
+            "no evidence notes found; to fetch them: git fetch",
             &["US-001 note_missing", "US-002 note_missing"],
         ),
         (
@@ -128,7 +128,7 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
         (
             "amended with another tree",
             "echo more > more; git add more; git commit --quiet --amend --no-edit",
-            "the tree is another, and was not checked",
+            "its tree differs and was not checked",
             &["US-002 commit_rewritten", "US-002 not_in_journal"],
         ),
         (
@@ -156,7 +156,7 @@ fn each_kind_of_damage_is_told_in_its_own_words() {
              digest=$(sha256sum < ../tmp/n | cut -c1-64); \
              git log -1 --format=%B | sed \"s/sha256:.*/sha256:$digest/\" > ../tmp/m; git commit --quiet --amend -F ../tmp/m; put HEAD; \
              git notes --ref=verdone remove $old 2>../tmp/err",
-            "its checks do not make it verified: no check of its own was red before the work",
+            "its checks do not make it verified: none of the story's checks failed before the work",
             &["US-002 proof_overclaimed", "US-002 not_in_journal"],
         ),
         (
@@ -218,10 +218,10 @@ fn a_fresh_clone_is_audited_once_it_has_the_notes() {
         output.stdout
     };
     let told = there(1);
-    assert!(told.contains("No evidence notes are here"), "{told}");
+    assert!(told.contains("No evidence notes found"), "{told}");
     world.git(&["-C", "../tmp/clone", "fetch", "--quiet", "origin", "refs/notes/verdone:refs/notes/verdone"]);
     let told = there(0);
-    assert!(told.contains("2 stories hold.") && told.contains("No journal of their runs is here"), "{told}");
+    assert!(told.contains("2 stories passed the audit.") && told.contains("No journal of their runs was found"), "{told}");
 
     world.git(&["clone", "--quiet", "--depth=1", &format!("file://{}", world.sandbox.work().display()), "../tmp/shallow"]);
     world.git(&["-C", "../tmp/shallow", "fetch", "--quiet", "origin", "refs/notes/verdone:refs/notes/verdone"]);
@@ -303,10 +303,7 @@ fn a_proof_that_cannot_be_found_again_does_not_hold() {
     audit(&world, &["--rerun"], 0);
     std::fs::write(&always, "").unwrap();
     let told = flat(&audit(&world, &["--rerun"], 1));
-    assert!(
-        told.contains("Verified again, it is untested and not verified") && told.contains("passed before the work"),
-        "{told}"
-    );
+    assert!(told.contains("Verified again, it is untested, not verified") && told.contains("passed before the work"), "{told}");
 }
 
 #[test]
@@ -339,7 +336,7 @@ fn a_command_that_is_not_the_projects_own_runs_only_when_the_user_says_so() {
     before = ran();
     let refused = || {
         let output = audit(&world, &["--rerun"], 4);
-        assert!(flat(&output).contains("neither the plan, the settings nor a run of here has this command"), "{}", output.stdout);
+        assert!(flat(&output).contains("neither the plan, the settings nor a local run has this command"), "{}", output.stdout);
         assert!(output.stderr.contains("verdone audit --rerun --yes"), "{}", output.stderr);
         assert_eq!(ran(), before);
     };
@@ -379,7 +376,7 @@ fn an_interrupted_rerun_says_what_was_not_run_and_leaves_nothing_behind() {
         output
     };
     let plain = flat(&interrupted(&[]));
-    assert!(plain.contains("Interrupted: not every check was run again") && !plain.contains("stories hold"), "{plain}");
+    assert!(plain.contains("Interrupted: not every check was run again") && !plain.contains("passed the audit"), "{plain}");
     assert!(plain.contains("Not run again: US-001, US-002.") && plain.contains("was interrupted: test -f b"), "{plain}");
     let markdown = interrupted(&["--markdown"]).stdout;
     assert!(markdown.contains("**Interrupted: ") && markdown.contains("| not run again | US-002 Write b |"), "{markdown}");

@@ -32,7 +32,7 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
         (
             "reset, and the run's branch deleted",
             "git reset --quiet --hard HEAD~1; git for-each-ref --format='%(refname)' refs/heads/verdone | xargs -n1 git update-ref -d",
-            "that commit is not in this history 1 of 2 stories hold",
+            "that commit is not in this history 1 of 2 stories passed the audit",
             &["US-002 commit_missing"],
         ),
     ];
@@ -48,7 +48,7 @@ fn a_story_commit_that_is_gone_is_missing_where_its_journal_is_here() {
     // They are accounted for if another branch has them.
     world.git(&["checkout", "--quiet", "-b", "other", "HEAD~2"]);
     let told = flat(&audit(&world, &[], 4));
-    assert!(told.contains("2 stories of runs of here are on other branches."), "{told}");
+    assert!(told.contains("2 stories from local runs are on other branches."), "{told}");
 }
 
 #[test]

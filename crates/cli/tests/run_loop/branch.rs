@@ -94,7 +94,7 @@ fn commits_go_to_the_branch_that_is_asked_for() {
 #[test]
 fn a_branch_that_cannot_be_used_is_refused() {
     let world = World::new(ONE, HONEST);
-    assert_refused(&world, &["--branch", "no..name"], &["\"no..name\" is not a name for a branch", "--branch NAME"]);
+    assert_refused(&world, &["--branch", "no..name"], &["\"no..name\" is not a valid branch name", "--branch NAME"]);
     world.git(&["worktree", "add", "--quiet", "-b", "side", "../side"]);
     assert_refused(&world, &["--branch", "side"], &["branch side is checked out in", "/side"]);
     world.git(&["branch", "verdone"]);

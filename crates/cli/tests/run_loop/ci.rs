@@ -45,7 +45,7 @@ fn ci_is_asked_about_a_commit_of_the_very_files_before_the_story_is_done() {
     let base = world.head();
     let output = world.run(0);
     let [commit] = &asked(&world)[..] else { panic!("{:?}", asked(&world)) };
-    assert!(output.transcript().contains(&format!("CI is asked about {}", &commit[..10])), "{}", output.transcript());
+    assert!(output.transcript().contains(&format!("asking CI about {}", &commit[..10])), "{}", output.transcript());
     let of = |what: &str| world.git(&["rev-parse", what]);
     assert_eq!(of(&format!("{commit}^{{tree}}")), of("HEAD^{tree}"), "what CI saw is what is committed");
     assert_eq!((of(&format!("{commit}^")), of("HEAD^")), (base.clone(), base));
@@ -93,7 +93,7 @@ fn a_ci_that_never_answers_proves_nothing() {
     world.run(4);
     let seen = world.last("verified");
     assert_eq!((outcome(&seen).as_str(), reason(&seen).0.as_str()), ("needs-review", "condition-unknown"), "{seen}");
-    assert!(reason(&seen).1.contains("CI knew nothing of"), "{seen}");
+    assert!(reason(&seen).1.contains("CI had no result for"), "{seen}");
     assert_eq!(world.all("turn_started").len(), 1, "no turn is spent on it");
     assert!(world.tree_files(&text(&world.last("review_needed")["work"])).contains(&"a".to_owned()), "the work is kept");
     assert!(asked(&world).len() > 1, "and it was asked more than once");
@@ -105,7 +105,7 @@ fn no_wait_for_ci_outlasts_the_run() {
     let world = world(ONE, HONEST, "total_time = \"5s\"\n", "exit 75", "timeout = \"1h\"\ninterval = \"50ms\"\n");
     world.run(4);
     let seen = world.last("verified");
-    assert!(outcome(&seen) == "needs-review" && reason(&seen).1.contains("CI knew nothing of"), "{seen}");
+    assert!(outcome(&seen) == "needs-review" && reason(&seen).1.contains("CI had no result for"), "{seen}");
     no_ref_is_left(&world);
 }
 
@@ -178,21 +178,17 @@ fn a_condition_that_nobody_can_evaluate_refuses_the_run_at_its_start() {
     let two = format!("{ONE}\n### US-002: Write b\n\n- [ ] Write the file b\n");
     let gate = "[[gate]]\nname = \"lint\"\nstage = \"quality\"\ncommand = \"true\"\n";
     for (plan, tables, expected) in [
-        (ONE, own("ci"), "no run can meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]"),
+        (ONE, own("ci"), "a run cannot meet [done] here: mine: CI cannot be asked: set `command` in [done.ci]"),
         (ONE, own("ci") + "[done.ci]\ncommand = \"../tmp/not-there\"\n", "../tmp/not-there: no such program"),
-        (ONE, judged("enabled = false"), "mine: the judge cannot be asked: set `enabled = true` in [done.judge] (story US-001)"),
-        (
-            &simple,
-            judged("enabled = true"),
-            "the judge is asked from complexity 7 on, and this counts as 3: lower `min_complexity`",
-        ),
+        (ONE, judged("enabled = false"), "mine: the judge is disabled: set `enabled = true` in [done.judge] (story US-001)"),
+        (&simple, judged("enabled = true"), "the judge is asked from complexity 7, and this counts as 3: lower `min_complexity`"),
         (ONE, own("gate:e2e"), "mine: no gate of the stage \"e2e\" is configured: add a [[gate]] to .verdone/config.toml"),
         (
             &two,
             format!("[done]\nrequire = [\"correctness_passed\"]\n{gate}"),
             "no gate of the stage \"correctness\" is configured: add a [[gate]] to .verdone/config.toml (story US-002)",
         ),
-        (ONE, "[done]\nrequire = [\"ci_okay\"]\n".to_owned() + CONDITION, "no condition is called \"ci_okay\""),
+        (ONE, "[done]\nrequire = [\"ci_okay\"]\n".to_owned() + CONDITION, "unknown condition \"ci_okay\""),
     ] {
         let world = World::with(plan, HONEST, &Settings { tables: &tables, ..Settings::default() });
         let refused = world.run(2).stderr;

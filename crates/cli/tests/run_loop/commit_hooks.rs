@@ -99,5 +99,5 @@ fn a_message_without_end_is_refused() {
     let world = World::new(ONE, HONEST);
     world.hook("commit-msg", "head -c 100000 /dev/zero | tr '\\0' x >> \"$1\"");
     let output = world.run(4);
-    assert!(output.stdout.contains("one of more than 65536 bytes"), "{}", output.stdout);
+    assert!(output.stdout.contains("one larger than 65536 bytes"), "{}", output.stdout);
 }

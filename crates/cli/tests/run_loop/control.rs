@@ -133,7 +133,7 @@ fn without_a_run_there_is_nobody_to_ask() {
     for command in [&["stop"][..], &["pause"], &["note", "x"], &["attach"]] {
         let output = world.verdone(command);
         output.assert_code(2);
-        assert!(output.stderr.contains("no run is under way here"), "{}", output.stderr);
+        assert!(output.stderr.contains("no run is active here"), "{}", output.stderr);
     }
 }
 

@@ -27,7 +27,7 @@ fn killed_in_a_turn_the_next_run_says_so_and_completes() {
     let killed = text(&world.events()[0]["run"]);
     let output = world.run(0);
     assert!(output.stdout.contains(&format!("run {killed} did not end properly")), "{}", output.stdout);
-    assert!(output.stdout.contains("the unfinished attempt at US-001 is gone with its workspace"), "{}", output.stdout);
+    assert!(output.stdout.contains("the unfinished attempt at US-001 was lost with its workspace"), "{}", output.stdout);
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "initial"]);
     let left = world.verdone(&["workspace", "list"]).stdout;
     assert!(left.contains("No workspaces"), "{left}");

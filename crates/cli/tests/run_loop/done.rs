@@ -39,7 +39,7 @@ fn the_orchestrator_profile_commits_only_when_all_nine_hold_and_says_what_to_do_
     let world = World::with(&complex(), &script, &Settings { tables: ORCHESTRATOR, ..Settings::default() });
     let approved = world.verdone(&["plan", "approve", "--yes"]);
     approved.assert_code(0);
-    assert!(approved.stdout.contains("Approved as it is now."), "{}", approved.stdout);
+    assert!(approved.stdout.contains("Approved in its current form."), "{}", approved.stdout);
     let output = world.run(0);
     let seen = world.all("verified");
     assert_eq!((outcome(&seen[0]), outcome(&seen[1])), ("failed".to_owned(), "done".to_owned()));
@@ -56,7 +56,7 @@ fn a_run_that_could_never_meet_the_conditions_does_not_begin_and_a_claim_of_an_e
     let settings = Settings { limits: "attempts = 2\nturns = 1\n", tables: ORCHESTRATOR, ..Settings::default() };
     let world = World::with(&complex(), &script, &settings);
     let refused = world.run(2).stderr;
-    assert!(refused.contains("plan_approved: nobody approved PLAN.md. The user runs `verdone plan approve`"), "{refused}");
+    assert!(refused.contains("plan_approved: PLAN.md has not been approved. The user runs `verdone plan approve`"), "{refused}");
     world.verdone(&["plan", "approve", "--yes"]).assert_code(0);
     world.run(4);
     assert_eq!(missing(&world.last("verified")), ["retrospective_done"]);
@@ -143,7 +143,7 @@ fn a_judge_that_gives_no_clear_answer_is_asked_once_more_and_then_a_human_is() {
     let world = World::with(&complex(), HONEST, &Settings { tables: &judged_by(judge), ..Settings::default() });
     let output = world.run(4);
     let told = format!("{}{}", output.stdout, output.stderr);
-    assert!(told.contains("the judge's answer cannot be understood; it is asked once more"), "{told}");
+    assert!(told.contains("the judge's answer cannot be understood; asking it once more"), "{told}");
     assert_eq!((outcome(&world.last("verified")), world.all("turn_started").len()), ("needs-review".to_owned(), 1));
     assert_eq!(world.sandbox.read("../tmp/asked"), "x\nx\n");
     let kept = text(&world.last("review_needed")["work"]);

@@ -244,7 +244,7 @@ fn a_conflict_names_the_commit_and_the_file_and_changes_nothing() {
 fn work_that_fails_on_top_of_the_users_commits_does_not_land() {
     let (world, _) = waiting(&ONE.replace("test -f a", "test -f a && test ! -f broken"));
     commit(&world, "broken", "");
-    let words = ["(feat(US-001): Write a) does not pass its checks after it was re-applied", "failed with exit code 1"];
+    let words = ["(feat(US-001): Write a) fails its checks after being re-applied", "failed with exit code 1"];
     assert_refused(&world, 4, &words);
     world.git(&["rm", "--quiet", "broken"]);
     world.git(&["commit", "--quiet", "-m", "mended"]);

@@ -14,7 +14,7 @@ fn old_runs_keep_their_journal_and_nothing_else() {
 
     let preview = world.verdone(&["prune", "--keep", "1", "--dry-run"]);
     preview.assert_code(0);
-    assert!(preview.stdout.starts_with("Would delete what 1 run kept"), "{}", preview.stdout);
+    assert!(preview.stdout.starts_with("Would delete files of 1 run"), "{}", preview.stdout);
     assert!(old.join("turns").exists());
 
     world.verdone(&["prune", "--keep", "1"]).assert_code(0);
@@ -27,7 +27,7 @@ fn old_runs_keep_their_journal_and_nothing_else() {
     assert!(world.sandbox.run("git", ["cat-file", "-e", &kept]).code != 0, "git could collect the attempt");
 
     let again = world.verdone(&["prune", "--keep", "1"]);
-    assert!(again.stdout.starts_with("Deleted what 0 runs kept"), "{}", again.stdout);
+    assert!(again.stdout.starts_with("Deleted files of 0 runs"), "{}", again.stdout);
     world.verdone(&["prune", "--keep", "0"]).assert_code(0);
     let report = world.verdone(&["report"]);
     assert!(!report.stdout.contains("Claimed"), "the evidence is still known: {}", report.stdout);

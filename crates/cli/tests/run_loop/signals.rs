@@ -37,7 +37,7 @@ fn a_second_interrupt_does_not_wait_for_the_grace() {
     let run = world.start();
     run.wait_for("stubborn", PATIENCE);
     run.signal(Signal::INT);
-    run.wait_for("asked to stop; waiting for processes to end", PATIENCE);
+    run.wait_for("stopping; waiting for processes to end", PATIENCE);
     run.signal(Signal::INT);
     let output = run.wait(std::time::Duration::from_secs(30));
     output.assert_code(130);

@@ -112,7 +112,7 @@ fn without_a_committed_story_there_is_nothing_to_undo() {
         World::with(ONE, &always("{ create = \"x\" }"), &Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() });
     assert_refused(&world, 2, "there is nothing to undo");
     world.run(4);
-    assert_refused(&world, 2, "there is nothing to undo: no story was committed, or all were undone");
+    assert_refused(&world, 2, "there is nothing to undo: no story was committed, or all were already undone");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn what_later_work_needs_is_not_reverted() {
     let world = World::new(ONE, HONEST);
     world.run(0);
     commit(&world, "a", "changed later\n");
-    assert_refused(&world, 4, "US-001 cannot be reverted on top of what came later: a would conflict");
+    assert_refused(&world, 4, "US-001 cannot be reverted on top of later commits: a would conflict");
 }
 
 #[test]

@@ -76,8 +76,10 @@ fn read_file(text: &str, keeps: u32) -> Result<Node<'_>, Fault> {
     reader.skip_space();
     match reader.peek() {
         None => Ok(node),
-        Some(_) => Err(Fault::new(reader.at, "there is something after the end of the JSON value")
-            .hint("the whole file is one object or one list")),
+        Some(_) => {
+            Err(Fault::new(reader.at, "unexpected text after the JSON value")
+                .hint("the file must contain a single object or list"))
+        }
     }
 }
 
@@ -346,7 +348,7 @@ impl<'a> Reader<'a> {
         let fault = Fault::new(self.at, format!("expected {wanted}, found {}", quote(&found.to_string())));
         match found {
             '/' | '#' => fault.hint("JSON has no comments"),
-            '\'' => fault.hint("JSON has double quotes only"),
+            '\'' => fault.hint("JSON only allows double quotes"),
             _ => fault,
         }
     }

@@ -37,7 +37,7 @@ impl<'a> Lines<'a> {
         let more = faults.len().saturating_sub(SHOWN);
         let mut problems: Vec<Problem> = faults.iter().take(SHOWN).map(|fault| self.problem(fault)).collect();
         if more > 0 {
-            let first = self.problem(&Fault::new(faults[SHOWN].at, format!("and {more} more from here on")));
+            let first = self.problem(&Fault::new(faults[SHOWN].at, format!("and {more} more after this")));
             problems.push(first);
         }
         problems

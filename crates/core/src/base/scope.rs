@@ -20,15 +20,15 @@ pub struct ParsedScope {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeFault {
-    #[error("no path in this scope, so it limits nothing: {0:?}")]
+    #[error("this scope contains no path, so it has no effect: {0:?}")]
     Prose(String),
-    #[error("this scope leaves the project, so it does not count: {0:?}")]
+    #[error("this scope is outside the project, so it is ignored: {0:?}")]
     Outside(String),
-    #[error("this scope is no path, so it does not count: {0:?}")]
+    #[error("this scope is not a path, so it is ignored: {0:?}")]
     NoPath(String),
-    #[error("this scope does not count: {0}")]
+    #[error("this scope is ignored: {0}")]
     Pattern(PatternError),
-    #[error("a scope of more than {MOST} paths: the rest does not count")]
+    #[error("this scope has more than {MOST} paths; the rest are ignored")]
     TooMany,
 }
 
@@ -36,7 +36,7 @@ impl ScopeFault {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Prose(_) => "put its paths in backticks, or end folders with a slash",
-            Self::Outside(_) | Self::NoPath(_) => "name paths below the project, such as `src/api/` or `docs/*.md`",
+            Self::Outside(_) | Self::NoPath(_) => "use paths inside the project, such as `src/api/` or `docs/*.md`",
             Self::Pattern(error) => error.hint,
             Self::TooMany => "name folders instead of files",
         }

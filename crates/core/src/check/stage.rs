@@ -70,7 +70,7 @@ impl JsonSchema for Stage {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "description": "A built-in stage, or a name of your own: such stages run after the built-in ones.",
+            "description": "A built-in stage, or a custom name. Custom stages run after the built-in ones.",
             "examples": Self::BUILT_IN.map(String::from),
         })
     }

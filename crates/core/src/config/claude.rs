@@ -6,30 +6,30 @@ use crate::agent::claude::ClaudeAgent;
 
 /// Arguments that Verdone sets itself, or that would disable its guard, and what to do instead.
 const OURS: [(&str, &str); 24] = [
-    ("-p", "Verdone gives it itself"),
-    ("--print", "Verdone gives it itself"),
-    ("--input-format", "Verdone gives it itself"),
-    ("--output-format", "Verdone gives it itself"),
-    ("--verbose", "Verdone gives it itself"),
-    ("--settings", "Verdone gives it itself; put yours into the settings file of the client"),
-    ("--session-id", "Verdone gives it itself"),
-    ("--resume", "Verdone resumes sessions by itself"),
-    ("-r", "Verdone resumes sessions by itself"),
-    ("--continue", "Verdone resumes sessions by itself"),
-    ("-c", "Verdone resumes sessions by itself"),
-    ("--fork-session", "Verdone resumes sessions by itself"),
-    ("--max-budget-usd", "Verdone passes on what is left of its own limit"),
+    ("-p", "Verdone sets it itself"),
+    ("--print", "Verdone sets it itself"),
+    ("--input-format", "Verdone sets it itself"),
+    ("--output-format", "Verdone sets it itself"),
+    ("--verbose", "Verdone sets it itself"),
+    ("--settings", "Verdone sets it itself; put yours into the client's settings file"),
+    ("--session-id", "Verdone sets it itself"),
+    ("--resume", "Verdone manages sessions itself"),
+    ("-r", "Verdone manages sessions itself"),
+    ("--continue", "Verdone manages sessions itself"),
+    ("-c", "Verdone manages sessions itself"),
+    ("--fork-session", "Verdone manages sessions itself"),
+    ("--max-budget-usd", "Verdone sets it from its own limit"),
     ("--model", "set agent.claude.model"),
     ("--effort", "set agent.claude.effort"),
     ("--permission-mode", "set agent.claude.permission"),
-    ("--dangerously-skip-permissions", "set agent.claude.permission = \"bypass\" if you have to"),
-    ("--allow-dangerously-skip-permissions", "set agent.claude.permission = \"bypass\" if you have to"),
-    ("--permission-prompt-tool", "Verdone's policy answers"),
-    ("--bare", "it switches every guard off"),
-    ("--safe-mode", "it switches guards off"),
+    ("--dangerously-skip-permissions", "set agent.claude.permission = \"bypass\" if you must"),
+    ("--allow-dangerously-skip-permissions", "set agent.claude.permission = \"bypass\" if you must"),
+    ("--permission-prompt-tool", "Verdone's policy decides"),
+    ("--bare", "it disables every guard"),
+    ("--safe-mode", "it disables guards"),
     ("--worktree", "use verdone run --worktree"),
     ("-w", "use verdone run --worktree"),
-    ("--", "Verdone gives the prompt itself"),
+    ("--", "Verdone sets the prompt itself"),
 ];
 
 /// Variables that would disable the guard.
@@ -44,39 +44,39 @@ pub(super) fn unusable(config: &ClaudeAgent) -> Option<Finding> {
     };
     let key = |text: &str| Step::Key(text.to_owned());
     if config.binary.trim().is_empty() || config.binary.contains('\0') {
-        return fault(vec![key("binary")], "the client's program has no name".to_owned(), None);
+        return fault(vec![key("binary")], "`agent.claude.binary` must be the name or path of a program".to_owned(), None);
     }
     for (name, value) in [("model", &config.model), ("effort", &config.effort)] {
         // The client would treat a leading dash as an option.
         if value.as_deref().is_some_and(|value| value.trim().is_empty() || value.starts_with('-') || value.contains('\0')) {
-            return fault(vec![key(name)], format!("`agent.claude.{name}` has to be a name"), None);
+            return fault(vec![key(name)], format!("`agent.claude.{name}` must be a name"), None);
         }
     }
     if !(1..=100).contains(&config.context_share) {
-        let message = "`agent.claude.context_share` has to be a percentage from 1 to 100".to_owned();
+        let message = "`agent.claude.context_share` must be a percentage from 1 to 100".to_owned();
         return fault(vec![key("context_share")], message, None);
     }
     if config.pause_at > 100 {
-        let message = "`agent.claude.pause_at` has to be a percentage from 0 to 100".to_owned();
-        return fault(vec![key("pause_at")], message, Some("0 switches the pause off".to_owned()));
+        let message = "`agent.claude.pause_at` must be a percentage from 0 to 100".to_owned();
+        return fault(vec![key("pause_at")], message, Some("0 disables the pause".to_owned()));
     }
     for (n, argument) in config.args.iter().enumerate() {
         let name = argument.split_once('=').map_or(argument.as_str(), |(name, _)| name);
         if let Some((_, instead)) = OURS.iter().find(|(ours, _)| *ours == name) {
-            let message = format!("{name} cannot be an argument of yours");
+            let message = format!("{name} cannot be used as an argument");
             return fault(vec![key("args"), Step::Index(n)], message, Some((*instead).to_owned()));
         }
         if argument.contains('\0') {
-            return fault(vec![key("args"), Step::Index(n)], "an argument cannot hold a NUL".to_owned(), None);
+            return fault(vec![key("args"), Step::Index(n)], "an argument cannot contain a NUL byte".to_owned(), None);
         }
     }
     for (name, value) in &config.env {
         let way = || vec![key("env"), key(name)];
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            return fault(way(), format!("{name:?} cannot be a variable"), None);
+            return fault(way(), format!("{name:?} is not a valid variable"), None);
         }
         if UNSAFE_VARIABLES.contains(&name.as_str()) {
-            return fault(way(), format!("{name} switches Verdone's guards off"), None);
+            return fault(way(), format!("{name} disables Verdone's guards"), None);
         }
     }
     None
@@ -117,18 +117,18 @@ mod tests {
     #[test]
     fn settings_that_would_break_the_guard_or_the_pipe_are_refused_with_their_line() {
         for (text, said, hint) in [
-            ("args = [\"--bare\"]", "c.toml:2:9: --bare cannot be an argument of yours", "it switches every guard off"),
-            ("args = [\"--x\", \"--settings={}\"]", "c.toml:2:16: --settings cannot be", "Verdone gives it itself"),
+            ("args = [\"--bare\"]", "c.toml:2:9: --bare cannot be used as an argument", "it disables every guard"),
+            ("args = [\"--x\", \"--settings={}\"]", "c.toml:2:16: --settings cannot be", "Verdone sets it itself"),
             ("args = [\"--dangerously-skip-permissions\"]", "c.toml:2:9: --dangerously", "permission = \"bypass\""),
             ("args = [\"--model\", \"x\"]", "c.toml:2:9: --model cannot be", "set agent.claude.model"),
-            ("model = \"--bare\"", "c.toml:2:9: `agent.claude.model` has to be a name", ""),
-            ("model = \"\"", "c.toml:2:9: `agent.claude.model` has to be a name", ""),
-            ("binary = \" \"", "c.toml:2:10: the client's program has no name", ""),
-            ("context_share = 0", "c.toml:2:17: `agent.claude.context_share` has to be a percentage", ""),
-            ("context_share = 101", "c.toml:2:17: `agent.claude.context_share` has to be a percentage", ""),
-            ("pause_at = 101", "c.toml:2:12: `agent.claude.pause_at` has to be a percentage", "0 switches"),
+            ("model = \"--bare\"", "c.toml:2:9: `agent.claude.model` must be a name", ""),
+            ("model = \"\"", "c.toml:2:9: `agent.claude.model` must be a name", ""),
+            ("binary = \" \"", "c.toml:2:10: `agent.claude.binary` must be the name or path of a program", ""),
+            ("context_share = 0", "c.toml:2:17: `agent.claude.context_share` must be a percentage", ""),
+            ("context_share = 101", "c.toml:2:17: `agent.claude.context_share` must be a percentage", ""),
+            ("pause_at = 101", "c.toml:2:12: `agent.claude.pause_at` must be a percentage", "0 disables"),
             ("env = { CLAUDE_CODE_SIMPLE = \"1\" }", "c.toml:2:30: CLAUDE_CODE_SIMPLE switches", ""),
-            ("env = { \"A=B\" = \"1\" }", "c.toml:2:17: \"A=B\" cannot be a variable", ""),
+            ("env = { \"A=B\" = \"1\" }", "c.toml:2:17: \"A=B\" is not a valid variable", ""),
             ("permission = \"bypas\"", "c.toml:2:14: `agent.claude.permission` cannot be \"bypas\"", "\"bypass\""),
             ("sesions = \"fresh\"", "c.toml:2:1: unknown key `sesions`", "`sessions`"),
         ] {

@@ -58,7 +58,7 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
         return Some(finding);
     }
     if config.commit.subject.trim().is_empty() || config.commit.subject.contains('\n') {
-        let message = "the commit subject has to be one line of text".to_owned();
+        let message = "the commit subject must be one line of text".to_owned();
         return Some(Finding { path: vec![key("commit"), key("subject")], on_key: false, message, hint: None });
     }
     super::gate::unusable(&config.gate)
@@ -130,7 +130,7 @@ pub(super) fn spelled(path: &[Step]) -> String {
 
 fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) -> Option<Finding> {
     let wrong = |path: &[Step]| {
-        let message = format!("`{}` has to be {}, not {}", spelled(path), shape.describe(), kind(value));
+        let message = format!("`{}` must be {}, not {}", spelled(path), shape.describe(), kind(value));
         Some(Finding { path: path.to_vec(), on_key: false, message, hint: None })
     };
     match (shape, value) {
@@ -159,7 +159,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
         // `[gate]` instead of `[[gate]]`.
         (Shape::List(item), Value::Table(_)) if matches!(item.as_ref(), Shape::Table(_)) => {
             let name = spelled(path);
-            let message = format!("`{name}` has to be a list of tables");
+            let message = format!("`{name}` must be a list of tables");
             Some(Finding {
                 path: path.clone(),
                 on_key: true,
@@ -199,7 +199,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
                 Some(Finding { path: path.clone(), on_key: false, message, hint: None })
             }
             Err(_) => {
-                let message = format!("`{}` has to be {}, not {number}", spelled(path), shape.describe());
+                let message = format!("`{}` must be {}, not {number}", spelled(path), shape.describe());
                 Some(Finding { path: path.clone(), on_key: false, message, hint: None })
             }
         },
@@ -241,12 +241,12 @@ fn in_table(table: &Table, fields: &[Field], path: &mut Vec<Step>, root: &Shape)
 
 /// Keys of the first edition, and their replacements.
 const RETIRED: [(&str, &str); 6] = [
-    ("tamper", "tests and configuration are compared with those from before the work: say what is protected in [protect]"),
-    ("own_check", "say how well a story has to be proven in [done]: minimum = \"agent-tested\""),
-    ("clean", "checks run in workspaces, with the folders that git ignores: say how each is shown in [workspace] folders"),
-    ("gate.where", "every gate runs in a workspace with exactly the files that are judged: leave it out, or see [workspace]"),
-    ("gate.share", "folders that git ignores are there by themselves: say how each is shown in [workspace] folders"),
-    ("gate.setup", "dependency folders of your checkout are there by themselves: see [workspace] folders"),
+    ("tamper", "tests and configuration are compared with those from before the work: set what is protected in [protect]"),
+    ("own_check", "set the required proof in [done]: minimum = \"agent-tested\""),
+    ("clean", "checks run in workspaces that include ignored folders: configure them in [workspace] folders"),
+    ("gate.where", "every gate runs in a workspace with exactly the files to verify: remove this key, or see [workspace]"),
+    ("gate.share", "ignored folders are available automatically: configure them in [workspace] folders"),
+    ("gate.setup", "the checkout's dependency folders are available automatically: see [workspace] folders"),
 ];
 
 fn unknown(key: &str, fields: &[Field], path: &[Step], root: &Shape) -> Finding {
@@ -254,7 +254,7 @@ fn unknown(key: &str, fields: &[Field], path: &[Step], root: &Shape) -> Finding 
     let whole = spelled(path);
     let keys: Vec<Step> = path.iter().filter(|step| matches!(step, Step::Key(_))).cloned().collect();
     if let Some((_, instead)) = RETIRED.iter().find(|(name, _)| *name == spelled(&keys)) {
-        let message = format!("`{whole}` is not a setting any more");
+        let message = format!("`{whole}` is no longer a setting");
         return Finding { path: path.to_vec(), on_key: true, message, hint: Some((*instead).to_owned()) };
     }
     let list = || {

@@ -19,7 +19,7 @@ pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
         ));
     }
     if done.minimum == Proof::Unchecked {
-        let hint = "`verdone run --unchecked` commits stories that nothing checks".to_owned();
+        let hint = "`verdone run --unchecked` commits stories without any check".to_owned();
         let message = "`done.minimum` cannot be \"unchecked\"".to_owned();
         return Some(fault(vec![key("minimum")], message, Some(hint)));
     }
@@ -34,26 +34,26 @@ pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
         if !known.contains(&name.as_str()) {
             let hint = match nearest(name, known) {
                 Some(meant) => format!("did you mean {meant:?}?"),
-                None => format!("there are {}; [[done.condition]] adds your own", all_names()),
+                None => format!("expected one of {}; [[done.condition]] adds your own", all_names()),
             };
-            return Some(fault(vec![key("require"), Step::Index(n)], format!("no condition is called {name:?}"), Some(hint)));
+            return Some(fault(vec![key("require"), Step::Index(n)], format!("unknown condition {name:?}"), Some(hint)));
         }
     }
     if done.judge.command.as_ref().is_some_and(CommandSpec::is_empty) {
         return Some(fault(vec![key("judge"), key("command")], "the judge's command is empty".to_owned(), None));
     }
     if done.judge.agent == JudgeAgent::Claude && done.judge.command.is_some() {
-        let hint = "leave the command out, or set `agent = \"command\"`".to_owned();
+        let hint = "remove the command, or set `agent = \"command\"`".to_owned();
         return Some(fault(
             vec![key("judge"), key("command")],
-            "the judge is Claude Code, and no command".to_owned(),
+            "the judge is Claude Code, so it cannot have a command".to_owned(),
             Some(hint),
         ));
     }
     // The client would treat a leading dash as an option.
     let nameless = |model: &String| model.trim().is_empty() || model.starts_with('-') || model.contains('\0');
     if done.judge.model.as_ref().is_some_and(nameless) {
-        return Some(fault(vec![key("judge"), key("model")], "`done.judge.model` has to be a name".to_owned(), None));
+        return Some(fault(vec![key("judge"), key("model")], "`done.judge.model` must be a name".to_owned(), None));
     }
     if done.judge.timeout.limit().is_none() {
         return Some(fault(vec![key("judge"), key("timeout")], "a judge needs a timeout".to_owned(), None));
@@ -72,7 +72,7 @@ pub(super) fn unusable(done: &DoneSettings) -> Option<Finding> {
 fn of_condition<'o>(own: &'o OwnCondition, names: &mut BTreeSet<&'o str>) -> Option<(&'static str, String, Option<String>)> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if own.name.is_empty() || own.name.len() > 64 || !own.name.bytes().all(plain) {
-        let message = format!("{:?} is no name for a condition: letters, digits, `_` and `-`, at most 64", own.name);
+        let message = format!("{:?} is not a condition name: use letters, digits, `_` and `-`, at most 64", own.name);
         return Some(("name", message, None));
     }
     if Condition::from_name(&own.name).is_some() {
@@ -80,10 +80,10 @@ fn of_condition<'o>(own: &'o OwnCondition, names: &mut BTreeSet<&'o str>) -> Opt
         return Some(("name", format!("{:?} is one of Verdone's own conditions", own.name), Some(hint)));
     }
     if !names.insert(own.name.as_str()) {
-        return Some(("name", format!("two conditions are called {:?}", own.name), None));
+        return Some(("name", format!("two conditions are named {:?}", own.name), None));
     }
     if Prover::read(&own.prover).is_none() {
-        let message = format!("no prover is called {:?}, expected one of {}", own.prover, Prover::NAMES.join(", "));
+        let message = format!("unknown prover {:?}, expected one of {}", own.prover, Prover::NAMES.join(", "));
         let hint = if own.prover.trim().trim_end_matches(':') == "gate" {
             Some("name the stage: \"gate:quality\"".to_owned())
         } else {
@@ -92,7 +92,7 @@ fn of_condition<'o>(own: &'o OwnCondition, names: &mut BTreeSet<&'o str>) -> Opt
         return Some(("prover", message, hint));
     }
     if own.min_complexity > u32::from(MOST_COMPLEX) {
-        return Some(("min_complexity", format!("no task is more complex than {MOST_COMPLEX}"), None));
+        return Some(("min_complexity", format!("the highest complexity is {MOST_COMPLEX}"), None));
     }
     None
 }
@@ -120,15 +120,15 @@ mod tests {
     fn conditions_that_nobody_knows_or_proves_are_faults_of_their_line() {
         let own = "[[done.condition]]\nname = \"ui\"\n";
         for (text, said, hinted) in [
-            ("[done]\nrequire = [\"quality_pased\"]\n".to_owned(), "c.toml:2:12: no condition is called", "quality_passed"),
-            ("[done]\nrequire = [\"zzz\"]\n".to_owned(), "c.toml:2:12: no condition is called", "memory_search, task_classified"),
+            ("[done]\nrequire = [\"quality_pased\"]\n".to_owned(), "c.toml:2:12: unknown condition", "quality_passed"),
+            ("[done]\nrequire = [\"zzz\"]\n".to_owned(), "c.toml:2:12: unknown condition", "memory_search, task_classified"),
             ("[done]\nprofile = \"lop\"\n".to_owned(), "c.toml:2:11: `done.profile` cannot be \"lop\"", "loop"),
             ("[done]\ncomplexity = 11\n".to_owned(), "c.toml:2:14: a complexity is a number from 1 to 10", ""),
             ("[done]\nralph_state = \"sometimes\"\n".to_owned(), "c.toml:2:15: `done.ralph_state` cannot be", ""),
-            (format!("{own}prover = \"clam\"\n"), "c.toml:3:10: no prover is called \"clam\"", "claim"),
-            (format!("{own}prover = \"gate:\"\n"), "c.toml:3:10: no prover is called", "gate:quality"),
-            (format!("{own}prover = \"claim\"\nmin_complexity = 11\n"), "c.toml:4:18: no task is more complex", ""),
-            (format!("{own}prover = \"ci\"\n{own}prover = \"ci\"\n"), "c.toml:5:8: two conditions are called \"ui\"", ""),
+            (format!("{own}prover = \"clam\"\n"), "c.toml:3:10: unknown prover \"clam\"", "claim"),
+            (format!("{own}prover = \"gate:\"\n"), "c.toml:3:10: unknown prover", "gate:quality"),
+            (format!("{own}prover = \"claim\"\nmin_complexity = 11\n"), "c.toml:4:18: the highest complexity", ""),
+            (format!("{own}prover = \"ci\"\n{own}prover = \"ci\"\n"), "c.toml:5:8: two conditions are named \"ui\"", ""),
             (own.to_owned(), "c.toml:1:1: `done.condition[0]` needs the key `prover`", ""),
             ("[[done.condition]]\nname = \"a b\"\nprover = \"git\"\n".to_owned(), "c.toml:2:8: \"a b\" is no name", ""),
             (
@@ -137,12 +137,12 @@ mod tests {
                 "another name",
             ),
             ("[done.judge]\ntimeout = \"off\"\n".to_owned(), "c.toml:2:11: a judge needs a timeout", ""),
-            ("[done.judge]\nmodel = \"--bare\"\n".to_owned(), "c.toml:2:9: `done.judge.model` has to be a name", ""),
+            ("[done.judge]\nmodel = \"--bare\"\n".to_owned(), "c.toml:2:9: `done.judge.model` must be a name", ""),
             ("[done.judge]\nagent = \"cloud\"\n".to_owned(), "c.toml:2:9: `done.judge.agent` cannot be \"cloud\"", "claude"),
             (
                 "[done.judge]\nagent = \"claude\"\ncommand = \"x\"\n".to_owned(),
-                "c.toml:3:11: the judge is Claude Code, and no command",
-                "leave the command out",
+                "c.toml:3:11: the judge is Claude Code, so it cannot have a command",
+                "remove the command",
             ),
             ("[done.ci]\ninterval = \"0s\"\n".to_owned(), "c.toml:2:12: asking CI needs an interval", ""),
             ("[done.judge]\ncomand = \"x\"\n".to_owned(), "c.toml:2:1: unknown key `comand` in `done.judge`", "command"),

@@ -133,14 +133,14 @@ const KNOWN: &[(&str, &str, Use)] = &[
     (
         "FRESHER_DANGEROUS_PERMISSIONS",
         "fresher.dangerous_permissions",
-        Use::Not("no permission is bypassed; the agent gets the options of its own command and no others"),
+        Use::Not("permissions are never bypassed; the agent gets only the options in agent.command.run"),
     ),
     (
         "FRESHER_MAX_TURNS",
         "fresher.max_turns",
-        Use::Not("give the agent's own option in agent.command.run; see limits.turns too"),
+        Use::Not("pass the agent's own option in agent.command.run; see also limits.turns"),
     ),
-    ("FRESHER_MODEL", "fresher.model", Use::Not("give the agent's own option in agent.command.run")),
+    ("FRESHER_MODEL", "fresher.model", Use::Not("pass the agent's own option in agent.command.run")),
     ("FRESHER_ARCHIVE_COMPLETED", "fresher.archive_completed", Use::Not("done stories stay in the plan")),
     ("FRESHER_SINGLE_FILE_THRESHOLD", "fresher.single_file_threshold", Use::Not("plans are never split")),
     ("FRESHER_TEST_CMD", "commands.test", Use::Gate("test", Stage::Correctness)),
@@ -165,13 +165,14 @@ const KNOWN: &[(&str, &str, Use)] = &[
     ("FRESHER_DOCKER_LOCAL_BINARY", "docker.local_binary", Use::Not(NO_DOCKER)),
 ];
 
-const NO_DOCKER: &str = "the agent is started as agent.command.run says, in no container";
+const NO_DOCKER: &str = "the agent is started by agent.command.run, without a container";
 
 impl Fresher {
     fn shell<'e>(&mut self, place: &str, text: &str, environment: &dyn Fn(&str) -> Option<&'e str>) -> Result<(), ConfigProblem> {
         let (found, others) = exports(text, environment);
         for line in others {
-            self.warnings.push(format!("{place}:{line}: not read: only `export NAME=value` lines are, and none is executed"));
+            self.warnings
+                .push(format!("{place}:{line}: skipped: only `export NAME=value` lines are read, and nothing is executed"));
         }
         let origin = Origin::File(place.to_owned());
         for export in found {
@@ -187,14 +188,14 @@ impl Fresher {
         let origin = Origin::File(place.to_owned());
         for (section, value) in table {
             let Value::Table(entries) = value else {
-                self.warnings.push(format!("{place}: `{section}` is not known and not used"));
+                self.warnings.push(format!("{place}: `{section}` is unknown and ignored"));
                 continue;
             };
             for (key, value) in entries {
                 let key = format!("{section}.{key}");
                 match KNOWN.iter().find(|(_, known, _)| *known == key) {
                     Some((variable, _, _)) => self.insert(&origin, variable, &key, value)?,
-                    None => self.warnings.push(format!("{place}: `{key}` is not known and not used")),
+                    None => self.warnings.push(format!("{place}: `{key}` is unknown and ignored")),
                 }
             }
         }
@@ -207,8 +208,8 @@ impl Fresher {
         let place = origin.to_string();
         let text = || value.as_str().ok_or_else(|| problem(&place, shown, "a string", &value.to_string()));
         let warn = |words: &str| match origin {
-            Origin::Env(_) => format!("{shown} is not used: {words}"),
-            Origin::Default | Origin::File(_) | Origin::Flag(_) => format!("{place}: `{shown}` is not used: {words}"),
+            Origin::Env(_) => format!("{shown} is ignored: {words}"),
+            Origin::Default | Origin::File(_) | Origin::Flag(_) => format!("{place}: `{shown}` is ignored: {words}"),
         };
         match action {
             Use::Key(key, kind) => {
@@ -224,8 +225,8 @@ impl Fresher {
             }
             Use::Mode => match text()? {
                 "building" => {}
-                "planning" => self.warnings.push(warn("a plan is made with `verdone plan new`, and `verdone run` builds")),
-                other => self.warnings.push(warn(&format!("{other:?} is no mode"))),
+                "planning" => self.warnings.push(warn("use `verdone plan new` to make a plan, and `verdone run` to build")),
+                other => self.warnings.push(warn(&format!("{other:?} is not a mode"))),
             },
             Use::SpecDir => self.spec_dir = Some(text()?.to_owned()).filter(|dir| !dir.is_empty()),
             Use::Not(why) => self.warnings.push(warn(why)),
@@ -253,7 +254,7 @@ fn problem(place: &str, name: &str, expected: &str, found: &str) -> ConfigProble
     let message = if place == name {
         format!("{found:?} is not {expected}")
     } else {
-        format!("`{name}` has to be {expected}, not {found:?}")
+        format!("`{name}` must be {expected}, not {found:?}")
     };
     ConfigProblem::new(place, message)
 }
@@ -327,7 +328,7 @@ thing = 1
             assert_eq!(read.warnings.iter().filter(|warning| warning.contains(&key)).count(), 1, "{key}: {:?}", read.warnings);
         }
         assert_eq!(read.warnings.iter().filter(|warning| warning.contains("`docker.")).count(), 6);
-        assert!(read.warnings.iter().any(|warning| warning.contains("`new.thing` is not known")));
+        assert!(read.warnings.iter().any(|warning| warning.contains("`new.thing` is unknown")));
         assert_eq!(read.warnings.len(), 6 + 3 + 6 + 1, "{:#?}", read.warnings);
     }
 
@@ -358,15 +359,10 @@ thing = 1
     fn a_bad_value_names_its_place() {
         for (shell, toml, variables, message) in [
             ("", "[fresher\n", &[][..], ".fresher/config.toml:1:9: "),
-            (
-                "",
-                "[fresher]\nmax_iterations = \"many\"\n",
-                &[],
-                ".fresher/config.toml: `fresher.max_iterations` has to be a whole",
-            ),
-            ("", "[hooks]\nenabled = 3\n", &[], ".fresher/config.toml: `hooks.enabled` has to be true or false, not \"3\""),
-            ("", "[commands]\ntest = 3\n", &[], ".fresher/config.toml: `commands.test` has to be a string"),
-            ("export FRESHER_HOOK_TIMEOUT=-1\n", "", &[], ".fresher/config.sh: `FRESHER_HOOK_TIMEOUT` has to be"),
+            ("", "[fresher]\nmax_iterations = \"many\"\n", &[], ".fresher/config.toml: `fresher.max_iterations` must be a whole"),
+            ("", "[hooks]\nenabled = 3\n", &[], ".fresher/config.toml: `hooks.enabled` must be true or false, not \"3\""),
+            ("", "[commands]\ntest = 3\n", &[], ".fresher/config.toml: `commands.test` must be a string"),
+            ("export FRESHER_HOOK_TIMEOUT=-1\n", "", &[], ".fresher/config.sh: `FRESHER_HOOK_TIMEOUT` must be"),
             ("", "", &[("FRESHER_MAX_ITERATIONS", "x")], "FRESHER_MAX_ITERATIONS: \"x\" is not a whole number"),
         ] {
             let error = read(shell, toml, variables).unwrap_err();

@@ -41,10 +41,10 @@ fn fault(gate: &Gate, twice: bool) -> Option<Fault> {
         return at("name", "the gate's name is empty".to_owned());
     }
     if twice {
-        return at("name", format!("a second gate is named {:?}: names have to be unique", gate.name));
+        return at("name", format!("two gates are named {:?}: names must be unique", gate.name));
     }
     if gate.retries > MOST_RETRIES {
-        return at("retries", format!("a gate can be tried again at most {MOST_RETRIES} times"));
+        return at("retries", format!("a gate can be retried at most {MOST_RETRIES} times"));
     }
     if gate.when.complexity_at_least.is_some_and(|least| !(1..=MOST_COMPLEXITY).contains(&least)) {
         let below = vec![key("when"), key("complexity_at_least")];
@@ -69,8 +69,8 @@ fn stage_fault(n: usize, stage: &Stage) -> Option<Fault> {
     let at = |message: String, hint: Option<String>| Some((vec![key("stage")], message, hint));
     if let Some(meant) = nearest(name, Stage::BUILT_IN.iter().map(Stage::name)) {
         return at(
-            format!("`gate[{n}].stage` cannot be {name:?}: that is too near to {meant:?}"),
-            Some(format!("did you mean {meant:?}? A stage of your own needs another name")),
+            format!("`gate[{n}].stage` cannot be {name:?}: that is too similar to {meant:?}"),
+            Some(format!("did you mean {meant:?}? A custom stage needs another name")),
         );
     }
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -119,18 +119,18 @@ mod tests {
         for (line, said) in [
             (
                 "stage = \"corectness\"",
-                "c.toml:4:9: `gate[0].stage` cannot be \"corectness\": that is too near to \"correctness\"",
+                "c.toml:4:9: `gate[0].stage` cannot be \"corectness\": that is too similar to \"correctness\"",
             ),
             ("stage = \"a b\"", "c.toml:4:9: \"a b\" is not a stage name"),
             ("stage = \"\"", "c.toml:4:9: \"\" is not a stage name"),
-            ("blocking = \"no\"", "c.toml:4:12: `gate[0].blocking` has to be true or false, not a string"),
+            ("blocking = \"no\"", "c.toml:4:12: `gate[0].blocking` must be true or false, not a string"),
             (
                 "when = \"allways\"",
                 "c.toml:4:8: `gate[0].when` cannot be \"allways\", expected \"always\", or a table with `paths`",
             ),
-            ("when = 3", "c.toml:4:8: `gate[0].when` has to be \"always\", or a table"),
+            ("when = 3", "c.toml:4:8: `gate[0].when` must be \"always\", or a table"),
             ("when = { path = [\"src\"] }", "c.toml:4:10: unknown key `path` in `gate[0].when`"),
-            ("when = { paths = \"src\" }", "c.toml:4:18: `gate[0].when.paths` has to be a list"),
+            ("when = { paths = \"src\" }", "c.toml:4:18: `gate[0].when.paths` must be a list"),
             ("when = { paths = [\"a\", \"../b\"] }", "c.toml:4:24: \"../b\" is not a path inside the project"),
             ("when = { complexity_at_least = 11 }", "c.toml:4:32: a complexity is a number from 1 to 10"),
             ("when = { paths = [\"a\", \"src/[ab\"] }", "c.toml:4:24: \"src/[ab\" is not a valid pattern: `[` is not closed"),
@@ -138,15 +138,15 @@ mod tests {
             ("junit = \"a}.xml\"", "c.toml:4:9: \"a}.xml\" is not a valid pattern: `}` without a `{`"),
             ("inputs = [\" \"]", "c.toml:4:11: an empty pattern"),
             ("env = { \"A=B\" = \"1\" }", "c.toml:4:7: \"A=B\" is not a variable name"),
-            ("retries = 11", "c.toml:4:11: a gate can be tried again at most 10 times"),
+            ("retries = 11", "c.toml:4:11: a gate can be retried at most 10 times"),
             ("zero_tests = \"okay\"", "c.toml:4:14: `gate[0].zero_tests` cannot be \"okay\""),
             ("junit = \"../x.xml\"", "c.toml:4:9: \"../x.xml\" is not a path inside the project"),
-            ("where = \"clean\"", "c.toml:4:1: `gate[0].where` is not a setting any more"),
-            ("setup = [\"npm ci\"]", "c.toml:4:1: `gate[0].setup` is not a setting any more"),
-            ("share = [\"node_modules\"]", "c.toml:4:1: `gate[0].share` is not a setting any more"),
+            ("where = \"clean\"", "c.toml:4:1: `gate[0].where` is no longer a setting"),
+            ("setup = [\"npm ci\"]", "c.toml:4:1: `gate[0].setup` is no longer a setting"),
+            ("share = [\"node_modules\"]", "c.toml:4:1: `gate[0].share` is no longer a setting"),
             ("hidden = \"tests\"", "c.toml:4:10: the hidden folder of gate \"g\" must be absolute or start with `~/`"),
             ("hidden = \"\"", "c.toml:4:10: the hidden folder of gate \"g\" must be absolute"),
-            ("hidden = \"~/a/../b\"", "c.toml:4:10: the hidden folder of gate \"g\" cannot have `..` in it"),
+            ("hidden = \"~/a/../b\"", "c.toml:4:10: the hidden folder of gate \"g\" cannot contain `..`"),
             ("hidden = \"~/\"", "c.toml:4:10: the hidden folder of gate \"g\" is too broad"),
             ("retrys = 1", "c.toml:4:1: unknown key `retrys` in `gate[0]`"),
         ] {
@@ -176,6 +176,6 @@ mod tests {
     #[test]
     fn a_stage_with_a_slip_says_which_one_was_meant() {
         let problem = config_of_one_file("c.toml", &format!("{HEAD}stage = \"qality\"\n")).unwrap_err();
-        assert_eq!(problem.hint.as_deref(), Some("did you mean \"quality\"? A stage of your own needs another name"));
+        assert_eq!(problem.hint.as_deref(), Some("did you mean \"quality\"? A custom stage needs another name"));
     }
 }

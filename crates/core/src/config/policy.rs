@@ -137,12 +137,12 @@ mod tests {
     fn rules_that_cannot_work_are_faults_of_their_line() {
         let rule = "[[policy.rule]]\nname = \"x\"\nverdict = \"deny\"\nreason = \"r\"\n";
         for (text, said) in [
-            ("[policy]\noff = [\"git-pusch\"]\n".to_owned(), "c.toml:2:8: no built-in rule is called `git-pusch`; did you mean"),
+            ("[policy]\noff = [\"git-pusch\"]\n".to_owned(), "c.toml:2:8: no built-in rule is named `git-pusch`; did you mean"),
             (rule.to_owned(), "c.toml:1:1: rule `x` matches nothing"),
             (format!("{rule}program = [\"a\"]\nmatches = [\"b\"]\n"), "c.toml:6:11: rule `x` does not match its example `b`"),
             (format!("{rule}program = [\"a\"]\nnot_matches = [\"a\"]\n"), "c.toml:6:15: rule `x` matches `a`"),
             (format!("{rule}program = [\"a\"]\nread = [\"b\"]\n"), "c.toml:6:8: rule `x` mixes"),
-            (format!("{rule}program = [\"a\"]\n{rule}program = [\"a\"]\n"), "c.toml:7:8: two rules are called `x`"),
+            (format!("{rule}program = [\"a\"]\n{rule}program = [\"a\"]\n"), "c.toml:7:8: two rules are named `x`"),
             (
                 format!("{rule}write = [\"**/*.{{pem,key\"]\n"),
                 "c.toml:5:10: \"**/*.{pem,key\" is not a valid pattern: `{` is not closed",

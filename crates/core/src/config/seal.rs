@@ -110,8 +110,8 @@ pub(super) fn unusable(seal: &SealSettings) -> Option<Finding> {
 pub(super) fn contradiction(config: &Config) -> Option<Finding> {
     let WorkspaceSettings { path, .. } = &config.workspace;
     let n = config.seal.show.iter().position(|path| shows_container_socket(path)).filter(|_| *path == WorkspacePath::Same)?;
-    let message = format!("`{}` shows the container socket, which needs `workspace.path = \"own\"`", config.seal.show[n]);
-    let hint = "the engine runs outside of the workspace: at the same path it would use the files of your checkout".to_owned();
+    let message = format!("`{}` exposes the container socket, which needs `workspace.path = \"own\"`", config.seal.show[n]);
+    let hint = "the engine runs outside the workspace: at the same path it would use the files of your checkout".to_owned();
     Some(fault("show", n, message, Some(hint)))
 }
 
@@ -146,7 +146,7 @@ mod tests {
         for (keys, said) in [
             ("show = [\".npmrc\"]", "c.toml:2:9: `.npmrc` must be absolute or start with `~/`"),
             ("show = [\"~\"]", "c.toml:2:9: `~` is too broad"),
-            ("read = [\"/tmp/../etc\"]", "c.toml:2:9: `/tmp/../etc` cannot have `..` in it"),
+            ("read = [\"/tmp/../etc\"]", "c.toml:2:9: `/tmp/../etc` cannot contain `..`"),
             ("hide = [\"a\", \"../b\"]", "c.toml:2:14: `../b` cannot be hidden"),
             ("hide = [\"/\"]", "c.toml:2:9: `/` cannot be hidden"),
             ("hide = [\"~other/x\"]", "c.toml:2:9: `~other/x` cannot be hidden"),
@@ -183,7 +183,7 @@ mod tests {
     fn the_container_socket_needs_a_path_of_its_own_whichever_layer_says_so() {
         let show = "[seal]\nshow = [\"~/.npmrc\", \"/var/run/docker.sock\"]\n";
         let problem = resolve(&[Layer::from_toml("c.toml", show).unwrap()]).unwrap_err();
-        let said = "c.toml:2:21: `/var/run/docker.sock` shows the container socket, which needs `workspace.path = \"own\"`";
+        let said = "c.toml:2:21: `/var/run/docker.sock` exposes the container socket, which needs `workspace.path = \"own\"`";
         assert_eq!(problem.to_string(), said);
         assert!(problem.hint.unwrap().contains("files of your checkout"));
         let own = Layer::value(Origin::Flag("--x".to_owned()), "workspace.path", "own");

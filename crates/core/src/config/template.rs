@@ -8,8 +8,8 @@ use crate::check::CommandSpec;
 use crate::config::detect::Proposal;
 
 const HEAD: &str = "\
-# Verdone's settings. Every key is here with its default, as a comment: remove the \"#\" to change it.
-# `verdone config show` prints what is in force and where it comes from.
+# Verdone's settings. Every key is listed with its default, commented out: remove the \"#\" to change it.
+# `verdone config show` prints the effective settings and where they come from.
 ";
 
 /// The file's text. `plan` and `gates` become active lines; everything else is a comment.
@@ -17,19 +17,19 @@ pub fn template(plan: Option<&str>, gates: &[Proposal]) -> String {
     let mut out = HEAD.to_owned();
     table(&Shape::of_config(), "", plan, &mut out);
     out.push('\n');
-    comment("Rules of your own over what agents do, each in a table [[policy.rule]]; docs/config.md has its keys.", &mut out);
+    comment("Custom rules for what agents may do, each in a table [[policy.rule]]; docs/config.md has its keys.", &mut out);
     out.push_str(RULE);
     out.push('\n');
     comment(
-        "Commands of your own that run after a tool of the agent, each in a table [[after_tool]]; docs/config.md has its keys.",
+        "Custom commands that run after the agent uses a tool, each in a table [[after_tool]]; docs/config.md has its keys.",
         &mut out,
     );
     out.push_str(AFTER_TOOL);
     out.push('\n');
-    comment("Conditions of your own, each in a table [[done.condition]]; docs/config.md has its keys.", &mut out);
+    comment("Custom conditions, each in a table [[done.condition]]; docs/config.md has its keys.", &mut out);
     out.push_str(CONDITION);
     out.push('\n');
-    comment("Checks that every story has to pass, by stage: correctness, quality, security, adversarial.", &mut out);
+    comment("Checks that every story must pass, by stage: correctness, quality, security, adversarial.", &mut out);
     comment("A failing stage stops the later ones. A command is a string for `sh -c`, or a list of words.", &mut out);
     comment("The key `timeout` of a gate replaces limits.check_time for that gate; docs/config.md has its other keys.", &mut out);
     if gates.is_empty() {

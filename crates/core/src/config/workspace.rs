@@ -144,7 +144,7 @@ pub(super) fn unusable(settings: &WorkspaceSettings) -> Option<Finding> {
     for (n, path) in settings.writable.iter().enumerate() {
         let at = vec![key("writable"), Step::Index(n)];
         if let Some(why) = not_a_place(path) {
-            let hint = "what is written inside the project always stays in the workspace";
+            let hint = "writes inside the project always stay in the workspace";
             return fault(at, false, format!("a writable path {why}"), Some(hint));
         }
         if is_everything(path) {
@@ -170,7 +170,7 @@ fn not_below_the_project(name: &str) -> Option<&'static str> {
         Some(Component::Normal(_) | Component::ParentDir | Component::CurDir) => {}
         Some(Component::RootDir | Component::Prefix(_)) => return Some("must be relative to the project"),
     }
-    Some("leads out of the project")
+    Some("points outside the project")
 }
 
 /// Why a text cannot be a path outside of the project.
@@ -180,7 +180,7 @@ pub(super) fn not_a_place(text: &str) -> Option<&'static str> {
         return Some("must be absolute or start with `~/`");
     }
     let detour = Path::new(text).components().any(|part| part == Component::ParentDir);
-    detour.then_some("cannot have `..` in it")
+    detour.then_some("cannot contain `..`")
 }
 
 pub(super) fn is_everything(path: &str) -> bool {
@@ -242,14 +242,14 @@ mod tests {
     #[test]
     fn settings_that_cannot_work_are_faults_of_their_line() {
         for (keys, said, hint) in [
-            ("[workspace.folders]\n\"../x\" = \"copy\"", "c.toml:2:1: `../x` leads out of the project", ""),
-            ("[workspace.folders]\n\"a/../../x\" = \"copy\"", "c.toml:2:1: `a/../../x` leads out of the project", ""),
+            ("[workspace.folders]\n\"../x\" = \"copy\"", "c.toml:2:1: `../x` points outside the project", ""),
+            ("[workspace.folders]\n\"a/../../x\" = \"copy\"", "c.toml:2:1: `a/../../x` points outside the project", ""),
             ("[workspace.folders]\n\"/x\" = \"copy\"", "c.toml:2:1: `/x` must be relative to the project", ""),
             ("[workspace.folders]\n\".\" = \"copy\"", "c.toml:2:1: `.` is the project itself", ""),
             ("[workspace.folders]\n\".git\" = \"copy\"", "c.toml:2:1: `.git` cannot be configured", ""),
             ("[workspace.folders]\ntarget = \"overlai\"", "c.toml:2:10: `workspace.folders.target` cannot be", "overlay"),
             ("[workspace]\nstate = \"state\"", "c.toml:2:9: the folder for workspaces must be absolute", ""),
-            ("[workspace]\nstate = \"/a/../b\"", "c.toml:2:9: the folder for workspaces cannot have `..`", ""),
+            ("[workspace]\nstate = \"/a/../b\"", "c.toml:2:9: the folder for workspaces cannot contain `..`", ""),
             ("[workspace]\nwritable = [\"~/x\", \"dist\"]", "c.toml:2:20: a writable path must be absolute", "stays"),
             ("[workspace]\nwritable = [\"~/\"]", "c.toml:2:13: `~/` is too broad to be writable", "single folders"),
             ("[workspace]\nwritable = [\"/\"]", "c.toml:2:13: `/` is too broad to be writable", "single folders"),

@@ -28,8 +28,8 @@ pub fn answer_schema() -> String {
         "additionalProperties": false,
         "required": ["refuted", "reasons", "checked"],
         "properties": {
-            "refuted": { "type": "boolean", "description": "true where anything speaks against the work being done" },
-            "reasons": texts("file:line: what is wrong, and how it shows; empty where nothing is"),
+            "refuted": { "type": "boolean", "description": "true if anything speaks against the work being done" },
+            "reasons": texts("file:line: what is wrong, and how it shows; empty if nothing is"),
             "checked": texts("what was looked at: files, criteria, cases"),
         },
     })
@@ -68,14 +68,14 @@ fn of_value(value: &Value) -> Option<Answer> {
     if let Some(refuted) = value.get("refuted") {
         return Some(match refuted.as_bool() {
             Some(refuted) => answer(refuted, findings, checked),
-            None => unknown("the judge says neither that it is refuted nor that it is not"),
+            None => unknown("the judge does not say whether the work is refuted"),
         });
     }
     match value.get("verdict")?.as_str().map(str::to_ascii_lowercase).as_deref() {
         Some("holds") if findings.is_empty() => Some(Answer { fact: JudgeFact::Holds, checked }),
         Some("holds") => Some(answer(false, findings, checked)),
         Some("refuted") => Some(answer(true, findings, checked)),
-        Some(_) | None => Some(unknown("the judge gave a verdict that nobody knows")),
+        Some(_) | None => Some(unknown("the judge gave an unknown verdict")),
     }
 }
 
@@ -85,10 +85,10 @@ fn answer(refuted: bool, findings: Vec<String>, checked: Vec<String>) -> Answer 
         // A judge that says it holds but lists findings contradicts itself.
         (false, false, _) => {
             let some = findings.iter().take(3).map(String::as_str).collect::<Vec<_>>().join("; ");
-            JudgeFact::Unknown { why: format!("the judge says that it holds, and still found: {some}") }
+            JudgeFact::Unknown { why: format!("the judge accepted the work, but still found: {some}") }
         }
         (false, true, true) => {
-            JudgeFact::Unknown { why: "the judge says that it holds, and names nothing that it looked at".to_owned() }
+            JudgeFact::Unknown { why: "the judge accepted the work without naming anything it looked at".to_owned() }
         }
         (false, true, false) => JudgeFact::Holds,
     };

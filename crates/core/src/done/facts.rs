@@ -45,7 +45,7 @@ pub enum LessonsConsulted {
 
 impl Default for LessonsConsulted {
     fn default() -> Self {
-        Self::Unknown { why: "nobody looked".to_owned() }
+        Self::Unknown { why: "the lessons were not checked".to_owned() }
     }
 }
 
@@ -116,7 +116,7 @@ impl GitFact {
 
 impl Default for GitFact {
     fn default() -> Self {
-        Self::Unknown { why: "git was not asked".to_owned() }
+        Self::Unknown { why: "git was not queried".to_owned() }
     }
 }
 
@@ -170,7 +170,7 @@ impl Lessons {
     /// Compares it with an earlier stamp.
     pub fn since(before: Option<&(u32, String)>, now: &(u32, String)) -> Self {
         match before {
-            None => Self::Unknown { why: "no hook saw the session begin, so nobody knows the lessons of that time".to_owned() },
+            None => Self::Unknown { why: "no hook saw the session start, so the lessons at that time are unknown".to_owned() },
             Some((lines, digest)) if now.0 > *lines && now.1 != *digest => Self::New,
             Some(_) => Self::Same,
         }
@@ -179,7 +179,7 @@ impl Lessons {
 
 impl Default for Lessons {
     fn default() -> Self {
-        Self::Unknown { why: "nobody looked".to_owned() }
+        Self::Unknown { why: "the lessons were not checked".to_owned() }
     }
 }
 

@@ -82,7 +82,7 @@ pub fn judge(settings: &DoneSettings, facts: &Facts) -> DoneReport {
     }
     // Checks that pass only because tests or settings were changed prove nothing yet.
     if !facts.doubts.is_empty() {
-        let outcome = unknown(format!("a person has to look at it: {}", facts.doubts.join("; ")));
+        let outcome = unknown(format!("a person must look at it: {}", facts.doubts.join("; ")));
         conditions.push(JudgedCondition { name: "no_review".to_owned(), required: true, outcome, prover: Prover::Git });
     }
     conditions.push(JudgedCondition {
@@ -177,7 +177,7 @@ fn memory(memory: &LessonsConsulted) -> ConditionOutcome {
         LessonsConsulted::Queried { by } => held(by),
         LessonsConsulted::NothingThere => not_needed("there are no lessons and no runs yet"),
         LessonsConsulted::NotQueried => missing(
-            "neither the lessons of this project nor past runs were looked at in this session",
+            "this session has read neither the project's lessons nor past runs",
             "Read .verdone/guardrails.md, or run `verdone log`",
         ),
         LessonsConsulted::Unknown { why } => unknown(why),
@@ -189,10 +189,10 @@ fn classified(complexity: Complexity) -> (ConditionOutcome, Prover) {
     match complexity.source {
         Source::Plan => (held(format!("the plan says {value}")), Prover::Plan),
         Source::Config => (held(format!("the config says {value}")), Prover::Plan),
-        Source::Claim => (held(format!("the agent says so (a claim, no proof); it counts as {value}")), Prover::Claim),
+        Source::Claim => (held(format!("the agent says so (a claim, not proof); it counts as {value}")), Prover::Claim),
         Source::Nobody => (
             missing(
-                format!("nobody said how complex the task is, so it counts as {value}"),
+                format!("the task states no complexity, so it counts as {value}"),
                 "Add `Complexity: 1` to `10` to the story, or run `verdone claim task_classified --complexity N --note WHY`",
             ),
             Prover::Plan,
@@ -202,7 +202,7 @@ fn classified(complexity: Complexity) -> (ConditionOutcome, Prover) {
 
 fn questions(plan: &PlanFact) -> ConditionOutcome {
     match plan {
-        PlanFact::Absent => not_needed("there is no plan that could ask"),
+        PlanFact::Absent => not_needed("there is no plan, so there are no questions"),
         PlanFact::Unreadable { why } => unknown(why),
         PlanFact::Found { questions, .. } if questions.is_empty() => held("the plan has no open question"),
         PlanFact::Found { questions, name, .. } => missing(
@@ -218,10 +218,10 @@ fn approved(plan: &PlanFact) -> ConditionOutcome {
         PlanFact::Absent => missing("there is no plan", "Make one (`verdone plan new`), and the user approves it"),
         PlanFact::Unreadable { why } => unknown(why),
         PlanFact::Found { approval, name, .. } => match approval {
-            Approval::Approved => held(format!("the user approved {name} as it is")),
-            Approval::Changed => missing(format!("{name} was changed since it was approved"), TODO),
+            Approval::Approved => held(format!("the user approved the current {name}")),
+            Approval::Changed => missing(format!("{name} has changed since it was approved"), TODO),
             Approval::WrittenBy(agent) => missing(format!("{name} was written by an agent ({agent}) and not approved"), TODO),
-            Approval::NeverAsked => missing(format!("nobody approved {name}"), TODO),
+            Approval::NeverAsked => missing(format!("{name} has not been approved"), TODO),
         },
     }
 }
@@ -241,9 +241,9 @@ fn implemented(git: &GitFact, profile: Profile) -> ConditionOutcome {
     let files = counted(changed as usize, "file was changed", "files were changed");
     match (uncommitted.is_empty(), profile) {
         (true, _) => held(files),
-        (false, Profile::Loop) => held(format!("{files}; in no commit yet: {}", listed(uncommitted))),
+        (false, Profile::Loop) => held(format!("{files}; not committed yet: {}", listed(uncommitted))),
         (false, Profile::Orchestrator) => {
-            missing(format!("changes are in no commit: {}", listed(uncommitted)), "Commit them, or take them back")
+            missing(format!("some changes are not committed: {}", listed(uncommitted)), "Commit or revert them")
         }
     }
 }
@@ -279,10 +279,10 @@ fn gate(stage: &str, fact: GateFact, asked: bool) -> ConditionOutcome {
             held(format!("{} green: {}", counted(checks.len(), "check is", "checks are"), listed(&checks)))
         }
         GateFact::Red { failed } => {
-            missing(format!("{} red: {}", counted(failed.len(), "check is", "checks are"), listed(&failed)), "Mend what fails")
+            missing(format!("{} red: {}", counted(failed.len(), "check is", "checks are"), listed(&failed)), "Fix what fails")
         }
         GateFact::Unknown { why } => unknown(why),
-        GateFact::NotDue => not_needed(format!("no gate of the stage {stage:?} has to run for this change")),
+        GateFact::NotDue => not_needed(format!("this change does not need a gate of the stage {stage:?}")),
         GateFact::NotConfigured if asked => {
             unknown(format!("no gate of the stage {stage:?} is configured: add a [[gate]] to .verdone/config.toml"))
         }
@@ -323,19 +323,19 @@ fn adversarial(settings: &DoneSettings, facts: &Facts, complexity: u8) -> (Condi
 fn judged(settings: &DoneSettings, judge: &JudgeFact, complexity: u8) -> ConditionOutcome {
     let JudgeSettings { enabled, min_complexity, .. } = &settings.judge;
     match judge {
-        JudgeFact::Off if !enabled => unknown("the judge cannot be asked: set `enabled = true` in [done.judge]"),
+        JudgeFact::Off if !enabled => unknown("the judge is disabled: set `enabled = true` in [done.judge]"),
         JudgeFact::Off if u32::from(complexity) < *min_complexity => unknown(format!(
-            "the judge is asked from complexity {min_complexity} on, and this counts as {complexity}: lower `min_complexity` in [done.judge]"
+            "the judge is asked from complexity {min_complexity}, and this counts as {complexity}: lower `min_complexity` in [done.judge]"
         )),
         JudgeFact::Off => unknown("the judge was not asked: run `verdone done --ask`"),
         JudgeFact::Holds => held("a second agent found nothing against it"),
         JudgeFact::Unknown { why } => unknown(why),
         JudgeFact::Refuted { findings } if findings.is_empty() => {
-            missing("a second agent refuted it, and did not say why", "Look at the work once more, as somebody who doubts it")
+            missing("a second agent refuted it without saying why", "Review the work again with a critical eye")
         }
         JudgeFact::Refuted { findings } => missing(
             format!("a second agent refuted it: {}", first_of(findings, TOLD)),
-            "Mend what it found, or show in the work why it is wrong",
+            "Fix what it found, or show in the work why it is wrong",
         ),
     }
 }
@@ -347,7 +347,7 @@ fn retrospective(facts: &Facts) -> (ConditionOutcome, Prover) {
         (Lessons::Same | Lessons::Unknown { .. }, Some(claim)) => (held(said(claim)), Prover::Claim),
         (Lessons::Same, None) => (
             missing(
-                "nothing was learned, or it was not kept",
+                "no lesson was recorded",
                 "Add a lesson to .verdone/guardrails.md, or run `verdone claim retrospective_done --note WHAT`",
             ),
             Prover::Lessons,
@@ -361,7 +361,7 @@ fn retrospective(facts: &Facts) -> (ConditionOutcome, Prover) {
 fn claimed(name: &str, facts: &Facts) -> ConditionOutcome {
     match claims(facts, name).last() {
         Some(claim) => held(said(claim)),
-        None => missing("nobody claimed it", format!("When it is true, run `verdone claim {name} --note WHY`")),
+        None => missing("it has not been claimed", format!("When it is true, run `verdone claim {name} --note WHY`")),
     }
 }
 
@@ -373,7 +373,7 @@ fn ci(settings: &DoneSettings, ci: &CiFact) -> ConditionOutcome {
         CiFact::Unknown { why } => unknown(why),
         CiFact::Red { commit, said } => {
             let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-            missing(format!("CI is red for {commit}{said}"), "Mend what fails there")
+            missing(format!("CI is red for {commit}{said}"), "Fix what fails there")
         }
     }
 }
@@ -398,9 +398,9 @@ fn state(facts: &Facts) -> ConditionOutcome {
     let unread: Vec<String> =
         facts.state_files.iter().filter(|file| matches!(file, StateFile::Unreadable { .. })).map(words).collect();
     match (closed.is_empty(), unread.is_empty()) {
-        (true, true) => not_needed("no other tool says that there is work left"),
+        (true, true) => not_needed("no other tool reports remaining work"),
         (true, false) => unknown(listed(&unread)),
-        (false, _) => missing(listed(&closed), "Finish what that tool waits for; it writes the file itself"),
+        (false, _) => missing(listed(&closed), "Finish what that tool is waiting for; it updates the file itself"),
     }
 }
 
@@ -410,7 +410,7 @@ fn claims<'a>(facts: &'a Facts, name: &str) -> impl Iterator<Item = &'a Claim> {
 }
 
 fn said(claim: &Claim) -> String {
-    format!("the agent says so (a claim, no proof): {}", claim.note.trim())
+    format!("the agent says so (a claim, not proof): {}", claim.note.trim())
 }
 
 fn held(by: impl Into<String>) -> ConditionOutcome {

@@ -75,7 +75,7 @@ impl JudgeRecord {
             JudgeFact::Off => "was not asked".to_owned(),
             JudgeFact::Holds => "found nothing against it".to_owned(),
             JudgeFact::Unknown { why } => format!("proved nothing: {why}"),
-            JudgeFact::Refuted { findings } if findings.is_empty() => "refuted it, and did not say why".to_owned(),
+            JudgeFact::Refuted { findings } if findings.is_empty() => "refuted it without saying why".to_owned(),
             JudgeFact::Refuted { findings } => format!("refuted it: {}", findings.join("; ")),
         }
     }

@@ -85,7 +85,7 @@ impl DoneReport {
     pub fn open(&self) -> Vec<String> {
         let line = |judged: &JudgedCondition| match &judged.outcome {
             ConditionOutcome::Missing { why, todo } => Some(format!("{}: {why}. {todo}.", judged.name)),
-            ConditionOutcome::Unknown { why } => Some(format!("{}: nobody can tell: {why}.", judged.name)),
+            ConditionOutcome::Unknown { why } => Some(format!("{}: unknown: {why}.", judged.name)),
             ConditionOutcome::Held { .. } | ConditionOutcome::NotNeeded { .. } => None,
         };
         self.required().filter_map(line).collect()

@@ -318,7 +318,7 @@ fn a_judge_that_is_never_asked_is_known_before_a_run() {
     };
     let open = |settings: &DoneSettings| best_case(settings, prospect(plan(Approval::Approved, Some(8), &[]), &[])).open();
     assert_eq!(open(&with(7)), Vec::<String>::new());
-    assert!(open(&with(9))[0].contains("asked from complexity 9 on, and this counts as 8: lower `min_complexity`"));
+    assert!(open(&with(9))[0].contains("asked from complexity 9, and this counts as 8: lower `min_complexity`"));
     assert_eq!((with(7).judges_from(), with(9).judges_from(), orchestrator().judges_from()), (Some(7), Some(9), None));
 }
 
@@ -372,7 +372,7 @@ fn a_users_own_condition_with_every_prover_and_outcome() {
     assert_eq!(judge(&settings, &all_held()).get("mine").unwrap().outcome.describe(), "not needed");
     let told = OwnCondition { todo: Some("Open the page.".to_owned()), ..own("claim") };
     let settings = DoneSettings { condition: vec![told], ..DoneSettings::default() };
-    assert_eq!(judge(&settings, &all_held()).open(), ["mine: nobody claimed it. Open the page."]);
+    assert_eq!(judge(&settings, &all_held()).open(), ["mine: it has not been claimed. Open the page."]);
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn a_claim_proves_nothing_that_gates_git_plan_or_ci_have_to_prove() {
         if settings.can_be_claimed(&judged.name) == Some(true) {
             assert_eq!((judged.outcome.describe(), &judged.prover), ("held", &Prover::Claim), "{}", judged.name);
             let ConditionOutcome::Held { by } = &judged.outcome else { unreachable!("held") };
-            assert!(by.contains("a claim, no proof"), "{by}");
+            assert!(by.contains("a claim, not proof"), "{by}");
         } else {
             assert_eq!(judged, before);
         }
@@ -496,9 +496,9 @@ fn what_nobody_could_evaluate_is_known_before_any_work() {
         (by("ci"), 8, true, "mine: CI cannot be asked: set `command` in [done.ci]"),
         (with_ci, 8, true, ""),
         (DoneSettings { condition: vec![simple], ..DoneSettings::default() }, 8, true, ""),
-        (judged(false), 8, true, "mine: the judge cannot be asked: set `enabled = true` in [done.judge]"),
+        (judged(false), 8, true, "mine: the judge is disabled: set `enabled = true` in [done.judge]"),
         (judged(true), 8, true, ""),
-        (judged(true), 3, true, "mine: the judge is asked from complexity 7 on, and this counts as 3"),
+        (judged(true), 3, true, "mine: the judge is asked from complexity 7, and this counts as 3"),
         (asked("adversarial_passed"), 8, true, "adversarial_passed: there is neither a gate"),
         (asked("adversarial_passed"), 3, true, ""),
         (by("gate:e2e"), 8, true, "mine: no gate of the stage \"e2e\" is configured"),

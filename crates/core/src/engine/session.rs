@@ -298,7 +298,7 @@ fn decide_by_work(facts: &StopFacts, settings: &StopSettings) -> StopDecision {
         Work::Complete { proofs } => return yields(ReleaseReason::Complete { proofs: proofs.clone() }),
         Work::Blocked { status, why } => return yields(ReleaseReason::Blocked { status: *status, why: why.clone() }),
         Work::Nothing { why } => return yields(ReleaseReason::NothingToVerify { why: why.clone() }),
-        Work::Unknown => return yields(ReleaseReason::NothingToVerify { why: "the work was not looked at".to_owned() }),
+        Work::Unknown => return yields(ReleaseReason::NothingToVerify { why: "the work was not examined".to_owned() }),
         Work::Verifying { .. } => None,
         Work::Open(open) => Some(open),
     };

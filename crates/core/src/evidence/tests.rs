@@ -158,7 +158,7 @@ fn a_newer_format_and_other_text_are_no_evidence() {
 fn a_proof_that_the_checks_do_not_carry_is_named() {
     type Edit = fn(&mut Evidence);
     const PRISTINE: &str = "it does not pass with the tests and configuration from before the work";
-    const NOT_RED: &str = "no check of its own was red before the work";
+    const NOT_RED: &str = "none of the story's checks failed before the work";
     const NO_TESTS: &str = "no check failed with its tests and without its work";
     let table: [(&str, Edit, Option<&str>); 30] = [
         ("verified", |_| {}, None),
@@ -168,8 +168,8 @@ fn a_proof_that_the_checks_do_not_carry_is_named() {
         ("green before", |it| it.red = Red::Green, Some(NOT_RED)),
         ("not run before", |it| it.before.clear(), Some(NOT_RED)),
         ("another one red before", |it| it.before[0].name = "other".to_owned(), Some(NOT_RED)),
-        ("only a gate", |it| it.after[0].origin = gate(), Some("no check of its own ran on the tree")),
-        ("only an advisory check", |it| it.after[0].advisory = true, Some("no check of its own ran on the tree")),
+        ("only a gate", |it| it.after[0].origin = gate(), Some("none of the story's checks ran on the tree")),
+        ("only an advisory check", |it| it.after[0].advisory = true, Some("none of the story's checks ran on the tree")),
         ("pristine green", |it| it.pristine = vec![noted("test", CheckOrigin::Story, CheckOutcome::Passed)], None),
         ("pristine red", |it| it.pristine = vec![noted("lint", gate(), failed())], Some(PRISTINE)),
         ("pristine red, own", |it| it.pristine = vec![noted("test", CheckOrigin::Story, failed())], Some(PRISTINE)),

@@ -87,7 +87,7 @@ fn failing(outcome: &TestOutcome, event: &str, situation: &Situation<'_>) -> Ans
             text.push_str(&format!("\nThis is failing test run {count} in a row; at {patience} Verdone rolls the attempt back."));
         }
         (Mode::Run, Some(TestRuns { patience: None, .. }) | None) => {
-            text.push_str("\nVerdone runs the checks itself after the turn: work goes on until they pass.");
+            text.push_str("\nVerdone runs the checks itself after the turn: work continues until they pass.");
         }
         (Mode::Interactive, _) => {}
     }

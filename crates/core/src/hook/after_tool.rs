@@ -192,9 +192,9 @@ impl CommandExit {
         match self {
             Self::Code(0) => "it succeeded".to_owned(),
             Self::Code(code) => format!("it failed with exit code {code}"),
-            Self::Signal(signal) => format!("it was ended by signal {signal}"),
+            Self::Signal(signal) => format!("it was killed by signal {signal}"),
             Self::TimedOut { after } => {
-                format!("it was ended after {}", Span::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)))
+                format!("it timed out after {}", Span::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)))
             }
             Self::NotRunnable { reason } => format!("it could not be started: {reason}"),
             Self::NotStarted => "it was not started, because the commands before it took too long".to_owned(),

@@ -65,7 +65,7 @@ impl Briefing {
 
     /// The text for the agent.
     pub fn text(&self) -> String {
-        let mut text = format!("The story of this turn is {}: {}\n", self.story, self.title);
+        let mut text = format!("The story for this turn is {}: {}\n", self.story, self.title);
         if !self.text.trim().is_empty() {
             text.push_str(&format!("{}\n", self.text.trim_end()));
         }
@@ -100,7 +100,7 @@ mod tests {
     fn a_briefing_says_what_the_story_is_and_stays_small() {
         let short = briefing("- [ ] US-001: One\n  - Scope: src/, `docs`\n  - Verification: `make one`\n");
         let words = short.text();
-        assert!(words.starts_with("The story of this turn is US-001: One\n"), "{words}");
+        assert!(words.starts_with("The story for this turn is US-001: One\n"), "{words}");
         assert!(words.contains("- `make one`") && words.ends_with("Its scope: `web/docs`. Keep changes inside it."), "{words}");
         let long = briefing(&format!("- [ ] US-001: One\n  {}\n", "words é ".repeat(100_000)));
         assert!(long.text().len() < 5_000 && long.scope(true).is_none());

@@ -38,8 +38,9 @@ pub fn fail(event: Option<&str>, mode: Mode, on_failure: OnFailure, cause: &Caus
         (Role::Guard, Mode::Interactive, OnFailure::Record) | (Role::Observer, Mode::Run | Mode::Interactive, _) => false,
     };
     let reason = format!(
-        "Verdone could not judge this, so it is denied: {}. This is a fault of Verdone, not of your call: do not work around it. \
-         Try once more; if it stays, stop and tell the user. For a report: the file {} and the output of `verdone --version`.",
+        "Verdone could not judge this, so it is denied: {}. This is a fault in Verdone, not in your call: do not work around it. \
+         Try once more; if it fails again, stop and tell the user. For a report: the file {} and the output of \
+         `verdone --version`.",
         cut(cause.text),
         cut(cause.kept)
     );

@@ -61,7 +61,7 @@ impl GitState {
         // Rebase and bisect detach HEAD themselves; ending them restores it.
         let head = match (&self.head, expected) {
             (Head::Branch(now), Some(expected)) if now != expected => {
-                Some((format!("the branch is `{now}` now, and was `{expected}`"), back(expected)))
+                Some((format!("the branch is now `{now}`, and was `{expected}`"), back(expected)))
             }
             (Head::Detached, Some(expected)) if !self.operation.is_some_and(Operation::detaches) => {
                 Some((format!("HEAD is detached, and was on the branch `{expected}`"), back(expected)))
@@ -140,7 +140,7 @@ mod tests {
             now.troubles(Some(start), None).into_iter().map(|trouble| format!("{}: {}", trouble.what, trouble.way_back)).collect()
         };
         assert_eq!(said(&start, &start), [""; 0]);
-        assert_eq!(said(&on(branch("x"), None), &start), ["the branch is `x` now, and was `main`: `git switch main`"]);
+        assert_eq!(said(&on(branch("x"), None), &start), ["the branch is now `x`, and was `main`: `git switch main`"]);
         assert_eq!(
             said(&on(Head::Detached, None), &start),
             ["HEAD is detached, and was on the branch `main`: `git switch main`"]

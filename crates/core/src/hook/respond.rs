@@ -153,7 +153,7 @@ fn judged(call: &ToolCall<'_>, situation: &Situation<'_>, form: fn(Permission) -
     let Some(parsed) = situation.call else {
         // A caller that forgets to parse the call must not let it through.
         return Response {
-            answer: form(Permission::Deny { reason: "the call was not read".to_owned() }),
+            answer: form(Permission::Deny { reason: "the call was not parsed".to_owned() }),
             ..silent(Record::Seen)
         };
     };
@@ -210,7 +210,7 @@ fn settings_changed(source: &str, file: Option<&str>, mode: Mode) -> Response {
     let record = |refused| Record::Settings { source: cut(source), file: file.map(cut), refused };
     match mode {
         Mode::Run => {
-            let reason = "Settings stay as they were when the run began; the change counts after it.".to_owned();
+            let reason = "Settings are fixed when the run starts; the change applies after it.".to_owned();
             Response { answer: Answer::Block { reason }, ..silent(record(true)) }
         }
         Mode::Interactive => silent(record(false)),

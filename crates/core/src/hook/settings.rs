@@ -141,7 +141,7 @@ fn read(text: &str) -> Result<Node<'_>, Problem> {
     let root = read_whole(text).and_then(|root| match root.value {
         Value::Object(_) => Ok(root),
         Value::Null | Value::Bool | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Unread => {
-            Err(Fault::new(root.span.start, format!("settings are an object, but this is {}", root.kind())))
+            Err(Fault::new(root.span.start, format!("settings must be an object, not {}", root.kind())))
         }
     });
     root.map_err(|fault| Lines::new(text).problem(&fault))
@@ -180,7 +180,7 @@ fn event_member(layout: &Layout, wanted: &Wanted, program: &str, mark: Mark, cap
 fn put_in(text: &str, root: &Node<'_>, program: &str) -> Result<String, Fault> {
     let mut inserts: Vec<(usize, String)> = Vec::new();
     let wrong = |node: &Node<'_>, what: &str, wanted: &str| {
-        Err(Fault::new(node.span.start, format!("{what} is {}, where clients expect {wanted}", node.kind())))
+        Err(Fault::new(node.span.start, format!("{what} is {}, but clients expect {wanted}", node.kind())))
     };
     let cap = Cap::wanted(root);
     inserts.extend(cap.insert(text, root));

@@ -188,9 +188,9 @@ fn told_outside(new: &[&String], scope: &Scope, blocks: bool) -> Finding {
     let more = new.len() - names.len();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let advice = if blocks {
-        "Take these changes back: an attempt with changes outside the scope is not committed."
+        "Revert these changes: an attempt with changes outside the scope is not committed."
     } else {
-        "If the story does not need these changes, take them back; if it does, say so in the answer."
+        "If the story does not need these changes, revert them; if it does, say so in the answer."
     };
     Finding {
         record: Record::Outside {
@@ -226,13 +226,13 @@ fn told_git(troubles: &[Trouble], mode: Mode, blocks: bool) -> Finding {
     let (what, way) = (what.join("; "), way.join(", then "));
     let after = match mode {
         Mode::Run => {
-            "Where a rule denies that, end the turn and say what happened: a run commits nothing like this, and puts it back itself."
+            "If a rule denies that, end the turn and say what happened: the run does not commit this, and undoes it itself."
         }
-        Mode::Interactive => "Where a rule denies that, or if it was wanted, tell the user.",
+        Mode::Interactive => "If a rule denies that, or it was intended, tell the user.",
     };
     Finding {
         record: Record::GitState { what: cut(&what), blocked: blocks },
-        said: format!("After this command, {what}. The way back: {way}. {after}"),
+        said: format!("After this command, {what}. To undo it: {way}. {after}"),
         blocks,
     }
 }

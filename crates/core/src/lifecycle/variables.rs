@@ -68,7 +68,7 @@ pub const VARIABLES: [Variable; 17] = [
         (facts.last.map_or(0, |last| last.duration_ms) / 1000).to_string().into()
     }),
     variable("COMMITS_MADE", "story commits so far", AROUND, |_, facts| number(facts.commits)),
-    variable("STORY", "id of the story that is worked on, or was", AROUND, story),
+    variable("STORY", "id of the current or last story", AROUND, story),
     variable(
         "VERDICT",
         "`verified`, `agent-tested`, `untested`, `unchecked`, `needs-review` or `failed`; empty if the iteration does not count",

@@ -180,11 +180,11 @@ impl Details {
         match text.trim_matches(['`', '*', '_', ' ', '.']).parse() {
             // Only the command line allows that.
             Ok(Proof::Unchecked) => {
-                let text = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum counts";
+                let text = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum applies";
                 self.warnings.push(Fault::new(at, text.to_owned()));
             }
             Ok(proof) => self.proof = Some(proof),
-            Err(unknown) => self.warnings.push(Fault::new(at, format!("{unknown}; the project's minimum counts"))),
+            Err(unknown) => self.warnings.push(Fault::new(at, format!("{unknown}; the project's minimum applies"))),
         }
     }
 
@@ -246,7 +246,7 @@ impl Details {
     /// A fenced block under Verification: one command per line, or one script if the lines belong together.
     fn script(&mut self, text: &str, at: usize, shell: bool) {
         if !shell {
-            self.warnings.push(Fault::new(at, "a code block under Verification that is no shell").hint("mark it as `sh`"));
+            self.warnings.push(Fault::new(at, "a code block under Verification that is not shell").hint("mark it as `sh`"));
             return;
         }
         let text = text.replace("\r\n", "\n");
@@ -389,8 +389,8 @@ mod tests {
     fn a_story_names_its_weakest_proof_in_every_format() {
         let json = |value: &str| format!(r#"{{"userStories":[{{"id":"US-001","title":"One","passes":false,"proof":{value}}}]}}"#);
         let item = |value: &str| format!("- [ ] US-001: One\n  - Proof: {value}\n");
-        let unknown = "unknown proof \"green\": use verified, agent-tested, untested or unchecked; the project's minimum counts";
-        let unchecked = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum counts";
+        let unknown = "unknown proof \"green\": use verified, agent-tested, untested or unchecked; the project's minimum applies";
+        let unchecked = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum applies";
         for (name, text, expected, warning) in [
             ("plan.md", item("verified"), Some(Proof::Verified), None),
             ("plan.md", item("`Agent-tested`."), Some(Proof::AgentTested), None),

@@ -176,7 +176,7 @@ impl Document {
         problems.extend(unchecked.map(|story| Problem {
             line: story.line,
             column: 1,
-            message: format!("{} has no check of its own", quote(story.id.as_str())),
+            message: format!("{} has no check", quote(story.id.as_str())),
             hint: Some(
                 "without a check, it can be agent-tested at best; add a `Verification:` with a command in backticks".to_owned(),
             ),
@@ -462,7 +462,7 @@ fn cycle_fault(drafts: &[Draft], cycle: &[usize]) -> Fault {
     }
     names.push(id(cycle[0]));
     let first = cycle.iter().map(|index| drafts[*index].at).min().unwrap_or(0);
-    Fault::new(first, format!("stories wait for each other: {}", names.join(" → "))).hint("remove one of these dependencies")
+    Fault::new(first, format!("stories depend on each other: {}", names.join(" → "))).hint("remove one of these dependencies")
 }
 
 fn count_lines(text: &str) -> u32 {

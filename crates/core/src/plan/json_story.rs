@@ -52,7 +52,7 @@ pub(super) fn text_member(root: &Node<'_>, key: &str, faults: &mut Vec<Fault>) -
 }
 
 pub(super) fn wrong_type(node: &Node<'_>, what: &str, wanted: &str) -> Fault {
-    Fault::new(node.span.start, format!("`{what}` has to be {wanted}, not {}", node.kind()))
+    Fault::new(node.span.start, format!("`{what}` must be {wanted}, not {}", node.kind()))
 }
 
 struct StoryReader<'a> {
@@ -120,7 +120,7 @@ impl StoryReader<'_> {
         for key in READ {
             let mut same = self.node.members().iter().filter(|member| member.key == key);
             if let (Some(_), Some(second)) = (same.next(), same.next()) {
-                self.faults.push(Fault::new(second.key_span.start, format!("`{key}` is there twice")).hint("keep one of them"));
+                self.faults.push(Fault::new(second.key_span.start, format!("`{key}` appears twice")).hint("keep one of them"));
             }
         }
     }
@@ -180,7 +180,7 @@ impl StoryReader<'_> {
             }
             Value::List(_) | Value::Bool | Value::Number(_) | Value::Object(_) | Value::Unread => {
                 let fault = wrong_type(node, "scope", "a list of paths");
-                details.warnings.push(fault.hint("it limits nothing like this"));
+                details.warnings.push(fault.hint("it has no effect like this"));
             }
         }
     }

@@ -177,7 +177,7 @@ fn add_lines(scan: &Scan<'_>, sections: &[Section], parsed: &mut Parsed) {
         }
         match split_id(scan.first_line(block).0) {
             Some((id, _)) if known.contains(&id) => {
-                let message = format!("{} has a heading of its own: this box is left alone", quote(&id));
+                let message = format!("{} has its own heading: this box is ignored", quote(&id));
                 parsed.warnings.push(Fault::new(block.span.start, message));
             }
             Some(_) => {
@@ -189,7 +189,7 @@ fn add_lines(scan: &Scan<'_>, sections: &[Section], parsed: &mut Parsed) {
         }
     }
     if let Some((at, count)) = stray {
-        let message = format!("{count} boxes outside the stories are left alone, this is the first");
+        let message = format!("{count} boxes outside the stories are ignored; this is the first");
         parsed.warnings.push(Fault::new(at, message).hint("give it an id (`- [ ] US-009: Title`) to make it a story"));
     }
 }

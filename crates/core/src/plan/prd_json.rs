@@ -13,12 +13,14 @@ pub(super) fn parse(text: &str, root: &Node<'_>) -> Result<Parsed, Fault> {
     }
     let mut lists = ["userStories", "stories"].iter().filter_map(|key| root.get(key));
     let Some(stories) = lists.next() else {
-        let fault = Fault::new(root.span.start, "there is no `userStories` and no `features` in this file");
+        let fault = Fault::new(root.span.start, "this file has neither `userStories` nor `features`");
         return Err(fault.hint("a JSON plan has its stories in `userStories`, `stories` or `features`"));
     };
     let mut parsed = Parsed::new(Format::PrdJson);
     if let Some(second) = lists.next() {
-        parsed.faults.push(Fault::new(second.span.start, "there are `userStories` and `stories`").hint("keep one of them"));
+        parsed
+            .faults
+            .push(Fault::new(second.span.start, "this file has both `userStories` and `stories`").hint("keep one of them"));
     }
     let faults = &mut parsed.faults;
     parsed.title = text_member(root, "project", faults).or_else(|| text_member(root, "name", faults));

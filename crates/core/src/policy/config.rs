@@ -152,13 +152,13 @@ pub struct RuleConfig {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleProblem {
-    #[error("no built-in rule is called `{name}`{}", hint(suggestion.as_deref()))]
+    #[error("no built-in rule is named `{name}`{}", hint(suggestion.as_deref()))]
     NoSuchRule { name: String, suggestion: Option<String> },
-    #[error("two rules are called `{name}`")]
+    #[error("two rules are named `{name}`")]
     SameName { name: String },
     #[error("rule `{name}` matches nothing: give it `tools`, `program`, `write`, `read` or `prompt`")]
     NoMatcher { name: String },
-    #[error("rule `{name}` mixes `{first}` and `{second}`: make two rules of it")]
+    #[error("rule `{name}` mixes `{first}` and `{second}`: split it into two rules")]
     Mixed { name: String, first: &'static str, second: &'static str },
 }
 

@@ -81,7 +81,7 @@ fn verdict_of(rule: &Rule, hit: &Hit, on_unknown: OnUnknown) -> Option<PolicyVer
 fn decision(rule: &Rule, hit: Hit, verdict: PolicyVerdict, unknown: Option<String>) -> Decision {
     let (mut reason, mut alternative) = (rule.reason.to_string(), rule.alternative.to_string());
     if hit.certainty == Certainty::Maybe {
-        reason = format!("words of this command are computed when it runs, and the others fit a rule: {reason}");
+        reason = format!("part of this command is computed when it runs, and the rest matches a rule: {reason}");
         alternative = format!("write every word out; {alternative}");
     }
     Decision {
@@ -101,8 +101,8 @@ fn by_table(call: &ToolCall, context: &PolicyContext) -> Decision {
     let (verdict, alternative) = default_verdict(&call.tool, context);
     let reason = match verdict {
         PolicyVerdict::Allow => String::new(),
-        PolicyVerdict::Ask => format!("the tool {} needs an answer of the user", call.tool),
-        PolicyVerdict::Deny => format!("the tool {} is not for unattended runs", call.tool),
+        PolicyVerdict::Ask => format!("the tool {} needs an answer from the user", call.tool),
+        PolicyVerdict::Deny => format!("the tool {} cannot be used in unattended runs", call.tool),
     };
     Decision { verdict, reason, alternative, ..allowed() }
 }
@@ -127,7 +127,7 @@ fn attended(mut decision: Decision, mode: Mode) -> Decision {
     if mode == Mode::Run && decision.verdict == PolicyVerdict::Ask {
         decision.verdict = PolicyVerdict::Deny;
         decision.needs_human = true;
-        decision.reason = format!("needs a human, and nobody watches this run: {}", decision.reason);
+        decision.reason = format!("needs a human, but this run is unattended: {}", decision.reason);
     }
     decision
 }

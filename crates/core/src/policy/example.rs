@@ -11,7 +11,7 @@ use crate::base::verdict::PolicyVerdict;
 pub enum ExampleProblem {
     #[error("rule `{rule}` does not match its example `{example}`")]
     DoesNotMatch { rule: String, example: String },
-    #[error("rule `{rule}` matches `{example}`, which it must not")]
+    #[error("rule `{rule}` matches `{example}`, but must not")]
     Matches { rule: String, example: String },
 }
 

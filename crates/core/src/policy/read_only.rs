@@ -110,11 +110,11 @@ const GIT_LISTS: &[(&str, &[&str])] = &[
 pub fn read_only_rule(looking: ReadOnlyReason) -> Rule {
     let (reason, alternative) = match looking {
         ReadOnlyReason::Planning => (
-            "a plan is being made, and nothing may be changed or run meanwhile",
+            "nothing may be changed or run while a plan is being made",
             "look with Read, Grep, Glob or plain commands such as ls, cat and git log; then print the plan",
         ),
         ReadOnlyReason::Judging => (
-            "work is being judged, and nothing may be changed, run or fetched meanwhile; its checks have run already",
+            "nothing may be changed, run or fetched while work is being judged; its checks have already run",
             "look with Read, Grep, Glob or plain commands such as ls, cat and git diff; then give the answer that was asked for",
         ),
     };

@@ -282,10 +282,10 @@ fn a_config_that_means_nothing_is_a_problem_with_a_suggestion() {
     assert_eq!(
         said,
         [
-            "two rules are called `git-push`",
-            "rule `git-push` mixes `program` and `write`: make two rules of it",
+            "two rules are named `git-push`",
+            "rule `git-push` mixes `program` and `write`: split it into two rules",
             "rule `b` matches nothing: give it `tools`, `program`, `write`, `read` or `prompt`",
-            "no built-in rule is called `git-pussh`; did you mean `git-push`?",
+            "no built-in rule is named `git-pussh`; did you mean `git-push`?",
         ]
     );
     let (rules, _) = config(
@@ -293,7 +293,7 @@ fn a_config_that_means_nothing_is_a_problem_with_a_suggestion() {
     );
     assert_eq!(
         check_examples(&rules).iter().map(ToString::to_string).collect::<Vec<_>>(),
-        ["rule `a` does not match its example `echo make`", "rule `a` matches `make`, which it must not"]
+        ["rule `a` does not match its example `echo make`", "rule `a` matches `make`, but must not"]
     );
     assert!(toml::from_str::<PolicyConfig>("unknwon = \"deny\"").is_err());
 }

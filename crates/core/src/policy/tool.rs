@@ -65,9 +65,9 @@ const ALLOWED: &[&str] = &[
 const DENIED: &[(&str, &str)] = &[
     ("EnterWorktree", "work in the tree that the run was started in"),
     ("ExitWorktree", "work in the tree that the run was started in"),
-    ("Cron*", "finish the work in this turn; the loop comes back by itself"),
-    ("ScheduleWakeup", "finish the work in this turn; the loop comes back by itself"),
-    ("RemoteTrigger", "finish the work in this turn; the loop comes back by itself"),
+    ("Cron*", "finish the work in this turn; the loop continues by itself"),
+    ("ScheduleWakeup", "finish the work in this turn; the loop continues by itself"),
+    ("RemoteTrigger", "finish the work in this turn; the loop continues by itself"),
     ("SendMessage", "say it in the answer; the loop reads it"),
 ];
 
@@ -76,7 +76,7 @@ const ASKED: &[&str] = &["AskUserQuestion", "ask_user"];
 /// The verdict on the tool itself, with what to do instead.
 pub(super) fn default_verdict(tool: &str, context: &PolicyContext) -> (PolicyVerdict, String) {
     if let Some((_, verdict)) = context.tools.iter().find(|(glob, _)| name_matches(glob, tool)) {
-        return (*verdict, "another tool; the config names this one".to_owned());
+        return (*verdict, "use another tool; the config restricts this one".to_owned());
     }
     match context.mode {
         Mode::Interactive => return (PolicyVerdict::Allow, String::new()),
@@ -93,7 +93,7 @@ pub(super) fn default_verdict(tool: &str, context: &PolicyContext) -> (PolicyVer
         ToolKind::Other if ALLOWED.iter().any(|glob| name_matches(glob, tool)) => (PolicyVerdict::Allow, String::new()),
         ToolKind::Other => (
             PolicyVerdict::Deny,
-            format!("another tool; to allow this one, set `tools = {{ \"{tool}\" = \"allow\" }}` under `[policy]`"),
+            format!("use another tool; to allow this one, set `tools = {{ \"{tool}\" = \"allow\" }}` under `[policy]`"),
         ),
     }
 }

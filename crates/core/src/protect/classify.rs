@@ -92,11 +92,11 @@ impl fmt::Display for ProtectionReason {
                 write!(f, "`{pattern}` ({group}, {ecosystem})")
             }
             Self::WorkConvention { ecosystem, pattern } => write!(f, "`{pattern}` (work, {ecosystem})"),
-            Self::Autorun { pattern } => write!(f, "`{pattern}` (runs outside of the workspace later)"),
+            Self::Autorun { pattern } => write!(f, "`{pattern}` (runs outside the workspace later)"),
             Self::Manifest => f.write_str("a manifest: some of its keys are protected"),
             Self::Shadows { module } => write!(f, "a new file that takes the place of `{module}`"),
             Self::Subject => f.write_str("the story's check looks at it"),
-            Self::NewAtRoot => f.write_str("a new file at the project's root that no pattern calls work"),
+            Self::NewAtRoot => f.write_str("a new file in the project's root that matches no work pattern"),
             Self::NewInTestFolder { pattern } => write!(f, "a new file in a test folder (`{pattern}`)"),
             Self::Keys { keys } => {
                 let keys: Vec<String> = keys.iter().map(KeyPath::to_string).collect();

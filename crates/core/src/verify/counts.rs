@@ -44,7 +44,7 @@ impl CheckState {
     /// How a check ended, in words that agree with its state.
     pub fn describe(run: &CheckRun) -> String {
         match counted_failures(run) {
-            failed if failed > 0 && run.outcome.passed() => format!("ended with exit code 0, but counts {failed} failed"),
+            failed if failed > 0 && run.outcome.passed() => format!("exited with code 0, but counts {failed} failed"),
             _ => run.outcome.describe(),
         }
     }

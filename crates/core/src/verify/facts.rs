@@ -49,7 +49,7 @@ impl fmt::Display for OwnCheckBefore {
             Self::Green => f.write_str("already passed before the work, so it proves nothing"),
             Self::Unknown { why } => write!(f, "gave no answer before the work: {why}"),
             Self::Missing { file } => write!(f, "needs {file}, which the attempt added, so it counts as the agent's test"),
-            Self::RunsWork { file } => write!(f, "is decided by {file}, which the attempt changed, so it proves nothing"),
+            Self::RunsWork { file } => write!(f, "depends on {file}, which the attempt changed, so it proves nothing"),
             Self::NotRun => f.write_str("was not run before the work"),
         }
     }

@@ -191,7 +191,7 @@ fn open_conditions(seen: &JobFacts<'_>) -> Vec<Doubt> {
         let why = match found {
             Some(SeenCondition::Met { .. } | SeenCondition::Missing { .. }) => return None,
             Some(SeenCondition::Unknown { why, .. }) => why.clone(),
-            None => "it was not looked at".to_owned(),
+            None => "it was not examined".to_owned(),
         };
         Some(Doubt::ConditionUnknown { name: name.clone(), why })
     };

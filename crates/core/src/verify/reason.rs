@@ -141,7 +141,7 @@ impl Failure {
             Self::CheckFailed { .. } | Self::CheckUnknown { .. } => Some("Make the check pass.".to_owned()),
             Self::CheckNotRun { .. } | Self::Interrupted => None,
             Self::NothingChanged => Some("Do the work that the story asks for.".to_owned()),
-            Self::CannotCommit { .. } => Some("Undo the change that stands in the way.".to_owned()),
+            Self::CannotCommit { .. } => Some("Undo the blocking change.".to_owned()),
             Self::OutOfScope { files } => Some(format!("Undo the changes to {}.", list(files))),
             Self::ConditionMissing { todo, .. } => Some(format!("{}.", todo.trim_end_matches('.'))),
         }
@@ -204,7 +204,7 @@ impl fmt::Display for Failure {
             Self::Interrupted => f.write_str("the verification was interrupted"),
             Self::NothingChanged => f.write_str("no file was changed"),
             Self::CannotCommit { why } => f.write_str(why),
-            Self::OutOfScope { files } => write!(f, "files outside of the story's scope were changed: {}", list(files)),
+            Self::OutOfScope { files } => write!(f, "files outside the story's scope were changed: {}", list(files)),
             Self::ConditionMissing { name, why, .. } => write!(f, "the condition {name} is not met: {why}"),
         }
     }
@@ -230,7 +230,7 @@ impl fmt::Display for Doubt {
                 write!(f, "the checks of {} use {}, which this story's scope does not name", list(&stories), list(files))
             }
             Self::AutorunChanged { files } => {
-                write!(f, "the story's scope does not name {}, which will run outside of the workspace", list(files))
+                write!(f, "the story's scope does not name {}, which will run outside the workspace", list(files))
             }
             Self::BelowMinimum { proof, minimum: Proof::Verified } => write!(
                 f,

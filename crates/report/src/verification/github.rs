@@ -25,7 +25,7 @@ pub fn github_commands(found: &Verified) -> String {
         Outcome::Failed => "error",
     };
     let range = found.range.as_ref().map(compared).unwrap_or_default();
-    command(&mut out, level, &title, if range.is_empty() { "the checkout as it is" } else { &range });
+    command(&mut out, level, &title, if range.is_empty() { "the current checkout" } else { &range });
     for reason in &found.report.reasons {
         let level = match reason {
             Reason::Failure(_) => "error",

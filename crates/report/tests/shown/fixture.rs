@@ -372,7 +372,7 @@ pub(crate) fn whole_run() -> Journal {
     j.turn().ended(25, TurnOutcome::Ended, 0).verified(agent_tested()).committed('5', Proof::AgentTested);
     j.select("US-003", "Sort the lines", 2, (3, 6, 2)).red(Red::Red, CheckOutcome::Failed { code: 1 });
     j.turn().ended(3700, TurnOutcome::TimedOut { after_ms: 3_600_000 }, 0);
-    j.rejected('b', Rejection::TurnFailed, "the agent was ended after 1h");
+    j.rejected('b', Rejection::TurnFailed, "the agent timed out after 1h");
     j.event(0, Event::StoryFailed { story: StoryId::from("US-003"), reason: "no attempts are left (2 of 2)".to_owned() });
     let reason = "1 failed, 1 for you to review".to_owned();
     j.event(0, Event::RunStopping { finish: Finish::Blocked, reason });

@@ -46,7 +46,7 @@ fn end(view: &RunView) -> Vec<String> {
 fn the_summary_says_where_the_commits_are_and_what_to_type() {
     let open = "2 commits on verdone/5f3a, not landed on main yet (verdone land)";
     let land = "Next: verdone land, or verdone report to see the evidence first";
-    let all = "All commits are landed on main (2222222222)";
+    let all = "All commits have landed on main (2222222222)";
     for (after, expected) in [
         (vec![], vec![open, land]),
         (vec![refused()], vec![open, "Not landed: main has moved on", land]),
@@ -116,15 +116,20 @@ fn a_seal_is_named_only_where_something_is_missing() {
     for (level, missing, container, expected) in [
         (View, None, false, None),
         (View, None, true, None),
-        (View, Some("no overlay file system"), false, Some("Not fully sealed: no overlay file system (verdone doctor says why)")),
+        (
+            View,
+            Some("no overlay file system"),
+            false,
+            Some("Not fully sealed: no overlay file system (verdone doctor explains why)"),
+        ),
         (
             Landlock,
             Some(namespaces),
             false,
-            Some("Sealed by Landlock only: user namespaces are not available (verdone doctor says why)"),
+            Some("Sealed by Landlock only: user namespaces are not available (verdone doctor explains why)"),
         ),
-        (Unsealed, Some(namespaces), false, Some("Unsealed: user namespaces are not available (verdone doctor says why)")),
-        (Unsealed, None, true, Some("Unsealed, inside a container (verdone doctor says why)")),
+        (Unsealed, Some(namespaces), false, Some("Unsealed: user namespaces are not available (verdone doctor explains why)")),
+        (Unsealed, None, true, Some("Unsealed, inside a container (verdone doctor explains why)")),
     ] {
         let missing = missing.map(str::to_owned).into_iter().collect();
         let mut j = Journal::sealed(Seal { level, missing, container });

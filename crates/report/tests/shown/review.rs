@@ -163,7 +163,7 @@ fn a_verification_by_itself_has_its_result_its_reasons_and_each_tree() {
         page(needs, &[]).lines().collect::<Vec<_>>(),
         [
             "! Needs review, verified",
-            "  ! The story's scope does not name .envrc, which will run outside of the workspace",
+            "  ! The story's scope does not name .envrc, which will run outside the workspace",
             "  · The attempt added or changed no test",
             "· Before the work · 1.3s",
             "  · own failed with exit code 1 · 0s",

@@ -142,7 +142,7 @@ impl Claude {
             }
         };
         let (Some(client), Some(guard)) = (&mut self.client, &mut self.guard) else {
-            result.outcome = TurnOutcome::GuardDead { reason: "there is no guard".to_owned() };
+            result.outcome = TurnOutcome::GuardDead { reason: "no guard is running".to_owned() };
             return Ok(result);
         };
         guard.begin_turn(TurnOf { iteration: request.iteration, turn: request.place.turn });
@@ -220,11 +220,11 @@ impl Claude {
             (None, None) => return Ok(None),
             (None, Some(left)) => match self.resume_session(&left, request, budget, signals)? {
                 None => {
-                    *notice = Some(format!("session {} of the run that died went on", left.id));
+                    *notice = Some(format!("resumed session {} of the run that died", left.id));
                     return Ok(None);
                 }
                 Some(why) => {
-                    *notice = Some(format!("{why}; a fresh session was begun"));
+                    *notice = Some(format!("{why}; started a new session"));
                     why
                 }
             },
@@ -261,7 +261,7 @@ impl Claude {
         let cannot = |why: &dyn std::fmt::Display| Ok(Some(format!("session {} cannot be resumed: {why}", left.id)));
         self.lock = match SessionLock::acquire(&self.locks, left.id.as_str()) {
             Ok(Some(lock)) => Some(lock),
-            Ok(None) => return cannot(&"another process works with it"),
+            Ok(None) => return cannot(&"another process is using it"),
             Err(error) => return cannot(&error),
         };
         let start = Start::Resume { session: left.id.clone() };
@@ -361,7 +361,7 @@ fn outcome(turn: Turn, liveness: Liveness, request: &TurnRequest<'_>) -> TurnOut
         // The hooks have recorded the reason, and what follows is decided from that record.
         (Some(TurnAbort::Asked(_)), _) => TurnOutcome::Ended,
         (None, Some(TurnEnd { outcome, .. })) => outcome,
-        (None, None) => TurnOutcome::Crashed { reason: "the client is gone".to_owned() },
+        (None, None) => TurnOutcome::Crashed { reason: "the client is no longer running".to_owned() },
     }
 }
 

@@ -84,7 +84,7 @@ pub fn ask_judge(
         (JudgeChoice::Nobody { why }, _) => Ok(record.void(why)),
         (JudgeChoice::Command { command, prompt: via }, _) => by_command(record, command, via, prompt, court, signals, on),
         (JudgeChoice::Client(_), Some(seat)) => by_client(record, config, seat, prompt, court, signals, on),
-        (JudgeChoice::Client(kind), None) => Ok(record.void(format!("{} cannot be asked here", kind.title()))),
+        (JudgeChoice::Client(kind), None) => Ok(record.void(format!("{} cannot be used as the judge here", kind.title()))),
     }
 }
 
@@ -125,9 +125,9 @@ fn by_command(
             JudgeRecord { said, checked, ..record }
         }
         Exit::Code(code) => record.void(format!("the judge failed with exit code {code}")),
-        Exit::Signal(signal) => record.void(format!("the judge was ended by signal {signal}")),
+        Exit::Signal(signal) => record.void(format!("the judge was killed by signal {signal}")),
         Exit::Wall | Exit::Idle => record.void(format!("the judge did not answer within {}", limits.turn_time)),
-        Exit::Terminal => record.void("the judge wanted to use the terminal"),
+        Exit::Terminal => record.void("the judge tried to use the terminal"),
         Exit::Interrupted(_) => record.void("the judge was interrupted"),
     })
 }
@@ -148,7 +148,7 @@ fn by_client(
         (own, left) => own.or(left),
     };
     if budget.is_some_and(|budget| budget <= 0.0) {
-        return Ok(record.void("nothing of limits.cost_usd is left for the judge"));
+        return Ok(record.void("limits.cost_usd leaves no budget for the judge"));
     }
     let mut agent = config.agent.clone();
     agent.claude.model = settings.model.clone().or(agent.claude.model);
@@ -191,7 +191,7 @@ fn by_client(
         return Ok(record);
     }
     // A judge that tries to write, though told only to read, is following someone else's instructions.
-    Ok(record.doubted(format!("the judge wanted to write ({}), so its word counts for nothing", writes.join(", "))))
+    Ok(record.doubted(format!("the judge tried to write ({}), so its answer is ignored", writes.join(", "))))
 }
 
 /// Polls CI about a commit until it has a result or time runs out.
@@ -209,7 +209,7 @@ pub fn ask_ci(
         match one_question(command, commit, court, left().min(ONE_QUESTION), signals, on) {
             Some(answer) => return answer,
             None if left() <= settings.interval.duration() => {
-                let why = format!("CI knew nothing of {} within {}", commit.short(), settings.timeout);
+                let why = format!("CI had no result for {} within {}", commit.short(), settings.timeout);
                 return CiFact::Unknown { why };
             }
             None => {}
@@ -217,7 +217,7 @@ pub fn ask_ci(
         let until = Instant::now() + settings.interval.duration();
         while Instant::now() < until {
             if signals.requested().is_some() {
-                return CiFact::Unknown { why: "the question to CI was interrupted".to_owned() };
+                return CiFact::Unknown { why: "the CI query was interrupted".to_owned() };
             }
             on(Moment::Tick);
             thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
@@ -257,10 +257,10 @@ fn one_question(
     match ended.exit {
         Exit::Code(0) => Some(CiFact::Green { commit: name }),
         Exit::Code(NOT_YET) | Exit::Wall | Exit::Idle => None,
-        Exit::Code(126 | 127) => Some(CiFact::Unknown { why: format!("the command that asks CI cannot be run: {said}") }),
+        Exit::Code(126 | 127) => Some(CiFact::Unknown { why: format!("the CI command cannot be run: {said}") }),
         Exit::Code(_) => Some(CiFact::Red { commit: name, said }),
-        Exit::Signal(signal) => Some(CiFact::Unknown { why: format!("the command that asks CI was ended by signal {signal}") }),
-        Exit::Terminal => Some(CiFact::Unknown { why: "the command that asks CI wanted to use the terminal".to_owned() }),
-        Exit::Interrupted(_) => Some(CiFact::Unknown { why: "the question to CI was interrupted".to_owned() }),
+        Exit::Signal(signal) => Some(CiFact::Unknown { why: format!("the CI command was killed by signal {signal}") }),
+        Exit::Terminal => Some(CiFact::Unknown { why: "the CI command tried to use the terminal".to_owned() }),
+        Exit::Interrupted(_) => Some(CiFact::Unknown { why: "the CI query was interrupted".to_owned() }),
     }
 }

@@ -74,7 +74,7 @@ pub fn play(script: &Path, place: &Whereabouts) -> ExitCode {
 }
 
 pub(super) fn start(script: &Path, prompt: &str) -> Result<(Vec<OsString>, Stdin), String> {
-    let exe = own_program().map_err(|error| format!("this program's own file: {error}"))?;
+    let exe = own_program().map_err(|error| format!("cannot find this program's executable: {error}"))?;
     Ok((vec![exe.into(), ARGUMENT.into(), script.into()], Stdin::Bytes(prompt.as_bytes().to_vec())))
 }
 

@@ -44,7 +44,7 @@ pub enum RerunError {
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    #[error("there is no folder for what checks say: {0}")]
+    #[error("cannot create a folder for check output: {0}")]
     Outputs(io::Error),
 }
 

@@ -97,9 +97,9 @@ points! {
 pub enum FaultError {
     #[error("{VARIABLE}: cannot understand {0:?}")]
     Grammar(String),
-    #[error("{VARIABLE}: there is no point {0:?}")]
+    #[error("{VARIABLE}: unknown point {0:?}")]
     NoSuchPoint(String),
-    #[error("{VARIABLE}: nothing can fail at {0:?}, it can only be killed there")]
+    #[error("{VARIABLE}: {0:?} cannot fail, only be killed")]
     CannotFail(&'static str),
     #[error("{VARIABLE}: cannot write {0:?}: {1}")]
     Trace(String, io::Error),

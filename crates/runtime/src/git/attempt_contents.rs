@@ -111,7 +111,7 @@ pub(super) fn added_entries(
         let is_new = known.get(entry.path).is_none_or(|known| (known.id, known.mode) != (entry.id, entry.mode));
         if !asked.contains(entry.path) {
             if is_new {
-                return Err(unexpected(format!("{path} was not to be added")));
+                return Err(unexpected(format!("{path} was added unexpectedly")));
             }
         } else if !MODES.contains(&entry.mode) {
             return Err(unexpected(format!("{path} has the mode {:o}", entry.mode)));

@@ -320,6 +320,6 @@ fn find_touched(job: &ReadBack<'_>) -> Result<Touched, GitError> {
 
 /// Accepts empty input: a branch without a commit has no index yet.
 fn parse(bytes: &[u8]) -> Result<Vec<IndexEntry<'_>>, GitError> {
-    let unexpected = || GitError::Unexpected { what: "update-index", detail: "the index is not understood".to_owned() };
+    let unexpected = || GitError::Unexpected { what: "update-index", detail: "the index cannot be parsed".to_owned() };
     if bytes.is_empty() { Ok(Vec::new()) } else { index_entries::entries(bytes).ok_or_else(unexpected) }
 }

@@ -78,17 +78,17 @@ pub enum Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Operation(operation) => write!(f, "a {operation} was begun and not finished"),
+            Self::Operation(operation) => write!(f, "a {operation} is in progress"),
             Self::Unmerged(path) => write!(f, "{path} has an unresolved conflict"),
             Self::Submodule(path) => write!(f, "the submodule {path} was changed"),
-            Self::Nested(path) => write!(f, "a repository was made inside this one: {path}"),
+            Self::Nested(path) => write!(f, "a repository was created inside this one: {path}"),
             Self::NestedChanged(path) => write!(f, "the repository inside this one was changed: {path}"),
             Self::TooLarge { path, bytes } => write!(f, "{path} is too large to commit ({} MB)", bytes.div_ceil(1_000_000)),
             Self::Protected(path) => write!(f, "{path} was committed, but is not part of the story"),
             Self::Hidden(path) => {
                 write!(
                     f,
-                    "{path} was hidden from git, or changed while it is (assume-unchanged, skip-worktree): see git ls-files -v"
+                    "{path} was hidden from git, or changed while hidden (assume-unchanged, skip-worktree): see git ls-files -v"
                 )
             }
         }
@@ -142,7 +142,7 @@ impl Git {
     pub(super) fn history(&self, since: &Checkpoint, status: &Status) -> Result<History, GitError> {
         let name = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "a detached HEAD".to_owned());
         if status.branch != since.branch {
-            let reason = format!("HEAD went from {} to {}", name(&since.branch), name(&status.branch));
+            let reason = format!("HEAD moved from {} to {}", name(&since.branch), name(&status.branch));
             return Ok(History::Moved { reason });
         }
         let (old, new) = match (&since.head, &status.head) {

@@ -104,7 +104,7 @@ impl Git {
             Outcome::Ended(status) => match self.commit_inside(job)? {
                 Some((tree, message)) => Ok(Hooked::Accepted { tree, message, output: said }),
                 None if status.success() => {
-                    refused(format!("the hooks left no commit, or one of more than {LARGEST_COMMIT} bytes\n{said}"), false, false)
+                    refused(format!("the hooks left no commit, or one larger than {LARGEST_COMMIT} bytes\n{said}"), false, false)
                 }
                 None if said.is_empty() => refused(format!("git commit ended with {status}"), false, false),
                 None => refused(said, false, false),

@@ -27,9 +27,9 @@ pub enum GitError {
     Failed { what: String, code: Option<i32>, message: String },
     #[error("git {what} did not finish within {seconds} s")]
     TimedOut { what: String, seconds: u64 },
-    #[error("git {what} gave an answer that is not understood: {detail}")]
+    #[error("unexpected output from git {what}: {detail}")]
     Unexpected { what: &'static str, detail: String },
-    #[error("another git process holds {}; if there is none, remove that file", lock.display())]
+    #[error("another git process is using {}; if none is running, remove that file", lock.display())]
     Locked { lock: PathBuf },
     #[error("{id} is not a checkpoint of this repository")]
     NotACheckpoint { id: String },
@@ -58,7 +58,7 @@ impl GitError {
             Self::Bare { .. } | Self::NotAWorkTree { .. } => Some("change into a work tree: `git worktree add ../work`"),
             Self::NoIdentity { .. } => Some("run `git config user.name NAME` and `git config user.email MAIL`"),
             Self::NotACheckpoint { .. } | Self::NewerCheckpoint { .. } => Some("start the loop again: `verdone loop start`"),
-            Self::Locked { .. } => Some("wait for the other git process; if there is none, remove the lock file"),
+            Self::Locked { .. } => Some("wait for the other git process; if none is running, remove the lock file"),
             Self::CheckedOut { .. } => Some("switch to another branch there: `git switch BRANCH`"),
             Self::LandedHalf { .. } => Some("fix the cause, then run `verdone land` again to finish the landing"),
             Self::Failed { .. }

@@ -146,7 +146,7 @@ pub(super) struct Patches {
 
 impl<'f, 'i> Dating<'f, 'i> {
     pub(super) fn new(folder: &'f Path, index: &Path, bytes: &'i [u8]) -> Result<Self, GitError> {
-        let unreadable = || GitError::Unexpected { what: "read-tree", detail: format!("{} is not understood", index.display()) };
+        let unreadable = || GitError::Unexpected { what: "read-tree", detail: format!("{} cannot be parsed", index.display()) };
         let entries = index_entries::entries(bytes).ok_or_else(unreadable)?;
         let id_bytes = entries.first().map_or(0, |entry| entry.id.len());
         Ok(Self { folder, entries, patches: Patches { id_bytes, all: Vec::new() } })

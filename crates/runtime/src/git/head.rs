@@ -23,7 +23,7 @@ impl Git {
     /// Undoes a commit that we just made: the branch points to its parent again. Files and index stay.
     pub fn uncommit(&self, commit: &Oid, parent: Option<&Oid>) -> Result<(), GitError> {
         fault::point(Point::Uncommit).map_err(GitError::io(Path::new("HEAD")))?;
-        let call = self.plumbing("update-ref").args(["-m", &format!("{}: take the commit back", self.own_reflog_mark())]);
+        let call = self.plumbing("update-ref").args(["-m", &format!("{}: undo the commit", self.own_reflog_mark())]);
         match parent {
             Some(parent) => call.args(["HEAD", parent.as_str(), commit.as_str()]).line().map(|_| ()),
             None => call.args(["-d", "HEAD", commit.as_str()]).line().map(|_| ()),

@@ -122,7 +122,7 @@ impl Git {
     pub(super) fn contents_of(&self, blobs: &[&str]) -> Result<BTreeMap<String, Vec<u8>>, GitError> {
         let asked: String = blobs.iter().flat_map(|blob| [*blob, "\n"]).collect();
         let output = self.plumbing("cat-file").args(["--batch"]).stdin(asked.into_bytes()).run()?;
-        let unexpected = || GitError::Unexpected { what: "cat-file", detail: "an object that ends early".to_owned() };
+        let unexpected = || GitError::Unexpected { what: "cat-file", detail: "a truncated object".to_owned() };
         let mut contents = BTreeMap::new();
         let mut rest = &output[..];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {

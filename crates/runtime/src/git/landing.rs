@@ -69,7 +69,7 @@ impl LandingRefusal {
                 Some(format!("switch to another branch there: `git -C {} switch BRANCH`", path.display()))
             }
             Self::InTheWay { .. } => Some("commit, stash or move these files first".to_owned()),
-            Self::Diverged { .. } => Some("it moved just now: run the command again".to_owned()),
+            Self::Diverged { .. } => Some("it has just moved: run the command again".to_owned()),
             Self::Git(_) => None,
         }
     }

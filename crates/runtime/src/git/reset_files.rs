@@ -158,10 +158,10 @@ fn remove_files(job: &ResetFiles<'_>, differing: &[Differing]) -> io::Result<()>
 /// Moves away everything but untouched files. Returns the paths of index entries that have no such file.
 fn move_away(job: &ResetFiles<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     let unexpected = |detail: &str| GitError::Unexpected { what: "read-tree", detail: detail.to_owned() };
-    let index = IndexFile::read(job.index)?.ok_or_else(|| unexpected("the index is gone"))?;
-    let entries = index_entries::entries(&index.bytes).ok_or_else(|| unexpected("the index is not understood"))?;
+    let index = IndexFile::read(job.index)?.ok_or_else(|| unexpected("the index is missing"))?;
+    let entries = index_entries::entries(&index.bytes).ok_or_else(|| unexpected("the index cannot be parsed"))?;
     if entries.iter().any(IndexEntry::is_hidden) {
-        return Err(unexpected("a sparse checkout is laid out anew"));
+        return Err(unexpected("a sparse checkout must be rebuilt"));
     }
     let walk = || -> io::Result<Vec<Vec<u8>>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -175,7 +175,7 @@ fn move_away(job: &ResetFiles<'_>) -> Result<Vec<Vec<u8>>, GitError> {
             fchmod(&folder, Mode::from_raw_mode(like.mode))?;
         }
         if FolderLook::new(folder.as_fd())? != like {
-            return Err(io::Error::other("the folder itself is not as it was"));
+            return Err(io::Error::other("the folder itself has changed"));
         }
         let opened = job.opened.duration_since(UNIX_EPOCH).unwrap_or_default();
         let until = Instant::now() + job.patience;

@@ -97,7 +97,7 @@ impl Git {
         }
         // A filter could have replaced it.
         if !std::fs::symlink_metadata(index).is_ok_and(|meta| meta.is_file()) {
-            return Err(GitError::Unexpected { what: "read-tree", detail: "the index is not a file any more".to_owned() });
+            return Err(GitError::Unexpected { what: "read-tree", detail: "the index is no longer a file".to_owned() });
         }
         // Otherwise git would check the user's checkout for files that a sparse checkout leaves out.
         let settings = ["-c", "core.sparseCheckout=false"];

@@ -93,7 +93,7 @@ impl Git {
 }
 
 fn known(tree: &Oid) -> Result<(), GitError> {
-    let detail = || format!("{:?} is no id of an object", tree.as_str());
+    let detail = || format!("{:?} is not an object id", tree.as_str());
     if is_object_id(tree) { Ok(()) } else { Err(GitError::Unexpected { what: "ls-tree", detail: detail() }) }
 }
 

@@ -78,7 +78,7 @@ fn told(ended: Result<Ended, SpawnError>, wall: Duration) -> CommandEnd {
                 Exit::Code(code) => CommandExit::Code(code),
                 Exit::Signal(signal) => CommandExit::Signal(signal),
                 Exit::Wall | Exit::Idle => CommandExit::TimedOut { after: wall },
-                Exit::Terminal => CommandExit::NotRunnable { reason: "it wanted to use the terminal".to_owned() },
+                Exit::Terminal => CommandExit::NotRunnable { reason: "it tried to use the terminal".to_owned() },
                 Exit::Interrupted(_) => CommandExit::NotStarted,
             },
             output: ended.output.text,

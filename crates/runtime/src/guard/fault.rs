@@ -15,7 +15,7 @@ pub(crate) enum Fault {
     Story(String),
     #[error("unknown argument {0:?}")]
     Argument(String),
-    #[error("it was started for {asked}, and the input is about {given:?}")]
+    #[error("it was started for {asked}, but the input is for {given:?}")]
     Event { asked: String, given: String },
     #[error("the project was not found")]
     NoProject,

@@ -146,7 +146,7 @@ impl HookProject {
             Mode::Interactive => lessons,
             Mode::Run if judges => None,
             Mode::Run => {
-                let rules = "Verdone judges every tool call of this session by rules; a denial says what to do instead. Read a file \
+                let rules = "Verdone checks every tool call in this session against its rules; a denial says what to do instead. Read a file \
                              before you change it. Do not push, merge, switch branches or mark stories as done: Verdone runs the \
                              checks after each turn, and commits what passes.";
                 let story = story.get().map(Briefing::text);

@@ -67,7 +67,7 @@ pub(crate) fn write_briefing(run_dir: &Path, briefing: &Briefing) -> io::Result<
 
 fn read(path: &Path) -> Result<Option<Briefing>, String> {
     match read_regular(path, LARGEST) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("{NAME} cannot be understood: {error}")),
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("{NAME} cannot be parsed: {error}")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("{NAME} cannot be read: {error}")),
     }

@@ -100,7 +100,7 @@ impl std::error::Error for Failure {}
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Plan => "cannot read the plan of the view",
+            Self::Plan => "cannot read the view's plan",
             Self::Unshare => "cannot create namespaces",
             Self::IdMap => "cannot map user ids",
             Self::Mount => "cannot mount anything in the new namespace",
@@ -114,12 +114,12 @@ impl fmt::Display for Step {
             Self::Network => "cannot create a network namespace",
             Self::Enter => "cannot enter the view",
             Self::Proc => "cannot mount",
-            Self::WorkingFolder => "cannot work in",
+            Self::WorkingFolder => "cannot change to the folder",
             Self::Privileges => "cannot give up privileges",
             Self::Landlock => "cannot confine with Landlock",
             Self::Fork => "cannot start a process",
             Self::Exec => "cannot execute",
-            Self::Parent => "the process that started the launcher is gone",
+            Self::Parent => "the process that started the launcher has exited",
         })
     }
 }

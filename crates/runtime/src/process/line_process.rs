@@ -27,7 +27,7 @@ use crate::process::signal::{Signals, Stop, Subscription};
 /// A longer line is not a message. It is cut, so that the following lines can be parsed again.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
 const POLL: Duration = Duration::from_millis(20);
-const ALIVE: &str = "still there";
+const ALIVE: &str = "still running";
 /// A killed process that still exists after this is stuck in the kernel.
 const STUCK: Duration = Duration::from_secs(5);
 

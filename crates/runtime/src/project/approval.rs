@@ -134,7 +134,7 @@ fn mark_of(seal: &Seal, plan: &str, fingerprint: &str) -> String {
 /// fingerprint is computed only if needed, because that reads the whole plan.
 pub fn not_approved(approvals: &Approvals, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<Finding> {
     let agent = approvals.missing(plan, fingerprint)?;
-    let message = format!("{plan} was written by an agent ({agent}) and its commands were not approved yet");
+    let message = format!("{plan} was written by an agent ({agent}) and its commands have not been approved yet");
     Some(Finding::bad("approval", message, ["read it, then: verdone plan approve"]))
 }
 

@@ -74,13 +74,13 @@ impl FileState {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsFileError {
-    #[error("the home directory is not known, and with it the user's settings")]
+    #[error("the home directory is unknown, so the user's settings cannot be found")]
     NoHome,
     #[error("{} is not a regular file", .path.display())]
     NotAFile { path: PathBuf },
-    #[error("{} is a link to a file that is not there", .path.display())]
+    #[error("{} is a link to a file that does not exist", .path.display())]
     LinkToNothing { path: PathBuf },
-    #[error("{} is not text in UTF-8", .path.display())]
+    #[error("{} is not UTF-8 text", .path.display())]
     NotText { path: PathBuf },
     #[error("{} changed in the meantime", .path.display())]
     Changed { path: PathBuf },
@@ -161,9 +161,9 @@ pub enum ProbeError {
     Failed { event: &'static str, exit: String },
     #[error("its answer to {event} is not JSON")]
     NotJson { event: &'static str },
-    #[error("it did not deny a push, which it has to")]
+    #[error("it did not deny a push, which it must")]
     NotDenied,
-    #[error("there is no folder to try it in")]
+    #[error("cannot create a folder to try it in")]
     NoFolder(#[from] io::Error),
 }
 
@@ -221,7 +221,7 @@ fn ask(
         Exit::Code(code) => return failed(format!("exit code {code}")),
         Exit::Signal(signal) => return failed(format!("signal {signal}")),
         Exit::Wall | Exit::Idle => return Err(ProbeError::Late { event, seconds: limit.as_secs() }),
-        Exit::Terminal => return failed("a question on the terminal".to_owned()),
+        Exit::Terminal => return failed("an attempt to use the terminal".to_owned()),
         Exit::Interrupted(signal) => return failed(format!("{signal:?}")),
     }
     if said.trim().is_empty() {

@@ -178,7 +178,7 @@ impl Ralph {
                 let root = project.start.join(root);
                 if !root.is_dir() {
                     return Err(ConfigProblem::new("RALPH_ROOT", format!("{} is not a folder", root.display()))
-                        .with_hint("unset RALPH_ROOT, or let it name the folder that holds .ralph/"));
+                        .with_hint("unset RALPH_ROOT, or set it to the folder that contains .ralph/"));
                 }
                 Some(root)
             }
@@ -188,7 +188,7 @@ impl Ralph {
         let number = |name: &'static str, most: u64| -> Result<Option<u64>, ConfigProblem> {
             let refused = |value: &str| {
                 ConfigProblem::new(name, format!("{value:?} is not a whole number from 0 to {most}"))
-                    .with_hint(format!("unset {name}, or give it a number"))
+                    .with_hint(format!("unset {name}, or set it to a number"))
             };
             let read = |value: &str| value.parse().ok().filter(|n| *n <= most).ok_or_else(|| refused(value));
             get(name).map(read).transpose()

@@ -39,7 +39,7 @@ pub struct Written {
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
-    #[error("{} exists already", .path.display())]
+    #[error("{} already exists", .path.display())]
     Exists { path: PathBuf },
     #[error("cannot read the folder {}", .path.display())]
     Look { path: PathBuf, source: io::Error },

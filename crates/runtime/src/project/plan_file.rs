@@ -68,7 +68,7 @@ pub enum PlanFileError {
     Read { path: PathBuf, source: io::Error },
     #[error("{path} is not a file")]
     NotAFile { path: PathBuf },
-    #[error("{path} has {bytes} bytes; a plan has at most {LARGEST_PLAN}")]
+    #[error("{path} has {bytes} bytes; the limit for a plan is {LARGEST_PLAN}")]
     TooLarge { path: PathBuf, bytes: u64 },
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },

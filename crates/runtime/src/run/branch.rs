@@ -46,7 +46,7 @@ impl RunBranch {
         if let Some(name) = wanted.named
             && !git.is_branch_name(name)?
         {
-            return Err(refused(&format!("{name:?} is not a name for a branch"), &["choose another one with --branch NAME"]));
+            return Err(refused(&format!("{name:?} is not a valid branch name"), &["choose another one with --branch NAME"]));
         }
         // A branch that is checked out is only moved by landing.
         let named = wanted.named.filter(|name| target.as_deref() != Some(*name)).map(str::to_owned);

@@ -45,7 +45,7 @@ pub enum LandError {
     Refused { reason: String, hint: Option<String> },
     #[error("cannot re-apply {} ({subject}): it conflicts in {}", commit.short(), paths.join(", "))]
     Conflict { commit: Oid, subject: String, paths: Vec<String> },
-    #[error("{} ({subject}) does not pass its checks after it was re-applied: {reason}", commit.short())]
+    #[error("{} ({subject}) fails its checks after being re-applied: {reason}", commit.short())]
     Red { commit: Oid, subject: String, reason: String },
     #[error("stopped by {} before every commit was verified: no branch was changed", signal.name())]
     Interrupted { signal: StopSignal },
@@ -385,7 +385,7 @@ impl Reapplying<'_> {
         reporter: &mut dyn Reporter,
     ) -> Result<(Vec<Oid>, Vec<ReappliedCommit>), LandError> {
         let LandRequest { project, config, .. } = *self.request;
-        let folder = tempfile::tempdir().map_err(io_error("keeping the output of checks"))?;
+        let folder = tempfile::tempdir().map_err(io_error("saving the output of checks"))?;
         let name = format!("land-{}", self.run);
         let objects = self.git.object_folders()?;
         let mut spaces = Workspaces::new(&WorkspaceRequest { project, config, run: &name, run_dir: folder.path(), objects });

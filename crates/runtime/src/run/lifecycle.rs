@@ -186,7 +186,7 @@ fn exit_of(exit: Exit, timeout: Option<Duration>) -> ScriptExit {
         Exit::Code(code) => ScriptExit::Code(code),
         Exit::Signal(signal) => ScriptExit::Signal(signal),
         Exit::Wall | Exit::Idle => ScriptExit::TimedOut { after_ms: timeout.unwrap_or_default().as_millis() as u64 },
-        Exit::Terminal => ScriptExit::NotRunnable { reason: "it wanted to use the terminal".to_owned() },
+        Exit::Terminal => ScriptExit::NotRunnable { reason: "it tried to use the terminal".to_owned() },
         Exit::Interrupted(_) => ScriptExit::Interrupted,
     }
 }

@@ -49,7 +49,7 @@ pub struct PlanWritten {
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlanningError {
-    #[error("{path} exists already", path = .0.display())]
+    #[error("{path} already exists", path = .0.display())]
     Exists(PathBuf),
     #[error("the request is empty")]
     EmptyRequest,
@@ -92,7 +92,7 @@ pub fn write_plan(
     let git = Git::open(root)?;
     let head = git.status()?.head.ok_or(PlanningError::NoCommit)?;
     let created = Store::new(root).create(git.common_dir(), Timestamp::now());
-    let (run, run_dir) = created.map_err(io_error("making the run's directory"))?;
+    let (run, run_dir) = created.map_err(io_error("creating the run directory"))?;
     let watchdog = watch(Watchdog::start(request.config.limits.grace.duration()), &run, reporter);
     process::adopt_orphans();
     let guardrails = fs::read_to_string(root.join(".verdone/guardrails.md")).unwrap_or_default();
@@ -169,7 +169,7 @@ impl PlanningTurn<'_> {
             Question { turn, top: self.top, home: self.run_dir, looking: ReadOnlyReason::Planning, schema: None, budget };
         question.ask_any(self.signals, show).map_err(|error| match error {
             LookError::Settings(error) => error.into(),
-            LookError::Io(source) => io_error("keeping the turn")(source),
+            LookError::Io(source) => io_error("saving the turn")(source),
         })
     }
 }
@@ -178,7 +178,7 @@ impl PlanningTurn<'_> {
 fn accept(request: &PlanningRequest<'_>, run_dir: &Path, answer: &TurnResult) -> Result<PlanWritten, PlanningError> {
     let text = plan_in_answer(&answer.said);
     let kept = run_dir.join("plan-answer.md");
-    fs::write(&kept, &answer.said).map_err(io_error("keeping the agent's answer"))?;
+    fs::write(&kept, &answer.said).map_err(io_error("saving the agent's answer"))?;
     let name = request.output.file_name().unwrap_or_default().to_string_lossy();
     let document =
         Document::parse(&name, text.as_bytes()).map_err(|source| PlanningError::NotAPlan { kept: kept.clone(), source })?;
@@ -186,7 +186,7 @@ fn accept(request: &PlanningRequest<'_>, run_dir: &Path, answer: &TurnResult) ->
         return Err(PlanningError::NoIds { kept });
     }
     if let Some(parent) = request.output.parent() {
-        fs::create_dir_all(parent).map_err(io_error("making the plan's folder"))?;
+        fs::create_dir_all(parent).map_err(io_error("creating the plan's folder"))?;
     }
     write_atomically(request.output, text.as_bytes()).map_err(io_error("writing the plan"))?;
     let root = &request.project.root;

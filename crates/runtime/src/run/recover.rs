@@ -29,7 +29,7 @@ use crate::store::{Journal, JournalError, JournalReader, Store, StoredRun, When}
 use crate::workspace;
 
 /// The reason that is recorded in the journal of a run that died.
-const DIED: &str = "the run died; the next one found it";
+const DIED: &str = "the run died; the next run found it";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
@@ -131,7 +131,7 @@ fn clear_locks(git: &Git, stored: &StoredRun, state: &State, reporter: &mut dyn 
     let of_run = state.started_at.filter(|_| !ended(state)).map(Into::into);
     let Some(since) = of_landing.into_iter().chain(of_run).min() else { return Ok(()) };
     for lock in git.remove_stale_locks(since, &stored.id, branch_of(stored)?.as_deref())? {
-        let text = format!("removed {}: a killed git process had left it", lock.display());
+        let text = format!("removed {}, left by a killed git process", lock.display());
         reporter.report(Update::Notice { text: &text });
     }
     Ok(())
@@ -214,7 +214,7 @@ fn begin(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
     reporter.report(Update::Notice { text: &format!("run {run} did not end properly; cleaning up") });
     let strays = process::end_strays(&[run], Limits::default().grace.duration(), signals);
     if strays > 0 {
-        let text = format!("ended {} that it had left behind", plural(strays, "process", "processes"));
+        let text = format!("ended {} it left behind", plural(strays, "process", "processes"));
         reporter.report(Update::Notice { text: &text });
     }
 }
@@ -277,7 +277,7 @@ fn settle(
             reporter.report(Update::Notice { text: &text });
         }
         let files = git.changed_paths(Some(base), &commit)?.len() as u32;
-        let text = format!("{} had been committed as {}", place.story, commit.short());
+        let text = format!("{} was already committed as {}", place.story, commit.short());
         reporter.report(Update::Notice { text: &text });
         return Ok(Event::Committed {
             place,
@@ -292,7 +292,7 @@ fn settle(
             noted,
         });
     }
-    let text = format!("the unfinished attempt at {} is gone with its workspace; the story is tried again", place.story);
+    let text = format!("the unfinished attempt at {} was lost with its workspace; the story will be retried", place.story);
     reporter.report(Update::Notice { text: &text });
     Ok(Event::AttemptDropped { place, reason: "the run died".to_owned() })
 }

@@ -64,7 +64,7 @@ pub enum ReviewError {
     Red { story: StoryId, work: Oid, reason: String },
     #[error("stopped by {} before {story} was verified: it was not accepted", signal.name())]
     Interrupted { story: StoryId, signal: StopSignal },
-    #[error("{story} is no longer in {plan}, which names its checks")]
+    #[error("{story} is no longer in {plan}, which defines its checks")]
     NotInPlan { story: StoryId, plan: String },
     #[error("a git hook refused the commit: {said}")]
     Hook { said: String },
@@ -101,7 +101,7 @@ impl ReviewError {
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::Nothing => vec!["verdone status shows what the last run did".to_owned()],
-            Self::NotWaiting { waiting, .. } if waiting.is_empty() => vec!["verdone status shows what became of it".to_owned()],
+            Self::NotWaiting { waiting, .. } if waiting.is_empty() => vec!["verdone status shows its result".to_owned()],
             Self::NotWaiting { waiting, .. } => vec![format!("these do: {}", waiting.join(", "))],
             Self::Conflict { work, story, .. } => {
                 vec![format!("merge it by hand: git cherry-pick {}", work.short()), format!("or drop it: verdone reject {story}")]
@@ -110,11 +110,11 @@ impl ReviewError {
                 vec![format!("look at it: git show {}", work.short()), format!("or drop it: verdone reject {story}")]
             }
             Self::NotInPlan { story, .. } => {
-                vec!["put the story back into the plan".to_owned(), format!("or drop its work: verdone reject {story}")]
+                vec!["restore the story in the plan".to_owned(), format!("or drop its work: verdone reject {story}")]
             }
             Self::Needed { story, .. } => {
                 vec![
-                    "take back the later story first: verdone undo, or verdone reject if it needs a review".to_owned(),
+                    "undo the later story first: verdone undo, or verdone reject if it needs a review".to_owned(),
                     format!("or accept this one: verdone accept {story}"),
                 ]
             }

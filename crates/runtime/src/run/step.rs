@@ -72,7 +72,7 @@ pub enum StepError {
 pub fn clear_locks(context: &RunContext, reporter: &mut dyn Reporter) {
     let removed = context.git.remove_stale_locks(context.setup.since, &context.setup.run, Some(&context.setup.branch));
     for lock in removed.unwrap_or_default() {
-        reporter.report(Update::Notice { text: &format!("removed {}: a killed git process had left it", lock.display()) });
+        reporter.report(Update::Notice { text: &format!("removed {}, left by a killed git process", lock.display()) });
     }
 }
 

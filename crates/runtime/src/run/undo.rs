@@ -16,7 +16,7 @@ use crate::store::{Journal, JournalError, JournalReader, LockError, RunLock, Sto
 
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    #[error("there is nothing to undo: no story was committed, or all were undone")]
+    #[error("there is nothing to undo: no story was committed, or all were already undone")]
     Nothing,
     #[error("no commit of {story} can be undone: no run here committed it, or it was undone")]
     NoCommit { story: StoryId },
@@ -26,7 +26,7 @@ pub enum UndoError {
     Unfinished { run: RunId },
     #[error("branch {branch} has moved on since the run committed {story}")]
     MovedOn { branch: String, story: StoryId },
-    #[error("{story} cannot be reverted on top of what came later: {} would conflict", paths.join(", "))]
+    #[error("{story} cannot be reverted on top of later commits: {} would conflict", paths.join(", "))]
     Conflict { story: StoryId, paths: Vec<String> },
     #[error("cannot undo {story}: {reason}")]
     Refused { story: StoryId, reason: String, hint: Option<String> },

@@ -26,13 +26,13 @@ const LARGEST: u64 = 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
-    #[error("nobody knows which session this is")]
+    #[error("the current session is unknown")]
     NoSession,
     #[error("the note is empty")]
     NoNote,
-    #[error("there are more claims than anybody reads")]
+    #[error("there are too many claims")]
     TooMany,
-    #[error("the claim cannot be kept: {0}")]
+    #[error("cannot save the claim: {0}")]
     Io(#[from] io::Error),
 }
 

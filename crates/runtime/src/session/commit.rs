@@ -63,11 +63,11 @@ impl Driver {
         }
         let earlier = self.git.earlier_changes(checkpoint, &self.ours())?;
         if !earlier.staged.is_empty() {
-            let why = format!("you had staged changes when the loop began: {}", named(&earlier.staged));
+            let why = format!("you had staged changes when the loop started: {}", named(&earlier.staged));
             return Ok(Err(NoCommit::Marked(why)));
         }
         if !earlier.mixed.is_empty() {
-            let why = format!("{} had changes of yours when the loop began, and was changed again since", named(&earlier.mixed));
+            let why = format!("{} already had uncommitted changes when the loop started, and changed again since", named(&earlier.mixed));
             return Ok(Err(NoCommit::Marked(why)));
         }
         let candidate = self.candidate(checkpoint, &earlier.same)?;
@@ -79,7 +79,7 @@ impl Driver {
         } else {
             let apart = self.verify_again(begun, &candidate.tree)?;
             if let Some(why) = apart.falls_short_of(proof, outcome) {
-                let why = format!("without files that had changes of yours when the loop began it does not pass: {why}");
+                let why = format!("without the files you had changed before the loop started, it does not pass: {why}");
                 return Ok(Err(NoCommit::Marked(why)));
             }
             apart
@@ -169,12 +169,12 @@ impl Driver {
     fn stands_in_the_way(&self, checkpoint: &Checkpoint) -> Option<String> {
         let waiting = self.state().progress.review.keys().next();
         if let Some(story) = waiting {
-            return Some(format!("story {story} needs your review first, and its changes lie beside this one's"));
+            return Some(format!("story {story} needs your review first, and its changes are in the same work tree"));
         }
         if checkpoint.branch.is_none() {
             return Some("the loop was started on a detached HEAD".to_owned());
         }
-        self.git.operation_in_progress().map(|what| format!("a {what} was begun and is not finished"))
+        self.git.operation_in_progress().map(|what| format!("a {what} is in progress"))
     }
 
     fn candidate(&self, checkpoint: &Checkpoint, apart: &[RepoPath]) -> Result<Candidate, StopError> {

@@ -41,7 +41,7 @@ use changes::{ChangeRequest, Changes};
 use earlier_results::EarlierVerification;
 
 /// No verification ran on exactly the current tree.
-const NOT_RUN: &str = "its checks did not run on the files as they are";
+const NOT_RUN: &str = "its checks have not run on the current files";
 /// How many stories a hint lists.
 const MOST_NAMED: usize = 20;
 
@@ -51,13 +51,13 @@ pub enum DoneError {
     Project(#[from] ProjectError),
     #[error(transparent)]
     Approval(#[from] ApprovalError),
-    #[error("the records of the session cannot be read: {0}")]
+    #[error("cannot read the session's records: {0}")]
     Session(io::Error),
     #[error("{plan} has no story {:?}", story.as_str())]
     NoStory { story: StoryId, plan: String, known: Vec<String> },
     #[error("{0}")]
     NoPlan(String),
-    #[error("there is no place for the secret that answers are sealed with")]
+    #[error("there is no place for the secret that seals answers")]
     NoSecret,
 }
 
@@ -269,7 +269,7 @@ pub fn checks_fact(checks: &[Check], checked: Option<Checked<'_>>) -> GateFact {
     }
     // A passed verification ran all required checks.
     if of_origin.len() < checks.len() && !passed {
-        unknown.push("not every check ran: an earlier one stopped it".to_owned());
+        unknown.push("not every check ran: an earlier one stopped the verification".to_owned());
     }
     match (red.is_empty(), unknown.is_empty(), of_origin.is_empty()) {
         (false, _, _) => GateFact::Red { failed: red },
@@ -287,7 +287,7 @@ fn memory(root: &Path, records: &SessionFold, lessons: &str) -> LessonsConsulted
         (None, _) if lessons.trim().is_empty() && !runs => LessonsConsulted::NothingThere,
         (None, Some(_)) => LessonsConsulted::NotQueried,
         (None, None) => {
-            LessonsConsulted::Unknown { why: "no hook recorded this session: `verdone install` puts them in".to_owned() }
+            LessonsConsulted::Unknown { why: "no hook recorded this session: `verdone install` adds hooks".to_owned() }
         }
     }
 }

@@ -339,7 +339,7 @@ impl Driver {
             None => self.snapshot()?,
         };
         let (place, run) = (&attempt.place, &self.held.run);
-        let message = format!("{} attempt {}, not taken\n\nVerdone-Run: {run}\n", place.story, place.attempt);
+        let message = format!("{} attempt {}, not accepted\n\nVerdone-Run: {run}\n", place.story, place.attempt);
         let base = attempt.base.as_ref();
         let kept = self.git.keep_attempt_commit(run, &place.story, place.attempt, &tree, base, &message)?;
         let files = attempt.tree.as_ref().map_or(Ok(0), |base| self.changed(base, &tree).map(|changed| changed.len()))?;
@@ -351,7 +351,7 @@ impl Driver {
         for story in &stories {
             let marks = self.frozen(story).marks;
             self.plan.take_back(story, &marks)?;
-            self.notes.push(format!("story {story} was verified before, and later work broke it; Verdone took its mark back."));
+            self.notes.push(format!("story {story} was verified before, but later work broke it; Verdone reopened it."));
         }
         Ok(Input::Reopened { commit: None })
     }

@@ -9,7 +9,7 @@ use crate::project::shown;
 
 pub(super) fn gone(story: &StoryId) -> String {
     format!(
-        "Story {} was in the plan when the loop was started, and is not any more. Put it back: only the user takes stories out, with a \
+        "Story {} was in the plan when the loop started, but is missing now. Restore it: only the user can remove stories, with a \
          new `verdone loop start`.",
         sanitise_line(story.as_str())
     )
@@ -19,23 +19,23 @@ pub(super) fn taken_back(stories: &[StoryId]) -> Option<String> {
     let names = stories.iter().map(StoryId::as_str).collect::<Vec<_>>().join(", ");
     match stories.len() {
         0 => None,
-        1 => Some(format!("story {names} was marked as done without a verification; Verdone took the mark back.")),
-        _ => Some(format!("these stories were marked as done without a verification, and Verdone took the marks back: {names}.")),
+        1 => Some(format!("story {names} was marked as done without verification; Verdone removed the mark.")),
+        _ => Some(format!("these stories were marked as done without verification, and Verdone removed the marks: {names}.")),
     }
 }
 
 pub(super) fn not_run(story: &StoryId, plan: Option<&str>, root: &Path) -> String {
     format!(
-        "story {story} was not open when the loop began, so its own commands are not run before the user accepts them with `{}`. \
-         Until then the gates alone decide about it.",
+        "story {story} was not open when the loop started, so its own commands run only after the user approves them with `{}`. \
+         Until then only the gates verify it.",
         approve(plan, root)
     )
 }
 
 pub(super) fn unverifiable(story: &StoryId, plan: Option<&str>, root: &Path) -> String {
     format!(
-        "Nothing verifies story {}: it was not open when the loop began, there is no gate, and its own commands are not run before the \
-         user accepts them. Ask the user to read the plan and to run `{}`.",
+        "Story {} cannot be verified: it was not open when the loop started, there is no gate, and its own commands run only after \
+         the user approves them. Ask the user to read the plan and run `{}`.",
         sanitise_line(story.as_str()),
         approve(plan, root)
     )

@@ -71,13 +71,13 @@ pub struct Armed {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
-    #[error("{whose} has a loop already, about {about}")]
+    #[error("{whose} already has a loop for {about}")]
     Already { whose: String, about: String },
     #[error("every story of {plan} is done")]
     NothingOpen { plan: String },
-    #[error("nothing could be verified: there is no gate{}", if *.stories { ", and no story has a check of its own" } else { "" })]
+    #[error("nothing can be verified: there is no gate{}", if *.stories { ", and no story has its own check" } else { "" })]
     NothingToVerify { stories: bool },
-    #[error("{plan} was written by an agent ({agent}), and its commands were not accepted yet")]
+    #[error("{plan} was written by an agent ({agent}), and its commands have not been approved yet")]
     NotApproved { plan: String, agent: String },
     #[error("{}", .0.message)]
     Refused(finding::Finding),

@@ -65,7 +65,7 @@ impl Driver {
             return Err(StopError::CalledOff);
         }
         if self.key()? != before {
-            let why = "Files were changed while they were verified, so the result says nothing about them".to_owned();
+            let why = "Files changed during verification, so the result does not apply to them".to_owned();
             let missing = vec![(BlockCause::CheckFailed, why)];
             return Ok(Step::Hold { work: Work::Open(Open { missing, ..self.open() }), stands: false });
         }
@@ -240,7 +240,7 @@ impl Driver {
             return Step::Hold { work: Work::Open(open), stands: false };
         }
         let why = match &self.held.plan {
-            Some(_) => format!("story {story} has no check of its own, and there is no gate"),
+            Some(_) => format!("story {story} has no check, and there is no gate"),
             None => "there is no plan and no gate".to_owned(),
         };
         Step::Hold { work: Work::Nothing { why }, stands: false }

@@ -129,7 +129,7 @@ fn one_turn(
     driver.look_at_plan()?;
     let step = match driver.resume(held_open) {
         Err(StopError::CalledOff) if overdue.load(Ordering::SeqCst) => {
-            let why = format!("The verification did not end within {limit}");
+            let why = format!("The verification did not finish within {limit}");
             let open = Open { missing: vec![(BlockCause::CheckFailed, why)], ..driver.open() };
             Some(Step::Hold { work: Work::Open(open), stands: true })
         }

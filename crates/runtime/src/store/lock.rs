@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    #[error("another run works in this work tree: {holder}")]
+    #[error("another run is active in this work tree: {holder}")]
     Held { holder: Holder },
     #[error("cannot lock {path}: {source}", path = path.display())]
     Io { path: PathBuf, source: io::Error },

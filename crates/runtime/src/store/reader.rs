@@ -70,7 +70,7 @@ impl JournalReader {
         if !self.torn {
             return Ok(None);
         }
-        Ok(Some(format!("line {} is incomplete and was left out", self.lines_before(self.offset)? + 1)))
+        Ok(Some(format!("line {} is incomplete and was skipped", self.lines_before(self.offset)? + 1)))
     }
 
     /// Parses the line that was just read. `None` if it is the last line and incomplete.

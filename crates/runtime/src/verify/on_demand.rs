@@ -174,7 +174,7 @@ impl Preparation {
         let names: Vec<String> =
             changed.iter().filter(|change| read.contains(&change.path)).map(|change| change.path.to_string()).collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
-        let note = format!("{} {verb} uncommitted changes; they are used as they are", names.join(" and "));
+        let note = format!("{} {verb} uncommitted changes; the uncommitted version is used", names.join(" and "));
         Ok(Some(note).filter(|_| !names.is_empty()))
     }
 

@@ -141,7 +141,7 @@ fn replace_repository(space: &AgentSpace, git: &Git, commit: &Oid, objects: Alte
     let own = space.tree.join(".git");
     let is_folder = fs::symlink_metadata(&own).is_ok_and(|meta| meta.is_dir());
     if !is_folder {
-        let source = io::Error::new(io::ErrorKind::NotADirectory, "not a folder any more");
+        let source = io::Error::new(io::ErrorKind::NotADirectory, "no longer a folder");
         return Err(WorkspaceError::Io { path: own, source });
     }
     let new = tempfile::tempdir_in(space.folder.path()).map_err(WorkspaceError::io(space.folder.path()))?;

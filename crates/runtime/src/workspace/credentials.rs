@@ -83,7 +83,7 @@ pub fn copy_back(credentials: &Credentials, now: SystemTime) -> io::Result<CopyB
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(CopyBack::Unchanged),
         // A file removed in the view is a whiteout in its layer, not a regular file.
-        Err(_) => return refused("it was removed, or replaced by something that is no file"),
+        Err(_) => return refused("it was removed, or replaced by something that is not a file"),
     };
     let own = match read_linked(&credentials.own, LARGEST) {
         Ok(bytes) => bytes,
@@ -94,10 +94,10 @@ pub fn copy_back(credentials: &Credentials, now: SystemTime) -> io::Result<CopyB
         return Ok(CopyBack::Unchanged);
     }
     let (Some(new), Some(mut own)) = (parsed(&new), parsed(&own)) else { return refused("it cannot be read") };
-    let (Some(new_login), Some(own_login)) = (login(&new), login(&own)) else { return refused("it holds no login") };
+    let (Some(new_login), Some(own_login)) = (login(&new), login(&own)) else { return refused("it contains no login") };
     let same = same_account(&own, &new) && same_account(own_login, new_login) && same_answers(credentials);
     if !same {
-        return refused("it is a login of another account");
+        return refused("it is a login for another account");
     }
     let is_named = names_account(&own) || names_account(own_login);
     let (Some(until), Some(own_until)) = (expiry(new_login), expiry(own_login)) else {
@@ -112,14 +112,14 @@ pub fn copy_back(credentials: &Credentials, now: SystemTime) -> io::Result<CopyB
     }
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     if u128::from(until) > (now + LONGEST).as_millis() {
-        return refused("it says that it is valid for years");
+        return refused("it claims to be valid for years");
     }
     if !is_named && u128::from(own_until) > (now + DUE).as_millis() {
-        return refused("yours was not about to end, and nothing says whose login it is");
+        return refused("yours was not about to expire, and its account is unknown");
     }
     let Some(tokens) = tokens(new_login) else { return refused("its tokens are not in the usual form") };
     let renewed: Vec<(&str, Value)> = tokens.into_iter().map(|(name, token)| (name, Value::from(token))).collect();
-    let Some(Value::Object(login)) = own.get_mut(LOGIN_KEY) else { return refused("it holds no login") };
+    let Some(Value::Object(login)) = own.get_mut(LOGIN_KEY) else { return refused("it contains no login") };
     login.extend(renewed.into_iter().chain([("expiresAt", until.into())]).map(|(name, value)| (name.to_owned(), value)));
     write_atomically(&credentials.own, &serde_json::to_vec(&own)?)?;
     Ok(CopyBack::Copied)
@@ -235,10 +235,10 @@ mod tests {
         };
         for (new, why) in [
             ("{\"claudeAiOauth\": {".to_owned(), "it cannot be read"),
-            ("{}".to_owned(), "it holds no login"),
+            ("{}".to_owned(), "it contains no login"),
             (file("new", NOW).to_string(), "it is not valid for longer than yours"),
             (file("new", NOW - 1).to_string(), "it is not valid for longer than yours"),
-            (file("new", NOW * 2).to_string(), "it says that it is valid for years"),
+            (file("new", NOW * 2).to_string(), "it claims to be valid for years"),
             (with(&|new| new["claudeAiOauth"]["expiresAt"] = json!("soon")), "it does not say how long it is valid"),
             (with(&|new| new["claudeAiOauth"]["accessToken"] = json!("a b\n")), "its tokens are not in the usual form"),
             (with(&|new| new["claudeAiOauth"]["refreshToken"] = json!(null)), "its tokens are not in the usual form"),
@@ -271,7 +271,7 @@ mod tests {
             let (written, own) = world.at.answers.clone().unwrap();
             fs::write(own, &own_answers).unwrap();
             fs::write(&written, &answers).unwrap();
-            let refused = CopyBack::Refused { why: "it is a login of another account" };
+            let refused = CopyBack::Refused { why: "it is a login for another account" };
             assert_eq!(world.copy_back(), if same { CopyBack::Copied } else { refused.clone() }, "{own_answers} {answers}");
             if own_answers != none() {
                 fs::write(&world.at.own, file("old", NOW).to_string()).unwrap();
@@ -287,7 +287,7 @@ mod tests {
         let minutes = |n: u64| NOW + n * 60_000;
         for (until, result) in [
             (minutes(4), CopyBack::Copied),
-            (minutes(120), CopyBack::Refused { why: "yours was not about to end, and nothing says whose login it is" }),
+            (minutes(120), CopyBack::Refused { why: "yours was not about to expire, and its account is unknown" }),
         ] {
             let world = World::new(&file("old", until).to_string(), &file("planted", minutes(480)).to_string());
             let (_, own) = world.at.answers.clone().unwrap();
@@ -301,7 +301,7 @@ mod tests {
         };
         assert_eq!(World::new(&named("old", minutes(120)), &named("new", minutes(480))).copy_back(), CopyBack::Copied);
         let world = World::new(&file("old", NOW).to_string(), &named("new", minutes(480)));
-        assert_eq!(world.copy_back(), CopyBack::Refused { why: "it is a login of another account" });
+        assert_eq!(world.copy_back(), CopyBack::Refused { why: "it is a login for another account" });
     }
 
     #[test]

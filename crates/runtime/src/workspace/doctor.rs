@@ -37,8 +37,8 @@ pub fn examine(project: &Project, config: &Config) -> Vec<Finding> {
     let parts = [
         ("private view", &ability.view),
         ("copy-on-write folders", &ability.overlay),
-        ("own /proc", &ability.own_proc),
-        ("own network", &ability.own_network),
+        ("private /proc", &ability.own_proc),
+        ("private network", &ability.own_network),
     ];
     for (name, part) in parts {
         if let Part::Refused(refusal) = part {

@@ -58,7 +58,7 @@ impl HiddenFolders {
         let unknown = || WorkspaceError::Hidden {
             gate: String::new(),
             folder: folder.to_owned(),
-            why: "no gate had it when the workspaces were opened",
+            why: "no gate used it when the workspaces were opened",
         };
         self.by_name.get(folder).map(PathBuf::as_path).ok_or_else(unknown)
     }

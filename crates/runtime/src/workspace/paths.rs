@@ -27,10 +27,10 @@ pub(super) fn explain(what: &str, path: &Path, error: &io::Error) -> String {
             format!("cannot {what} {path}: the file system is read-only. Set `workspace.state` to a folder that can be written")
         }
         io::ErrorKind::PermissionDenied => {
-            format!("cannot {what} {path}: permission denied. Set `workspace.state` to a folder of yours")
+            format!("cannot {what} {path}: permission denied. Set `workspace.state` to a folder you own")
         }
         io::ErrorKind::CrossesDevices => {
-            format!("cannot {what} {path}: it spans two file systems. The state folder has to be on one")
+            format!("cannot {what} {path}: it spans two file systems. The state folder must be on one")
         }
         _ => format!("cannot {what} {path}: {error}"),
     }

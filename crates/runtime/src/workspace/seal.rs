@@ -17,7 +17,7 @@ pub(super) fn refusal(ability: &Ability) -> (String, Option<String>) {
         Part::Refused(refusal) => Some((refusal.reason.clone(), refusal.remedy.clone())),
         Part::Works | Part::NotTried => None,
     });
-    refused.unwrap_or_else(|| ("the reason is not known".to_owned(), None))
+    refused.unwrap_or_else(|| ("unknown reason".to_owned(), None))
 }
 
 /// What this system does not support, as readable messages.

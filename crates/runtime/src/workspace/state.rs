@@ -37,13 +37,13 @@ const LAST_DELETION: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    #[error("no folder for workspaces: HOME is not set. Set `workspace.state` to a folder outside of the project")]
+    #[error("no folder for workspaces: HOME is not set. Set `workspace.state` to a folder outside the project")]
     NoHome,
     #[error("the folder for workspaces, {}, is inside the project {}: set `workspace.state` to one outside", folder.display(), project.display())]
     InsideProject { folder: PathBuf, project: PathBuf },
     #[error("the project {} is inside the folder for workspaces, {}: set `workspace.state` to another one", project.display(), folder.display())]
     AroundProject { folder: PathBuf, project: PathBuf },
-    #[error("the folder for workspaces, {}, belongs to another user: set `workspace.state` to a folder of yours", folder.display())]
+    #[error("the folder for workspaces, {}, belongs to another user: set `workspace.state` to a folder you own", folder.display())]
     NotOurs { folder: PathBuf },
     #[error("the workspace {name} is in use by process {pid}")]
     InUse { name: String, pid: u32 },

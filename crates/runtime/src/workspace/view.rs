@@ -44,7 +44,7 @@ pub enum ViewError {
     Start { program: PathBuf, source: io::Error },
     #[error("the view of the workspace was not ready within {} seconds: a file system does not answer", PATIENCE.as_secs())]
     Silent,
-    #[error("the process that builds the view of the workspace ended without a reason")]
+    #[error("the process that builds the view of the workspace ended without giving a reason")]
     Ended,
 }
 

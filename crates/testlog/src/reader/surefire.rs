@@ -77,7 +77,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
         }
     }
     if let Some(test) = crashed.filter(|_| reading.failures.is_empty()) {
-        reading.failures.add(test, None, None, "the JVM that ran the tests ended");
+        reading.failures.add(test, None, None, "the test JVM exited");
         (reading.says, reading.concluded) = (Says::Failed, reading.concluded.or(Some(lines.len() - 1)));
         return Some(reading);
     }

@@ -70,12 +70,12 @@ fn configured(context: &Context) -> Result<ClaudeAgent, CliError> {
 
 fn announce(client: &ClaudeAgent, cap: Usd) -> io::Result<()> {
     let most = match cap.limit() {
-        Some(_) => format!("It ends when {cap} are spent, or one answer later (--max-cost)."),
-        None => "No limit is set on what it may spend (--max-cost 0).".to_owned(),
+        Some(_) => format!("It stops after spending {cap}, or one answer later (--max-cost)."),
+        None => "It has no cost limit (--max-cost 0).".to_owned(),
     };
     let text = format!(
         "A small project, a plan of four stories, and your own Claude Code ({}).\n\
-         This works on your account and costs real money. {most}\n\n",
+         This uses your account and costs real money. {most}\n\n",
         printable_line(&client.binary)
     );
     print(&printable(&text))
@@ -83,7 +83,8 @@ fn announce(client: &ClaudeAgent, cap: Usd) -> io::Result<()> {
 
 fn confirmed(context: &Context) -> Result<bool, CliError> {
     if !context.terminal.can_ask {
-        return Err(CliError::usage("this costs money, and there is no terminal to ask on").hint("add --yes if you want it"));
+        return Err(CliError::usage("this costs money, and there is no terminal to ask for confirmation")
+            .hint("add --yes to start it anyway"));
     }
     say("Start it? [y/N] ");
     let mut answer = String::new();
@@ -105,13 +106,13 @@ fn show_demo(place: &Place, kept: bool, verified: usize, view: &RunView) -> Resu
     };
     let lies = view.false_claims.total();
     if lies > 0 {
-        text.push_str(&format!("It said {} that a story was done, and it was not.\n", times(lies)));
+        text.push_str(&format!("It claimed {} that a story was done when it was not.\n", times(lies)));
     }
     text.push_str(&if kept {
         let dir = place.dir.display();
-        format!("To look around in the repository: verdone -C {dir} report\n")
+        format!("To explore the repository: verdone -C {dir} report\n")
     } else {
-        "To look around in the repository: verdone demo --agent claude --keep DIR\n".to_owned()
+        "To explore the repository: verdone demo --agent claude --keep DIR\n".to_owned()
     });
     text.push_str("To use it on your own project: verdone run PLAN.md --agent claude\n");
     Ok(print(&printable(&text))?)

@@ -34,7 +34,7 @@ fn examine(scope: Scope, root: &Path, context: &Context) -> Option<Finding> {
     Some(match trouble(&installed, scope, root) {
         None => {
             let events = plural(installed.events, "event", "events");
-            Finding::good("hooks", format!("{name}: {events}, they answer"))
+            Finding::good("hooks", format!("{name}: {events}, working"))
         }
         Some((trouble, hint)) => Finding {
             what: "hooks",
@@ -54,7 +54,7 @@ fn trouble(installed: &Installed, scope: Scope, root: &Path) -> Option<(String, 
         let program = Path::new(command.first()?);
         // A repository can bring its own settings: examining it must not start a program that came with it.
         if !program.is_absolute() || (scope != Scope::User && is_inside(program, root)) {
-            let message = format!("{} is not started: it is not a program outside of this project", program.display());
+            let message = format!("{} was not started: it is not a program outside this project", program.display());
             return Some((message, None));
         }
         if let Err(error) = probe(command, LIMIT) {

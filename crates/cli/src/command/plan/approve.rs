@@ -29,7 +29,7 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let approved = here.state(&name, || fingerprint.clone()) == Approval::Approved;
     let own = wanted && !approved && approvals.missing(&name, || fingerprint.clone()).is_none();
     if !own && approvals.missing(&name, || fingerprint.clone()).is_none() {
-        print(&printable(&format!("{name} needs no approval: it is your own, or approved as it is.\n")))?;
+        print(&printable(&format!("{name} needs no approval: it is yours, or already approved.\n")))?;
         return Ok(0);
     }
     let mut out = String::new();
@@ -51,13 +51,15 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     } else {
         approvals.approve(&name, &fingerprint)?;
     }
-    print("Approved as it is now.\n")?;
+    print("Approved in its current form.\n")?;
     Ok(0)
 }
 
 fn confirmed(context: &Context) -> Result<bool, CliError> {
     if !context.terminal.can_ask {
-        return Err(CliError::usage("there is no terminal to ask on").hint("read the commands above, then add --yes"));
+        return Err(
+            CliError::usage("there is no terminal to ask for confirmation").hint("read the commands above, then add --yes")
+        );
     }
     say("Run these commands unattended? [y/N] ");
     let mut answer = String::new();

@@ -52,7 +52,7 @@ fn prose(plan: &Plan, root: &Path) -> Vec<Problem> {
         problems.extend(unused.map(|line| Problem {
             line: story.line,
             column: 1,
-            message: format!("\"{line}\" is no command here, so it checks nothing of `{}`", story.id),
+            message: format!("\"{line}\" is not a command here, so it does not check `{}`", story.id),
             hint: Some("put the command in backticks".to_owned()),
         }));
     }

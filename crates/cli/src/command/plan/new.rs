@@ -50,7 +50,7 @@ pub(in crate::command) fn plan_for(args: &RunArgs, context: &Context) -> Outcome
 
 fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Context) -> Outcome {
     let project = context.project()?;
-    let signals = Signals::install().map_err(|error| CliError::error(format!("signals cannot be handled: {error}")))?;
+    let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
     let mut reporter = reporter(json, false, &signals, context);
     let ours = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
     let settings = context.settings(&project, flags)?;
@@ -82,7 +82,7 @@ fn read_request(request: &str, context: &Context) -> Result<String, CliError> {
     if request == "-" {
         let mut text = String::new();
         let read = io::stdin().lock().take(LONGEST).read_to_string(&mut text);
-        return read.map(|_| text).map_err(|error| CliError::usage(format!("standard input cannot be read: {error}")));
+        return read.map(|_| text).map_err(|error| CliError::usage(format!("cannot read standard input: {error}")));
     }
     let path: PathBuf = context.start.join(request);
     if path.is_file() { read_file(&path) } else { Ok(request.to_owned()) }

@@ -28,7 +28,7 @@ pub(super) fn run(args: &PolicyCheckArgs, context: &Context) -> Outcome {
     }
     let enforced = evaluate(&call, &facts, &policy.rules);
     let by_scope = enforced.rule.as_ref().is_some_and(|(name, _)| name == STORY_SCOPE);
-    let advice = (by_scope && on_scope == OnScope::Advisory).then(|| format!("{}; the agent is told, once", enforced.reason));
+    let advice = (by_scope && on_scope == OnScope::Advisory).then(|| format!("{}; the agent is warned once", enforced.reason));
     if on_scope != OnScope::Enforced {
         facts.scope = None;
     }
@@ -59,7 +59,7 @@ fn call(args: &PolicyCheckArgs) -> Result<ToolCall, CliError> {
         (ToolKind::Write, None) => json!({ "file_path": args.input, "content": "" }),
         (ToolKind::Read, None) => json!({ "file_path": args.input }),
         (ToolKind::Agent | ToolKind::Other, None) => {
-            let message = format!("the input of {} has to be a JSON object", args.tool);
+            let message = format!("the input of {} must be a JSON object", args.tool);
             return Err(CliError::usage(message).hint(format!("verdone policy check --tool {} '{{}}'", args.tool)));
         }
     };
@@ -75,7 +75,7 @@ fn in_words(args: &PolicyCheckArgs, decision: &Decision, advice: Option<&str>) -
     };
     match &decision.rule {
         Some((name, source)) => row("rule", &format!("{name} ({})", place(source))),
-        None => row("rule", "none fits; the table of tools decides"),
+        None => row("rule", "none matches; the tool table decides"),
     }
     row("command", decision.command.as_ref().map_or("", |found| &found.text));
     row("path", decision.path.as_deref().unwrap_or_default());

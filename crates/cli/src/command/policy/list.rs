@@ -45,7 +45,7 @@ pub(super) fn run(args: &PolicyListArgs, context: &Context) -> Outcome {
             name: READ_BEFORE_EDIT.to_owned(),
             verdict: PolicyVerdict::Deny.describe(),
             place: place(&Source::BuiltIn),
-            reason: "a file that exists is read before it is changed".to_owned(),
+            reason: "an existing file must be read before it is changed".to_owned(),
             alternative: "read it first, then change it".to_owned(),
         });
     }
@@ -58,8 +58,8 @@ pub(super) fn run(args: &PolicyListArgs, context: &Context) -> Outcome {
         name: "git-state".to_owned(),
         verdict,
         place: place(&Source::BuiltIn),
-        reason: "a command leaves the branch as it was, and no merge or rebase in progress".to_owned(),
-        alternative: "go back to the branch, and end what is in progress".to_owned(),
+        reason: "a command must not switch branches or leave a merge or rebase in progress".to_owned(),
+        alternative: "switch back to the branch, and finish or abort what is in progress".to_owned(),
     }));
     if args.json {
         print_json(&Value::Array(rows.iter().map(in_json).collect()))?;

@@ -15,6 +15,6 @@ pub(super) fn run(context: &Context) -> Outcome {
     let examples =
         policy.rules.iter().map(|rule| rule.examples.matches.iter().chain(rule.examples.not_matches.iter()).count()).sum();
     let rules = plural(policy.rules.len(), "rule", "rules");
-    print(&format!("{rules}, {}: all as they should be\n", plural(examples, "example", "examples")))?;
+    print(&format!("{rules}, {}: all as expected\n", plural(examples, "example", "examples")))?;
     Ok(0)
 }

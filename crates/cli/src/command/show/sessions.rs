@@ -80,7 +80,8 @@ fn find(id: &str, root: &Path) -> Result<(Option<RunId>, StoredSession), CliErro
         (Some(at), _) => Ok(found.swap_remove(at)),
         (None, 1) => Ok(found.swap_remove(0)),
         (None, 0) => {
-            Err(CliError::usage(format!("no session {id:?} was recorded")).hint("verdone show --sessions lists those that were"))
+            Err(CliError::usage(format!("no session {id:?} was recorded"))
+                .hint("verdone show --sessions lists recorded sessions"))
         }
         (None, _) => {
             let names: Vec<&str> = found.iter().take(5).map(|(_, session)| session.name.as_str()).collect();

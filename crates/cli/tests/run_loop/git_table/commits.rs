@@ -43,7 +43,7 @@ fn a_pre_commit_hook_that_hangs_is_ended_at_the_deadline() {
     let settings = Settings { tables: "[commit]\ntimeout = \"1s\"", ..Settings::default() };
     let world = World::with(ONE, HONEST, &settings);
     world.hook("pre-commit", "echo still-linting; sleep 60");
-    assert_blocked(&world, "did not end within 1 s");
+    assert_blocked(&world, "did not finish within 1 s");
     world.sandbox.assert_no_survivors(PATIENCE);
 }
 

@@ -149,7 +149,7 @@ fn a_required_filter_without_its_program_is_named_at_the_start() {
     world.git(&["config", "filter.store.clean", "no-such-store clean -- %f"]);
     assert_refused(
         &world.verdone(&["run"]),
-        "files here need the filter \"store\", whose program no-such-store is not there",
+        "files here need the filter \"store\", but no-such-store is not installed",
         "install no-such-store",
     );
     world.git(&["config", "--unset", "filter.store.process"]);

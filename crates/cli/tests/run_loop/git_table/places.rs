@@ -85,7 +85,7 @@ fn linked_work_trees_run_side_by_side_with_refs_and_notes_of_their_own() {
 
     let second = world.sandbox.verdone(VERDONE, ["run"]);
     second.assert_code(1);
-    assert!(second.stderr.contains("another run works in this work tree"), "{}", second.stderr);
+    assert!(second.stderr.contains("another run is active in this work tree"), "{}", second.stderr);
     world.by_user(|| world.sandbox.verdone(VERDONE, ["-C", "../side", "run"])).assert_code(0);
     run.signal(Signal::INT);
     run.wait(PATIENCE).assert_code(130);

@@ -81,7 +81,7 @@ pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standin
         return fresh(if standing.lost { "the last session is gone" } else { "there is no session yet" });
     }
     if standing.spent {
-        return fresh("the last session cannot go on");
+        return fresh("the last session cannot be continued");
     }
     match mode {
         SessionMode::Single => NextSession::Same,
@@ -89,10 +89,10 @@ pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standin
         SessionMode::Fresh | SessionMode::Hybrid => {
             match (standing.context, limits.most(standing.context.and_then(|c| c.window))) {
                 (Some(context), Some(most)) if context.tokens >= most => {
-                    NextSession::Fresh { why: format!("the context holds {} tokens, and the limit is {most}", context.tokens) }
+                    NextSession::Fresh { why: format!("the context has {} tokens, and the limit is {most}", context.tokens) }
                 }
                 (Some(_), _) => NextSession::Same,
-                (None, _) => fresh("nobody knows how full the context is"),
+                (None, _) => fresh("the size of the context is unknown"),
             }
         }
     }

@@ -59,11 +59,11 @@ impl Guard {
                     1 => String::new(),
                     count => format!(" and {} more", count - 1),
                 };
-                dead(format!("the tool call {first}{others} ran without being judged; are hooks switched off?"))
+                dead(format!("the tool call {first}{others} ran without a policy check; are hooks disabled?"))
             }
             (None, _) if self.nameless => dead("a tool call without an id ran".to_owned()),
             (None, Nonce::Missing) => {
-                dead("the session's start never reached Verdone's hook; are hooks switched off?".to_owned())
+                dead("Verdone's hook was not called when the session started; are hooks disabled?".to_owned())
             }
             (None, Nonce::Seen | Nonce::NotExpected) => Liveness::Alive,
         }

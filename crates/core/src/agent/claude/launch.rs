@@ -9,8 +9,8 @@ use super::uuid::Uuid;
 use crate::hook::Role;
 
 /// The warning shown before a run with `permission = "bypass"`.
-pub const BYPASS_WARNING: &str = "agent.claude.permission = \"bypass\": Claude Code asks for nothing. A guard that fails no longer \
-     stops a tool call, and files outside the project are open to it. Use it only in a sandbox that you can lose.";
+pub const BYPASS_WARNING: &str = "agent.claude.permission = \"bypass\": Claude Code never asks for permission. A failing guard no \
+    longer blocks a tool call, and files outside the project are accessible. Use it only in a disposable sandbox.";
 
 /// The oldest supported client. Older ones do not know `onFailure`, so a crashed hook together with an allow rule of the user's would
 /// let a call through.

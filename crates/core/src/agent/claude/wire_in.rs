@@ -227,7 +227,7 @@ fn hook_fault(block: &RawToolResult<'_>) -> Option<String> {
     let text: String = read(raw)?;
     let (_, after) = text.split_once(OURS)?;
     let told = after.lines().nth(1).map(str::trim).filter(|line| !line.is_empty() && *line != SAID_NOTHING);
-    let told = told.map_or_else(|| "it ended without an answer".to_owned(), |told| cut(told, 300).to_owned());
+    let told = told.map_or_else(|| "it exited without an answer".to_owned(), |told| cut(told, 300).to_owned());
     Some(format!("the hook's process failed: {told}"))
 }
 
@@ -280,7 +280,7 @@ mod tests {
         let (ours, theirs) = ("/opt/my tools/verdone hook PreToolUse --run", "/home/me/lint.sh");
         let gone = "\nError occurred while executing hook command: ENOENT: no such file or directory";
         let told = "the hook's process failed: Error occurred while executing hook command: ENOENT: no such file or directory";
-        let silent = Some("the hook's process failed: it ended without an answer".to_owned());
+        let silent = Some("the hook's process failed: it exited without an answer".to_owned());
         assert_eq!(fault_in(&failed(ours, gone), false).as_deref(), Some(told));
         assert_eq!(fault_in(&failed(ours, "\nNo stderr output"), false), silent);
         assert_eq!(fault_in(&failed(ours, ""), false), silent);

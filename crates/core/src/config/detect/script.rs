@@ -32,7 +32,7 @@ pub(super) fn package(listing: &ProjectFiles, found: &mut Proposals) {
             }
             if watches(text) {
                 found
-                    .note(format!("The script `{name}` of package.json watches for changes and never ends, so it was left out."));
+                    .note(format!("The script `{name}` in package.json watches for changes and never ends, so it was left out."));
                 continue;
             }
             let command = command(manager, name, text);

@@ -34,11 +34,11 @@ fn propose(program: &str, file: &str, targets: &[Target], found: &mut Proposals)
     for (target, stage) in &wanted {
         let name = &target.name;
         if let Some((other, _)) = wanted.iter().find(|(other, _)| other.needs.contains(name)) {
-            found.note(format!("`{program} {name}` is part of `{program} {}`, so it is no gate of its own.", other.name));
+            found.note(format!("`{program} {name}` is part of `{program} {}`, so it is not a separate gate.", other.name));
             continue;
         }
         if let Some(command) = found.command_in(&target.recipe) {
-            found.note(format!("`{program} {name}` runs `{command}`, which is proposed already."));
+            found.note(format!("`{program} {name}` runs `{command}`, which is already proposed."));
             continue;
         }
         let because = format!("Found the {} `{name}` in {file}.", if program == "just" { "recipe" } else { "target" });

@@ -102,7 +102,7 @@ fn prepared(state: &State, rules: &Rules, baseline: &[CheckRun]) -> Decision {
             events,
             Finish::Blocked,
             format!(
-                "red before any work: {reason} (fix it first, or continue with --red-baseline; if it passes in your checkout, \
+                "checks fail before any work: {reason} (fix it first, or continue with --red-baseline; if it passes in your checkout, \
                  `verdone workspace shell --checks` shows what it cannot see)"
             ),
         );
@@ -142,16 +142,16 @@ fn limit_reached(state: &State, rules: &Rules, now: Duration) -> Option<(Finish,
         return Some((Finish::Manual, stopped_by(signal)));
     }
     if state.stop_after_story {
-        return Some((Finish::Manual, "stopped after the story, as asked".to_owned()));
+        return Some((Finish::Manual, "stopped after the story, as requested".to_owned()));
     }
     if out_of_time(rules, now) {
-        return Some((Finish::Timeout, format!("the run may take {}", limits.total_time)));
+        return Some((Finish::Timeout, format!("the time limit of {} was reached", limits.total_time)));
     }
     if let Some(reason) = over_budget(state, rules, state.cost_usd) {
         return Some((Finish::Budget, reason));
     }
     if reached(state.iteration, limits.max_iterations) {
-        return Some((Finish::MaxIterations, format!("the limit of iterations is {}", limits.max_iterations)));
+        return Some((Finish::MaxIterations, format!("the iteration limit of {} was reached", limits.max_iterations)));
     }
     if reached(state.unchanged_iterations, limits.no_changes) {
         return Some((Finish::NoChanges, format!("{} iterations in a row changed no file", state.unchanged_iterations)));

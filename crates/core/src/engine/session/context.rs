@@ -54,7 +54,7 @@ pub fn tail_of(end: &[u8]) -> Tail {
         if entry.is_api_error || message.model.as_deref() == Some("<synthetic>") {
             // Only the very last answer shows how the turn ended.
             if tail.api_error.is_none() && entry.is_api_error {
-                tail.api_error = Some(message.text().unwrap_or_else(|| "an error of the API".to_owned()));
+                tail.api_error = Some(message.text().unwrap_or_else(|| "an API error".to_owned()));
             }
             continue;
         }

@@ -26,8 +26,8 @@ impl FrozenSettings {
 
     /// A message if the file has changed. `now` is its current content, or why it cannot be read.
     pub fn changed(&self, now: Result<&Config, &str>) -> Option<String> {
-        const TODO: &str = "so those of the loop's start count. Only the user takes new ones: `verdone loop stop`, then `verdone \
-                            loop start`";
+        const TODO: &str = "so the loop uses the settings from its start. Only the user can reload them: `verdone loop stop`, then \
+                            `verdone loop start`";
         let now = match now {
             Ok(now) => now,
             Err(why) => return Some(format!("the settings cannot be read ({why}), {TODO}.")),
@@ -40,7 +40,7 @@ impl FrozenSettings {
         let changed: Vec<String> =
             names.into_iter().filter(|name| self.parts.get(*name) != now.get(*name)).map(|name| format!("`{name}`")).collect();
         let list = changed.join(", ");
-        (!changed.is_empty()).then(|| format!("the settings that judge this loop ({list}) were changed since, {TODO}."))
+        (!changed.is_empty()).then(|| format!("the settings that judge this loop ({list}) have changed, {TODO}."))
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
         let told = |text: &str| frozen.changed(Ok(&read(text))).unwrap_or_default();
         assert_eq!(told(GATE), "");
         assert_eq!(told(&format!("# a comment\n[agent]\nname = \"claude\"\n{GATE}")), "");
-        assert!(told("").contains("(`gate`) were changed"), "{}", told(""));
+        assert!(told("").contains("(`gate`) have changed"), "{}", told(""));
         assert!(told(&format!("[stop]\nmode = \"off\"\n{GATE}")).contains("(`stop`)"));
         assert!(told(&GATE.replace("make test", "true")).contains("`verdone loop stop`, then `verdone loop start`"));
         assert!(frozen.changed(Err("line 1: what")).unwrap().contains("cannot be read (line 1: what)"));

@@ -62,9 +62,9 @@ fn settled(story: &StoryId, result: StoryResult) -> String {
     let story = line(story.as_str());
     match (result.outcome, result.proof) {
         (Outcome::NeedsReview, _) => {
-            format!("Story {story} needs a review by the user. Leave it as it is, and continue with the next story.")
+            format!("Story {story} needs a review by the user. Leave it alone, and continue with the next story.")
         }
-        (Outcome::Failed, _) => format!("Story {story} failed. Leave it as it is, and continue with the next story."),
+        (Outcome::Failed, _) => format!("Story {story} failed. Leave it alone, and continue with the next story."),
         (Outcome::Done | Outcome::Accepted, proof) => {
             format!("Checked: story {story} is done ({}) and marked.", proof.unwrap_or(Proof::Unchecked))
         }
@@ -187,16 +187,16 @@ pub(super) fn in_short(open: &Open) -> String {
 pub(super) fn yields(why: &ReleaseReason) -> String {
     match why {
         ReleaseReason::Foreign => "no loop was started for this session".to_owned(),
-        ReleaseReason::Off => "the Stop gate is off (`mode` of [stop])".to_owned(),
+        ReleaseReason::Off => "the Stop gate is off (`mode` in [stop])".to_owned(),
         ReleaseReason::Ended(status) => format!("the loop of this session is over: {}", status.describe()),
         ReleaseReason::NothingToVerify { why } => format!("nothing to verify: {}", line(why)),
-        ReleaseReason::Background { tasks } => format!("tasks run in the background: {}", line(&tasks.join(", "))),
+        ReleaseReason::Background { tasks } => format!("tasks are running in the background: {}", line(&tasks.join(", "))),
         ReleaseReason::ApiFailure { error } => format!("the model's service failed: {}", line(error)),
         ReleaseReason::Paused => "the loop is paused: remove .verdone/pause to continue".to_owned(),
-        ReleaseReason::HeldOnce => "the turn was held once already (mode `once`)".to_owned(),
+        ReleaseReason::HeldOnce => "the turn was already continued once (mode `once`)".to_owned(),
         ReleaseReason::Context { tokens, most, goes_on, spawn } => {
             let next = if *spawn { "starts in the background" } else { "continues in a fresh session" };
-            format!("the context holds {tokens} tokens, and the limit is {most}; `{}` {next}", line(goes_on))
+            format!("the context has {tokens} tokens, and the limit is {most}; `{}` {next}", line(goes_on))
         }
         ReleaseReason::Same { times, reason } => {
             format!(
@@ -217,13 +217,13 @@ pub(super) fn yields(why: &ReleaseReason) -> String {
                 1 => ", and its quick gate is green".to_owned(),
                 many => format!(", and its {many} quick gates are green"),
             };
-            format!("it leaves no task and no unfinished line open{green}; stories are verified when the turn ends")
+            format!("it leaves no open task and no unfinished line{green}; stories are verified when the turn ends")
         }
         ReleaseReason::StillVerifying { waits } => format!("the verification has not finished after {waits} waits"),
         ReleaseReason::Fault { times, cause } => {
             format!("the Stop gate itself failed {times} times in a row ({}), so the session is released UNVERIFIED", line(cause))
         }
-        ReleaseReason::NotOurs => "Verdone does not hold this kind of stop".to_owned(),
+        ReleaseReason::NotOurs => "Verdone does not block this kind of stop".to_owned(),
     }
 }
 
@@ -246,8 +246,8 @@ pub fn fault_words(cause: &str, times: u32) -> String {
     let most = super::MOST_FAULTS;
     cut(
         &format!(
-            "Verdone's Stop gate could not judge this turn (fault {times} of {most} that hold a session): {}. This is a fault of Verdone, \
-             not of your work: do not work around it. Tell the user, and stop again.",
+            "Verdone's Stop gate could not judge this turn (fault {times} of at most {most}): {}. This is a fault in Verdone, \
+             not in your work: do not work around it. Tell the user, and stop again.",
             line(cause)
         ),
         LONGEST,
@@ -256,7 +256,7 @@ pub fn fault_words(cause: &str, times: u32) -> String {
 
 /// Debris, for the agent that added it.
 pub fn debris_words(found: &[Litter]) -> String {
-    let mut text = "Lines that you added are not finished work. Remove or finish them first:\n".to_owned();
+    let mut text = "Some lines you added are unfinished. Finish or remove them first:\n".to_owned();
     text.push_str(&listed(found, 20, |Litter { path, debris }| {
         format!("- {}:{} {}: {}", line(path), debris.line, debris.kind.describe(), line(&debris.text))
     }));
@@ -266,13 +266,13 @@ pub fn debris_words(found: &[Litter]) -> String {
 /// The session's loop, reported when the session begins.
 pub fn loop_words(held: &HeldLoop, story: Option<&StoryToDo>) -> String {
     let mut text =
-        "A Verdone loop holds this session: when you stop, Verdone runs the checks itself, and the turn continues until they pass."
+        "A Verdone loop is active here: when you stop, Verdone runs the checks itself, and the turn continues until they pass."
             .to_owned();
     if !held.task.trim().is_empty() {
         text.push_str(&format!(" The task: {}", line(&held.task)));
     }
     if let Some(story) = story.filter(|_| held.plan.is_some()) {
-        text.push_str(&format!("\nThe story at work is {}: {}", line(&story.id), line(&story.title)));
+        text.push_str(&format!("\nThe current story is {}: {}", line(&story.id), line(&story.title)));
     }
     cut(&text, LONGEST)
 }

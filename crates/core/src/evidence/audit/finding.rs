@@ -87,7 +87,7 @@ impl Problem {
             Self::NamesSeveral => "its message names more than one piece of evidence".to_owned(),
             Self::NamesNone => "it has an evidence note, but its message does not name it".to_owned(),
             Self::Rewritten { from } => format!(
-                "it was amended, rebased or cherry-picked from {}, where its evidence is; the tree is another, and was not checked",
+                "it was amended, rebased or cherry-picked from {}, where its evidence is; its tree differs and was not checked",
                 from.short()
             ),
             Self::Copied { of } => {
@@ -119,22 +119,22 @@ impl Problem {
             Self::NotInJournal { run, as_commit: Some(other) } => {
                 format!("the journal of run {run} has no such commit; it knows the story as {}", other.short())
             }
-            Self::JournalDiffers { run, what } => format!("the journal of run {run} has it otherwise: {what} differs"),
+            Self::JournalDiffers { run, what } => format!("the journal of run {run} disagrees: {what} differs"),
             Self::FailsNow { name, text } => format!("run again, {name} {text}"),
             Self::WeakerNow { was, now: Some(now), why } if now < was => {
-                format!("verified again, it is {now} and not {was}: {why}")
+                format!("verified again, it is {now}, not {was}: {why}")
             }
-            Self::WeakerNow { was, why, .. } => format!("verified again, it is not {was} any more: {why}"),
+            Self::WeakerNow { was, why, .. } => format!("verified again, it is no longer {was}: {why}"),
             Self::NotBookkeeping { path } => format!(
-                "its message says that Verdone made it, but it is no story's commit and changes more than the plan's marks and \
+                "its message says that Verdone made it, but it belongs to no story and changes more than the plan's marks and \
                  progress files: {path}"
             ),
             Self::MarkedWithoutEvidence { stories } => format!(
-                "its message says that Verdone made it, but it calls {} done, and no commit of this history is about that",
+                "its message says that Verdone made it, but it marks {} as done, and no commit in this history proves that",
                 stories.join(", ")
             ),
             Self::Missing { commit, run, elsewhere } => {
-                let now = if *elsewhere { " any more, but on another branch or tag" } else { "" };
+                let now = if *elsewhere { ", but on another branch or tag" } else { "" };
                 format!("missing: it was committed as {} in run {run}; that commit is not in this history{now}", commit.short())
             }
         }
@@ -215,11 +215,9 @@ impl Remark {
             Self::NoTrailers => {
                 "its message does not name its evidence (a git hook may have rewritten it); the journal does".to_owned()
             }
-            Self::NewChain => "it begins a chain of its own, though there is evidence before it".to_owned(),
-            Self::CutOff => {
-                "the history is cut off here (a shallow clone), so what came before could not be looked at".to_owned()
-            }
-            Self::JournalDamaged { run } => format!("the journal of run {run} has a hole and does not know it"),
+            Self::NewChain => "it starts a new chain, although there is evidence before it".to_owned(),
+            Self::CutOff => "the history is cut off here (a shallow clone), so earlier commits could not be checked".to_owned(),
+            Self::JournalDamaged { run } => format!("the journal of run {run} has a gap and does not contain it"),
             Self::NeedsReview => "a person has not accepted it yet".to_owned(),
             Self::Accepted { by, reasons } if reasons.is_empty() => format!("accepted by {by}"),
             Self::Accepted { by, reasons } => format!("accepted by {by}, who was shown: {}", reasons.join("; ")),
@@ -228,9 +226,9 @@ impl Remark {
                 format!("nothing proved {} of its {of} acceptance criteria: {}", criteria.len(), criteria.join("; "))
             }
             Self::FlakyNow { name } => format!("run again, {name} is flaky: it failed, then passed on the same files"),
-            Self::AdvisoryFails { name } => format!("run again, {name} fails; it may"),
+            Self::AdvisoryFails { name } => format!("run again, {name} fails; it is advisory"),
             Self::NotAllowed { command } => {
-                format!("not run again, because neither the plan, the settings nor a run of here has this command: {command}")
+                format!("not run again, because neither the plan, the settings nor a local run has this command: {command}")
             }
             Self::NotRunAgain { names } => {
                 format!("not run again, because the audit was interrupted: {}", names.join("; "))

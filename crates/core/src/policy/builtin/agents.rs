@@ -14,7 +14,7 @@ pub(super) fn rules() -> Vec<Rule> {
         vec![Entry {
             name: "unguarded-agent",
             matcher: Matcher::Simple(|simple| starts(simple, |agent| agent.unguarded)),
-            reason: "this starts another agent that may do anything without being asked",
+            reason: "this starts another agent that may do anything without asking",
             alternative: INSTEAD,
             matches: &[
                 "claude -p --dangerously-skip-permissions 'fix it'",

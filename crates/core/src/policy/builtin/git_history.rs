@@ -5,7 +5,7 @@ use super::{Entry, deny};
 use crate::policy::arguments::{Arguments, COMMIT_VALUED};
 use verdone_shell::Word;
 
-const KEEP: &str = "edit the files back by hand; the next attempt starts from a clean workspace anyway";
+const KEEP: &str = "undo the edits by hand; the next attempt starts from a clean workspace anyway";
 const BRANCH: &str = "stay on the branch that the run was started on";
 
 pub(super) fn rules() -> Vec<Rule> {
@@ -15,7 +15,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-rebase",
                 matcher: Matcher::Git { commands: &["rebase", "filter-branch", "filter-repo", "replace"], when: |_, _| true },
-                reason: "rewriting commits takes their evidence away",
+                reason: "rewriting commits loses their evidence",
                 alternative: "add a new commit on top, or leave the change in the tree",
                 matches: &["git rebase main", "git rebase -i HEAD~3", "git filter-branch --all"],
                 not_matches: &["git log main..HEAD", "echo git rebase", "git commit -m 'rebase later'"],
@@ -39,7 +39,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-clean",
                 matcher: Matcher::Git { commands: &["clean"], when: |_, rest| !is_dry(rest) },
-                reason: "this deletes files that no commit holds",
+                reason: "this deletes files that are in no commit",
                 alternative: "delete the files that you made by name",
                 matches: &["git clean -fd", "git clean -xdf", "git -C sub clean --force"],
                 not_matches: &["git clean -n", "git clean --dry-run", "git clean -dn", "make clean"],
@@ -85,7 +85,7 @@ pub(super) fn rules() -> Vec<Rule> {
                     commands: &["commit"],
                     when: |_, rest| Arguments::new(rest).long_beside("--amend", 4, COMMIT_VALUED),
                 },
-                reason: "amending rewrites a commit that may hold evidence",
+                reason: "amending rewrites a commit that may have evidence",
                 alternative: "make a new commit, or leave the change in the tree",
                 matches: &["git commit --amend", "git commit --am --no-edit", "git commit -a --amend -m x"],
                 not_matches: &["git commit -m '--amend'", "git commit -am x", "git commit -m x -- --amend"],
@@ -113,7 +113,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-ref-delete",
                 matcher: Matcher::Git { commands: &["branch", "tag", "update-ref", "symbolic-ref", "reflog"], when: deletes },
-                reason: "this deletes a branch, a tag or what git remembers of them",
+                reason: "this deletes a branch, a tag or its reflog",
                 alternative: "leave them to the user",
                 matches: &[
                     "git branch -D topic",
@@ -127,14 +127,14 @@ pub(super) fn rules() -> Vec<Rule> {
                 name: "git-prune",
                 matcher: Matcher::Git { commands: &["gc", "prune"], when: prunes },
                 reason: "this destroys commits and files that git still keeps",
-                alternative: "leave them; `git gc` without `--prune` keeps what is young",
+                alternative: "leave them; `git gc` without `--prune` keeps recent objects",
                 matches: &["git gc --prune=now", "git prune", "git gc --aggressive --prune=all", "git prune --expire now"],
                 not_matches: &["git gc", "git gc --auto", "git prune -n", "git gc --prune=never", "npm prune"],
             },
             Entry {
                 name: "git-notes",
                 matcher: Matcher::Git { commands: &["notes"], when: |_, rest| writes_notes(rest) },
-                reason: "notes hold the run's evidence",
+                reason: "notes contain the run's evidence",
                 alternative: "write what you learned into the answer or the guardrails",
                 matches: &["git notes add -m x", "git notes --ref=verdone remove HEAD", "git notes prune"],
                 not_matches: &["git notes", "git notes show HEAD", "git notes list"],

@@ -16,7 +16,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-push",
                 matcher: Matcher::Git { commands: &["push", "send-pack", "http-push"], when: |_, _| true },
-                reason: "pushing publishes work that nobody has reviewed",
+                reason: "pushing publishes unreviewed work",
                 alternative: INSTEAD,
                 matches: &["git push", "git -C . push origin main", "true && /usr/bin/git --no-pager push", "bash -c 'git push'"],
                 not_matches: &[
@@ -29,7 +29,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-push-by-helper",
                 matcher: Matcher::Git { commands: &["subtree", "lfs", "svn", "p4", "flow", "town", "cinnabar"], when: pushes },
-                reason: "this command of git pushes",
+                reason: "this git command pushes",
                 alternative: INSTEAD,
                 matches: &["git subtree push --prefix x origin main", "git lfs push origin main", "git svn dcommit"],
                 not_matches: &["git lfs ls-files", "git subtree split --prefix x", "git svn log"],
@@ -37,7 +37,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-merge",
                 matcher: Matcher::Git { commands: &["merge", "octopus-merge"], when: |_, _| true },
-                reason: "merging joins work that was checked apart",
+                reason: "merging combines work that was checked separately",
                 alternative: INSTEAD,
                 matches: &["git merge main", "git merge --abort", "cd x; git -c a.b=c merge dev"],
                 not_matches: &["git merge-base HEAD main", "git log --merges", "echo git merge"],
@@ -45,7 +45,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-pull",
                 matcher: Matcher::Git { commands: &["pull"], when: |_, _| true },
-                reason: "pulling merges or rebases what was not checked here",
+                reason: "pulling merges or rebases commits that were not checked here",
                 alternative: "`git fetch` shows what is new without touching the tree",
                 matches: &["git pull", "git pull --rebase", "git --git-dir=.git pull"],
                 not_matches: &["git fetch", "git request-pull", "gh pr list"],

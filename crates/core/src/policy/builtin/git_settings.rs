@@ -14,7 +14,7 @@ pub(super) fn rules() -> Vec<Rule> {
                 name: "git-no-verify",
                 matcher: Matcher::Simple(skips_hooks),
                 reason: "the user's git hooks are part of the checks",
-                alternative: "commit without it and mend what the hook complains about",
+                alternative: "commit without it and fix what the hook complains about",
                 matches: &[
                     "git commit --no-verify -m x",
                     "git commit -nm x",
@@ -40,7 +40,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-config-override",
                 matcher: Matcher::Simple(overrides),
-                reason: "this switches off git hooks or gives git another configuration",
+                reason: "this disables git hooks or changes git's configuration",
                 alternative: "run git with the user's own settings",
                 matches: &[
                     "git -c core.hooksPath=/dev/null commit -m x",
@@ -66,7 +66,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-hide",
                 matcher: Matcher::Git { commands: &["update-index"], when: |_, rest| hides(rest) },
-                reason: "a file that git does not look at cannot be verified",
+                reason: "a file that git skips cannot be verified",
                 alternative: "leave the file visible; list build products in .gitignore",
                 matches: &[
                     "git update-index --assume-unchanged a",

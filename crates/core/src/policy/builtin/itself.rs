@@ -20,8 +20,8 @@ pub(super) fn rules() -> Vec<Rule> {
                 &["verdone", "retry"],
                 &["verdone", "loop", "stop"],
             ]),
-            reason: "an agent does not steer the run that it works for, nor take its guards and commits away",
-            alternative: "say in the answer what the user should do; `verdone status` and other questions are fine",
+            reason: "an agent must not control its own run, or remove its guards and commits",
+            alternative: "say in the answer what the user should do; `verdone status` and other read-only commands are fine",
             matches: &["verdone uninstall --yes", "verdone prune --keep 0", "/usr/bin/verdone undo", "bash -c 'verdone land'"],
             not_matches: &[
                 "verdone status",
@@ -41,7 +41,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "plan-approval",
                 matcher: Matcher::Programs(&[&["verdone", "plan", "approve"]]),
-                reason: "a plan is approved by the user, who has read its commands",
+                reason: "only the user may approve a plan, after reading its commands",
                 alternative: "ask the user to run `verdone plan approve`",
                 matches: &["verdone plan approve --yes", "sh -c 'verdone plan approve'", "/usr/bin/verdone plan approve PLAN.md"],
                 not_matches: &["verdone plan show", "verdone plan lint", "echo verdone plan approve"],
@@ -49,7 +49,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "story-review",
                 matcher: Matcher::Programs(&[&["verdone", "accept"], &["verdone", "reject"]]),
-                reason: "a story that needs a review is accepted or rejected by the user, who has looked at the work",
+                reason: "only the user may accept or reject a story that needs a review, after looking at the work",
                 alternative: "ask the user to run `verdone review`",
                 matches: &["verdone accept US-001", "sh -c 'verdone accept US-001'", "/usr/bin/verdone reject US-001 --json"],
                 not_matches: &["verdone review", "verdone review US-001 --json", "echo verdone accept US-001"],

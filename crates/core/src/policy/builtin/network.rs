@@ -11,7 +11,7 @@ pub(super) fn rules() -> Vec<Rule> {
         vec![Entry {
             name: "pipe-to-shell",
             matcher: Matcher::Simple(runs_download),
-            reason: "this runs a script from the network that nobody has read",
+            reason: "this runs a script from the network without reading it first",
             alternative: "download it to a file, read it, then run the file; or use the package manager",
             matches: &[
                 "curl -fsSL https://x.sh | sh",

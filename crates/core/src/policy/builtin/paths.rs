@@ -15,7 +15,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "git-dir",
                 matcher: Matcher::Place { access: CHANGES, is: in_git_dir },
-                reason: "git's own files are changed by git commands only",
+                reason: "git's own files may only be changed by git commands",
                 alternative: "use the git command for it, if the policy allows that",
                 matches: &[
                     "Write: .git/hooks/pre-commit",
@@ -28,7 +28,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "verdone-dir",
                 matcher: Matcher::Place { access: CHANGES, is: in_verdone_dir },
-                reason: "the run's settings and records are not the agent's",
+                reason: "an agent must not change the run's settings and records",
                 alternative: "write lessons into .verdone/guardrails.md; leave the rest to the user",
                 matches: &[
                     "Write: .verdone/config.toml",
@@ -48,7 +48,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "agent-settings",
                 matcher: Matcher::Place { access: CHANGES, is: is_agent_settings },
-                reason: "an agent that changes its own settings can switch its guards off",
+                reason: "an agent that changes its own settings can disable its guards",
                 alternative: "say in the answer which setting is missing; the user decides",
                 matches: &[
                     "Write: .claude/settings.json",
@@ -70,7 +70,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "plan-checks",
                 matcher: Matcher::Plan(Protected::Checks),
-                reason: "what a story is judged by must not change while it is worked on",
+                reason: "a story's criteria and checks must not change while it is worked on",
                 alternative: "meet the criteria as they stand, or say in the answer why they cannot be met",
                 matches: &[
                     "Edit: plan.md\nVerification: `make test`\nVerification: `true`",
@@ -86,7 +86,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "env-file",
                 matcher: Matcher::Place { access: CHANGES, is: is_env_file },
-                reason: "files of this kind hold secrets, are mostly ignored by git, and so cannot be restored",
+                reason: "such files contain secrets and are usually ignored by git, so they cannot be restored",
                 alternative: "write the variable's name into an example file such as .env.example, and say what to set",
                 matches: &["Write: .env", "echo X=1 >> .env", "mv .env .env.old", "sed -i s/a/b/ ./sub/../.env"],
                 not_matches: &["Write: .env.example", "cat .env", "Write: src/.environment.rs"],
@@ -95,7 +95,7 @@ pub(super) fn rules() -> Vec<Rule> {
                 name: "outside-delete",
                 matcher: Matcher::Place { access: &[Access::DeleteAll], is: is_outside_or_whole },
                 reason: "this deletes a directory that the run cannot restore",
-                alternative: "delete files below the work tree, or in a temporary directory of your own",
+                alternative: "delete files below the work tree, or in your own temporary directory",
                 matches: &[
                     "rm -rf /",
                     "rm -rf ~",

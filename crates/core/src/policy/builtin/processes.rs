@@ -12,7 +12,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "kill-by-name",
                 matcher: Matcher::Programs(&[&["pkill"], &["killall"], &["killall5"], &["skill"], &["xkill"]]),
-                reason: "a name may fit processes of the user, and the run itself",
+                reason: "a name may match the user's processes, and the run itself",
                 alternative: "end what you started by its process id: `kill PID`",
                 matches: &["pkill node", "sudo killall -9 python", "timeout 5 pkill -f server"],
                 not_matches: &["kill 1234", "pgrep node", "echo pkill node", "kill %1"],
@@ -20,7 +20,7 @@ pub(super) fn rules() -> Vec<Rule> {
             Entry {
                 name: "kill-everything",
                 matcher: Matcher::Simple(kills_everything),
-                reason: "this signals every process of the user, or the run itself with all that it started",
+                reason: "this signals all of the user's processes, or the run itself with everything it started",
                 alternative: "end what you started by its process id: `kill PID`",
                 matches: &["kill -9 -1", "kill -- -1", "kill -KILL -1", "kill -1", "kill -s TERM -1", "kill 0", "kill -9 0"],
                 not_matches: &["kill -9 1234", "kill -l", "kill -1 1234", "kill -HUP 77", "kill -0 1234"],

@@ -12,7 +12,7 @@ pub(super) fn rules() -> Vec<Rule> {
         vec![Entry {
             name: "publish",
             matcher: Matcher::Simple(publishes),
-            reason: "this publishes work that nobody has reviewed, and a release can rarely be taken back",
+            reason: "this publishes unreviewed work, and a release can rarely be withdrawn",
             alternative: "build it without publishing (`--dry-run`, `npm pack`, `cargo package`); the user publishes after the run",
             matches: &[
                 "npm publish --access public",

@@ -34,8 +34,8 @@ pub(crate) fn check(config: &ClaudeAgent, root: &Path) -> Finding {
     };
     if found < OLDEST_CLIENT {
         let message = format!(
-            "Claude Code {found} is too old: before {OLDEST_CLIENT} a guard that fails does not deny, and an allow rule of yours would \
-             let the call through"
+            "Claude Code {found} is too old: before {OLDEST_CLIENT}, a failing guard does not deny a call, and one of your allow \
+             rules could let it through"
         );
         return Finding::bad(NAME, message, ["claude update"]);
     }
@@ -48,7 +48,7 @@ pub(crate) fn check(config: &ClaudeAgent, root: &Path) -> Finding {
         ClaudePermission::Policy | ClaudePermission::AcceptEdits => {}
     }
     if !may_be_logged_in(config) {
-        let message = format!("Claude Code {found} seems not to be logged in");
+        let message = format!("Claude Code {found} does not seem to be logged in");
         return Finding {
             hints: vec!["claude, then /login; or set ANTHROPIC_API_KEY".to_owned()],
             ..Finding::warning(NAME, message)
@@ -78,7 +78,7 @@ fn version_of(config: &ClaudeAgent, root: &Path) -> Result<Version, Box<Finding>
         Ok(ended) if ended.exit == Exit::Code(0) => {
             let Some(found) = version(&ended.output.text) else {
                 let said = sanitise_line(ended.output.text.lines().next().unwrap_or_default());
-                return bad(format!("{} --version says no version: {said}", config.binary), install);
+                return bad(format!("{} --version printed no version: {said}", config.binary), install);
             };
             Ok(found)
         }

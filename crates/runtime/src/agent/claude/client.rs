@@ -97,13 +97,13 @@ pub(super) struct TurnHandlers<'a> {
 pub(super) enum ClientError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    #[error("our own program cannot be found: {0}")]
+    #[error("cannot find Verdone's executable: {0}")]
     Program(std::io::Error),
-    #[error("the client ended at once: {0}")]
+    #[error("the client exited immediately: {0}")]
     Ended(String),
     #[error("the client did not answer for {} s", START.as_secs())]
     Silent,
-    #[error("the client takes no hook callbacks")]
+    #[error("the client does not support hook callbacks")]
     NoCallbacks,
     #[error("stopped")]
     Stopped,
@@ -282,7 +282,7 @@ impl Client {
                     let why = why.clone();
                     self.companion.kill();
                     self.gone = true;
-                    let exit = ClientExit { how: "ended by us".to_owned(), last_words: String::new() };
+                    let exit = ClientExit { how: "killed by Verdone".to_owned(), last_words: String::new() };
                     return (self.session.exited(&exit), Some(why));
                 }
                 (Some(_), _) | (None, None) => {}

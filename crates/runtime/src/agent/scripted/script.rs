@@ -194,7 +194,7 @@ impl RawStep {
         }
         match (actions.pop(), actions.is_empty()) {
             (Some(action), true) => Ok(action),
-            (Some(_), false) => Err("a step is one action, this one has several".to_owned()),
+            (Some(_), false) => Err("a step has one action, but this one has several".to_owned()),
             (None, _) => Err("a step needs an action".to_owned()),
         }
     }

@@ -95,7 +95,7 @@ fn tick(story: &str) -> Result<(), String> {
     let plan = std::env::var_os("VERDONE_PLAN").map(PathBuf::from).ok_or("tick: VERDONE_PLAN is not set")?;
     say(&format!("tick {story}"));
     let before = fs::read_to_string(&plan).map_err(|error| format!("tick {story}: {error}"))?;
-    let after = ticked(&before, story).ok_or_else(|| format!("tick {story}: no open box of it in the plan"))?;
+    let after = ticked(&before, story).ok_or_else(|| format!("tick {story}: no open box for it in the plan"))?;
     fs::write(&plan, after).map_err(|error| format!("tick {story}: {error}"))
 }
 

@@ -74,7 +74,7 @@ impl FindError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing { .. } | Self::EmptyFolder { .. } | Self::Nothing => {
-                "name a plan (`verdone run PLAN.md`), or make one with `verdone plan new`"
+                "name a plan (`verdone run PLAN.md`), or create one with `verdone plan new`"
             }
             Self::Several { .. } => "name one of them, or use `--prd N`",
         }

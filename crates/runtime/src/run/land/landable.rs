@@ -61,7 +61,7 @@ pub(super) fn landable(git: &Git, store: &Store, commits: &[Oid], wanted: Option
         let stop = match (waits, wanted) {
             (Some(review), _) => Some((format!("{} needs a review first", review.place.story), "verdone review".to_owned())),
             (None, Some(wanted)) => {
-                weaker(git, commit, wanted)?.map(|why| (why, "verdone land without --proof lands it, too".to_owned()))
+                weaker(git, commit, wanted)?.map(|why| (why, "verdone land without --proof lands it anyway".to_owned()))
             }
             (None, None) => None,
         };

@@ -16,7 +16,7 @@ pub(super) fn latest(store: &Store, reporter: &mut dyn Reporter) -> Result<Optio
         Ok(_) => Ok(Some(stored)),
         Err(broken @ JournalError::Broken { .. }) => {
             let whole = repair(&stored.dir)?;
-            let text = format!("{broken}; the readable lines stay, and the whole file is kept as {whole}");
+            let text = format!("{broken}; readable lines are kept, and the original file is saved as {whole}");
             reporter.report(Update::Notice { text: &text });
             Ok(Some(stored))
         }

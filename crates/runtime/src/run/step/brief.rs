@@ -19,7 +19,7 @@ pub(super) fn brief(context: &RunContext, state: &State, attempt: &Attempt) -> R
     briefing.branch = Some(context.setup.branch.clone());
     (briefing.iteration, briefing.turn) = (state.iteration, attempt.place.turn);
     briefing.plan = fs::canonicalize(plan).unwrap_or_else(|_| plan.to_owned()).to_string_lossy().into_owned();
-    write_briefing(&context.setup.run_dir, &briefing).map_err(io_error("telling hooks about the story"))
+    write_briefing(&context.setup.run_dir, &briefing).map_err(io_error("writing the story for the hooks"))
 }
 
 /// The paths in the story's scope.

@@ -29,14 +29,14 @@ pub(super) fn ask(context: &mut RunContext, story: &Story, tree: &Oid, reporter:
         Ok(commit) => commit,
         Err(CommitError::Refused { message, .. }) => {
             let said = context.setup.redactor.redact(message.lines().next().unwrap_or_default()).into_owned();
-            return Ok(CiFact::Unknown { why: format!("there is no commit that CI could be asked about: {said}") });
+            return Ok(CiFact::Unknown { why: format!("could not create a commit for CI: {said}") });
         }
         Err(CommitError::Git(error)) => return Err(error.into()),
     };
-    reporter.report(Update::Notice { text: &format!("CI is asked about {}", commit.short()) });
+    reporter.report(Update::Notice { text: &format!("asking CI about {}", commit.short()) });
     let said = wait_for_answer(context, &commit, reporter);
     if let Err(error) = context.git.drop_ci_commit(&context.setup.run) {
-        reporter.report(Update::Notice { text: &format!("the commit for CI is still there: {error}") });
+        reporter.report(Update::Notice { text: &format!("could not remove the commit for CI: {error}") });
     }
     match &said {
         CiFact::Green { .. } | CiFact::Red { .. } => context.ci_answers.push((context.tip.clone(), tree.clone(), said.clone())),

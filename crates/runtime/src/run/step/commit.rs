@@ -126,7 +126,7 @@ fn record(context: &mut RunContext, evidence: &Evidence, commit: &Oid, tree: &Oi
     if !context.spaces.needs_new_agent_space(&base)
         && let Err(error) = context.spaces.follow(&context.git, commit, &context.plan.texts())
     {
-        notice(format!("the agent's workspace is replaced: {error}"));
+        notice(format!("replacing the agent's workspace: {error}"));
     }
 }
 

@@ -120,7 +120,7 @@ pub(super) fn tell_other_loops(
         now: Timestamp::now(),
     };
     if let Err(error) = ralph_state::write(&home, context.setup.config.done.ralph_state, &projection) {
-        reporter.report(Update::Notice { text: &format!("the state of this run is not in {}: {error}", home.display()) });
+        reporter.report(Update::Notice { text: &format!("could not write the state of this run to {}: {error}", home.display()) });
     }
 }
 
@@ -142,7 +142,7 @@ fn facts(context: &RunContext, story: &Story, changed: &[ChangedPath]) -> Facts 
         .partition(|path| is_outside.as_ref().is_some_and(|is_outside| is_outside(path)));
     let claims = claims::read(&run_sessions(&context.setup.run_dir), context.attempt.claims_from);
     Facts {
-        memory: LessonsConsulted::Queried { by: "the prompt has the lessons of this project".to_owned() },
+        memory: LessonsConsulted::Queried { by: "the prompt includes the project's lessons".to_owned() },
         plan: plan_found(&context.plan, Some(story), &context.plan_name(), &approvals),
         git: GitFact::Seen { changed: u32::try_from(inside.len()).unwrap_or(u32::MAX), outside, uncommitted: Vec::new() },
         // A link or folder in place of the claims file was put there by the agent and counts as no claims.
@@ -178,12 +178,12 @@ pub(super) fn refute(
         context.attempt.candidate = Some(candidate);
         return Ok(record);
     }
-    reporter.report(Update::Notice { text: &format!("the judge ({judge}) is asked to refute the work") });
+    reporter.report(Update::Notice { text: &format!("asking the judge ({judge}) to refute the work") });
     let prompt = prompt_of(context, attempt, &story, report, &candidate, &files)?;
     let asking = Asking { state, attempt, prompt: &prompt, candidate: &candidate };
     let mut record = asking.ask(context, None, reporter)?;
     if record.proved_nothing() && context.setup.signals.requested().is_none() {
-        reporter.report(Update::Notice { text: &format!("the judge {}; it is asked once more", record.describe()) });
+        reporter.report(Update::Notice { text: &format!("the judge {}; asking it once more", record.describe()) });
         record = asking.ask(context, Some(&record), reporter)?.after(&record);
     }
     if !record.proved_nothing() {
@@ -249,7 +249,7 @@ impl Asking<'_> {
             Moment::Line { .. } => {}
         };
         ask_judge(&context.setup.config, self.prompt, &court, &context.setup.signals, &mut on)
-            .map_err(io_error("keeping what the judge said"))
+            .map_err(io_error("saving the judge's answer"))
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn run_script(
         }
         Moment::Tick => reporter.report(clock.tick()),
     };
-    context.setup.scripts.run(request, signals, &mut on).map_err(io_error("keeping the output of a script"))
+    context.setup.scripts.run(request, signals, &mut on).map_err(io_error("saving the output of a script"))
 }
 
 /// A read-only view of the run's tip, if there is a script to run.

@@ -12,7 +12,7 @@ use crate::run::context::RunContext;
 pub fn select(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     if context.plan.refresh()? == Refreshed::Edited {
         reporter.report(Update::Notice {
-            text: "the plan was edited: the new text is used from now on, but checks stay as they were at the start",
+            text: "the plan was edited: the new text applies from now on, but the original checks still apply",
         });
         for story in context.plan.ticked_by_others() {
             reporter.report(Update::Notice { text: &format!("{story} was ticked without evidence: claimed, not verified") });

@@ -56,7 +56,7 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
     let budget = context.setup.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
     let kept = context.agent.turn(&request, budget, &context.setup.signals, &mut on);
     context.spaces.save_login();
-    let result = kept.map_err(io_error("keeping the turn"))?;
+    let result = kept.map_err(io_error("saving the turn"))?;
     if let Some(text) = &result.notice {
         reporter.report(Update::Notice { text });
     }

@@ -105,9 +105,9 @@ impl Answers {
             return record.said.clone();
         }
         let what = if now.is_some_and(|now| now.files == last.files) {
-            "the judge was asked about another story, or another text of this one"
+            "the judge was asked about another story, or another version of this one"
         } else {
-            "the files were changed since the judge saw them"
+            "the files have changed since the judge saw them"
         };
         JudgeFact::Unknown { why: format!("{what}: run `verdone done --ask`") }
     }
@@ -116,7 +116,7 @@ impl Answers {
         if self.ci == CiFact::Off || head.is_some_and(|head| head.as_str() == self.commit) {
             return self.ci.clone();
         }
-        CiFact::Unknown { why: "there is a commit that CI was not asked about: run `verdone done --ask`".to_owned() }
+        CiFact::Unknown { why: "CI was not asked about the current commit: run `verdone done --ask`".to_owned() }
     }
 }
 
@@ -138,7 +138,7 @@ pub(super) fn heard(ask: &ConditionRequest<'_>, git: &GitFact, story: Option<&St
     let mut ci = answers.ci(tree.as_ref().and_then(|tree| tree.head.as_ref()));
     let uncommitted = git.uncommitted();
     if !uncommitted.is_empty() && (ask.config.done.wants_ci() || ci != CiFact::Off) {
-        let why = format!("CI knows commits, and in none is: {}; commit it, then run `verdone done --ask`", listed(uncommitted));
+        let why = format!("CI only sees committed files; commit {} first, then run `verdone done --ask`", listed(uncommitted));
         ci = CiFact::Unknown { why };
     }
     ProverAnswers { judge: answers.judge(about.as_ref()), record: record.cloned(), ci }

@@ -70,7 +70,7 @@ pub fn ask(ask: &ConditionRequest<'_>, signals: &Signals) -> Result<Judging, Don
         let mut record = asking.refute(&seen).map_err(DoneError::Session)?;
         // Files are not restored: the user or agent of this session may have changed them.
         if now()?.content != before.content {
-            record = record.void("files were changed while the judge looked at them, so its word counts for nothing");
+            record = record.void("files changed while the judge was reading them, so its answer is ignored");
         }
         // Another process may have asked in the meantime.
         answers = Answers::read(ask.root, &top, ask.session);

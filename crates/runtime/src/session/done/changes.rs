@@ -72,8 +72,8 @@ fn try_to(whose: ChangeRequest<'_>) -> Result<Changes, GitError> {
         changed.clear();
     }
     if changed.is_empty() && began.is_none() && status.head.is_some() {
-        let why = "no hook saw the session begin, so nobody knows what it has committed: `verdone install` puts hooks in for the next \
-                   one, `verdone loop start` marks where work begins";
+        let why = "no hook saw the session start, so its commits are unknown: `verdone install` adds hooks for the next session, \
+                   `verdone loop start` marks where work begins";
         return Ok(Changes { fact: GitFact::Unknown { why: why.to_owned() }, changed: Vec::new(), base: None });
     }
     let paths = story.map(|story| scope::below(&story.scope, &folder)).unwrap_or_default();
@@ -86,7 +86,7 @@ fn try_to(whose: ChangeRequest<'_>) -> Result<Changes, GitError> {
 }
 
 /// Where the branch was when the work began, if anybody knows: at a commit, or before the first one.
-#[expect(clippy::option_option, reason = "no commit yet is a place to begin, and something else than not to know")]
+#[expect(clippy::option_option, reason = "no commit yet is a known starting point, unlike an unknown one")]
 fn base(git: &Git, records: &SessionFold, held_by: Option<&SeenLoop>) -> Result<Option<Option<Oid>>, GitError> {
     if let Some(state) = held_by {
         return Ok(Some(state.held.base.head.clone()));

@@ -11,9 +11,9 @@ const NO_TESTS: &str = "no tests were run";
 
 /// Why a gate that must run tests did not pass.
 const NO_COUNT: &str =
-    "no count of tests was found in its output (name its report with `junit`, or say that none is fine: zero_tests = \"ok\")";
+    "no test count was found in its output (name its report with `junit`, or allow zero tests: zero_tests = \"ok\")";
 
-const NO_SUMMARY: &str = "it ended without the summary of tests that its runner prints; run it without what makes it silent";
+const NO_SUMMARY: &str = "it ended without the test summary that its runner prints; do not silence its output";
 
 /// The outcome of a run of a check.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ fn passed(zero_tests: Option<ZeroTests>, seen: &TestsSeen) -> CheckOutcome {
 /// What any other exit code means: something failed, or there was nothing to run.
 fn failed(zero_tests: Option<ZeroTests>, code: i32, seen: &TestsSeen) -> CheckOutcome {
     match &seen.absent {
-        Some(words) => CheckOutcome::Unknown { reason: format!("what it was to run is not there: {}", sanitise_line(words)) },
+        Some(words) => CheckOutcome::Unknown { reason: format!("what it should run does not exist: {}", sanitise_line(words)) },
         // Python's test runners use this code if no tests ran.
         None if seen.nothing_ran && code == 5 && zero_tests == Some(ZeroTests::Ok) => CheckOutcome::Passed,
         None if seen.nothing_ran => CheckOutcome::Unknown { reason: NO_TESTS.to_owned() },
@@ -77,7 +77,7 @@ fn read(written: &Written, zero_tests: Option<ZeroTests>) -> Result<Vec<Report>,
         Written::None(why) | Written::Unreadable(why) => Err(why.clone()),
         Written::Texts(texts) => {
             let one = |(name, text): &(String, String)| {
-                report(text).map_err(|fault| format!("the test report {name} cannot be believed: {fault}"))
+                report(text).map_err(|fault| format!("the test report {name} cannot be trusted: {fault}"))
             };
             texts.iter().map(one).collect()
         }
@@ -89,8 +89,8 @@ fn failed_tests(seen: &TestsSeen) -> String {
     let more = if number > seen.failed.len() as u64 && !seen.failed.is_empty() { ", ..." } else { "" };
     let tests = if number == 1 { "test" } else { "tests" };
     format!(
-        "{number} {tests} failed by its test report: {}{more}",
-        if seen.failed.is_empty() { "it names none".to_owned() } else { seen.failed.join(", ") }
+        "{number} {tests} failed according to its test report: {}{more}",
+        if seen.failed.is_empty() { "no names given".to_owned() } else { seen.failed.join(", ") }
     )
 }
 
@@ -107,7 +107,7 @@ fn outcome(check: &Check, exit: Exit) -> CheckOutcome {
         Exit::Code(code) => CheckOutcome::Failed { code },
         Exit::Signal(signal) => CheckOutcome::Signalled { signal },
         Exit::Wall | Exit::Idle => CheckOutcome::TimedOut { after_ms: check.timeout.duration().as_millis() as u64 },
-        Exit::Terminal => CheckOutcome::Unknown { reason: "it wanted to use the terminal".to_owned() },
+        Exit::Terminal => CheckOutcome::Unknown { reason: "it tried to use the terminal".to_owned() },
         Exit::Interrupted(_) => CheckOutcome::Interrupted,
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn run(
             Some(result) => results.push(result?),
             // It was not started.
             None if signals.requested().is_some() => results.push(CheckRun::pending(job.check).into()),
-            None => return Err(io::Error::other("a gate could not be started in a thread of its own")),
+            None => return Err(io::Error::other("could not start a thread for a gate")),
         }
     }
     Ok(results)

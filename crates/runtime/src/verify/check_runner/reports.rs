@@ -48,7 +48,7 @@ impl<'a> Reports<'a> {
         let Some(pattern) = self.pattern else { return Written::Unasked };
         let now = match found(self.places, pattern) {
             Ok(now) => now,
-            Err(error) => return Written::Unreadable(format!("the test reports {pattern} cannot be looked for: {error}")),
+            Err(error) => return Written::Unreadable(format!("cannot search for the test reports {pattern}: {error}")),
         };
         let fresh: Vec<&Report<'_>> = now.iter().filter(|report| self.before.get(&report.path) != Some(&report.stamp)).collect();
         if fresh.is_empty() {
@@ -70,14 +70,14 @@ impl<'a> Reports<'a> {
 
     fn why_none(&self, pattern: &str, stale: bool) -> String {
         if stale {
-            return format!("the test report is from before, this run wrote none: {pattern}");
+            return format!("the test report is from an earlier run; this run wrote none: {pattern}");
         }
         let is_special = |(at, folder): &(PathBuf, PathBuf)| {
             let there = Path::new(pattern).strip_prefix(at).ok().and_then(|below| fs::symlink_metadata(folder.join(below)).ok());
             there.is_some_and(|meta| !meta.is_file() && !meta.is_dir())
         };
         if self.places.iter().any(is_special) {
-            format!("the test report is no plain file: {pattern}")
+            format!("the test report is not a regular file: {pattern}")
         } else {
             format!("no test report was written: {pattern}")
         }
@@ -103,7 +103,7 @@ impl Report<'_> {
         let real = |path: &Path| fs::canonicalize(path).map_err(|error| error.to_string());
         // A parent folder may be a link.
         if !real(&self.path)?.starts_with(real(&self.place.1)?) {
-            return Err("it lies outside of the tree".to_owned());
+            return Err("it is outside the tree".to_owned());
         }
         read_regular(&self.path, most).map_err(|error| error.to_string())
     }

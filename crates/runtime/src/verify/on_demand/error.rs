@@ -49,7 +49,7 @@ pub enum VerifyError {
     },
     #[error("{name} and the work have no commit in common")]
     Unrelated { name: String },
-    #[error("there is nothing to verify: no gate, and no check of a story")]
+    #[error("there is nothing to verify: no gate and no story check")]
     Nothing {
         /// The source of the settings, if not the checkout.
         settings: Option<String>,
@@ -63,7 +63,7 @@ impl From<verify::VerifyError> for VerifyError {
         match error {
             verify::VerifyError::Git(error) => Self::Git(error),
             verify::VerifyError::Workspace(error) => Self::Workspace(error),
-            verify::VerifyError::Output(source) => Self::Io { doing: "keeping the output of a check".to_owned(), source },
+            verify::VerifyError::Output(source) => Self::Io { doing: "saving the output of a check".to_owned(), source },
         }
     }
 }
@@ -74,7 +74,7 @@ impl VerifyError {
         match self {
             Self::NoStory { known, .. } => vec![format!("its stories: {}", known.join(", "))],
             Self::NoStage { known, .. } if known.is_empty() => {
-                vec!["there is no gate at all: add a [[gate]] to .verdone/config.toml".to_owned()]
+                vec!["no gate is configured: add a [[gate]] to .verdone/config.toml".to_owned()]
             }
             Self::NoStage { known, .. } => vec![format!("stages with gates: {}", known.join(", "))],
             Self::NoCommit => vec![FIRST_COMMIT.to_owned()],

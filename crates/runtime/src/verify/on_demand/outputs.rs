@@ -31,7 +31,7 @@ impl Outputs {
             Err(trouble) => trouble,
         };
         let made = tempfile::Builder::new().prefix("verdone-verify-").tempdir();
-        let made = made.map_err(|source| VerifyError::Io { doing: "making a folder for outputs".to_owned(), source })?;
+        let made = made.map_err(|source| VerifyError::Io { doing: "creating a folder for outputs".to_owned(), source })?;
         Ok((Self::Gone(made), Some(trouble)))
     }
 
@@ -53,7 +53,7 @@ impl Outputs {
 
 /// The note for the user if the cache cannot be written.
 pub(super) fn not_kept(trouble: &io::Error) -> String {
-    format!(".verdone/cache cannot be used, so nothing is kept for the next time: {trouble}")
+    format!(".verdone/cache cannot be used, so nothing is cached for the next run: {trouble}")
 }
 
 fn kept(root: &Path, tree: &Oid) -> io::Result<PathBuf> {

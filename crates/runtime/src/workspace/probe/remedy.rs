@@ -29,7 +29,7 @@ pub(super) fn no_own_proc(container: Option<&str>) -> Refusal {
     let reason = format!("{failure}, because parts of the current /proc are masked");
     let remedy = match container {
         Some(_) => "start the container with an unmasked /proc (Docker and Podman: --security-opt systempaths=unconfined)",
-        None => "run Verdone outside of other sandboxes, or leave /proc unmasked in them",
+        None => "run Verdone outside other sandboxes, or leave /proc unmasked in them",
     };
     Refusal { failure: Some(failure), reason, remedy: Some(remedy.to_owned()) }
 }
@@ -52,7 +52,7 @@ fn remedy(failure: &Failure, container: Option<&str>, apparmor: bool) -> Option<
         }
         (Step::Network, ENOSPC) => "raise the namespace limit: sudo sysctl user.max_net_namespaces=10000".to_owned(),
         (Step::IdMap | Step::Mount, EPERM | EACCES) => "Verdone runs inside another sandbox (Landlock or a security module) that \
-                                                        forbids mounts: run Verdone outside of it, or allow mounts there"
+                                                        forbids mounts: run Verdone outside it, or allow mounts there"
             .to_owned(),
         (Step::Overlay, EINVAL) => "the state folder's file system does not support copy-on-write layers (overlayfs, as in \
                                     containers, or a network file system): set XDG_STATE_HOME or `workspace.state` to a folder \

@@ -60,7 +60,7 @@ impl Workspaces {
                 HookOutcome::Passed { tree: made, message }
             }
             Hooked::Refused { output, timed_out: true, .. } => {
-                let why = format!("the commit hooks did not end within {} s", deadline.as_secs());
+                let why = format!("the commit hooks did not finish within {} s", deadline.as_secs());
                 HookOutcome::Refused { said: format!("{why}\n{output}").trim().to_owned() }
             }
             Hooked::Refused { interrupted: true, .. } => HookOutcome::Refused { said: "the commit was interrupted".to_owned() },

@@ -108,7 +108,7 @@ impl Preparation {
                         let unread = done.map_err(PrepareError::new("copy", from))?;
                         if let Some(first) = unread.first() {
                             notes.push(format!(
-                                "{} of {} could not be read, {} first.",
+                                "Could not read {} of the files in {}, starting with {}.",
                                 unread.len(),
                                 from.display(),
                                 first.display()

@@ -100,7 +100,7 @@ fn red_checked(state: &State, rules: &Rules, attempt: &Attempt, red: Red, runs: 
     match (red, rules.red_check) {
         (Red::Green, RedPolicy::Accept) => then(events, Effect::Verify),
         (Red::Green, RedPolicy::Refuse) => {
-            reject(events, &attempt.place, Rejection::AlreadyGreen, "its checks are green before any work, so they prove nothing")
+            reject(events, &attempt.place, Rejection::AlreadyGreen, "its checks pass before any work, so they prove nothing")
         }
         (Red::Green, RedPolicy::Flag) | (Red::Red | Red::Unknown | Red::Absent, _) => next_turn(state, rules, attempt, events),
     }
@@ -270,7 +270,7 @@ fn abort_reason(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, 
         return Some("skipped by the user".to_owned());
     }
     if out_of_time(rules, now) {
-        return Some(format!("the run may take {}", rules.limits.total_time));
+        return Some(format!("the time limit of {} was reached", rules.limits.total_time));
     }
     over_budget(state, rules, spent(state, events))
 }
@@ -353,7 +353,7 @@ fn was_kept(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejecti
     let mut events = vec![Event::AttemptKept { place: attempt.place.clone(), kept: kept.clone(), files }];
     match rejection {
         Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::CommitRefused => {}
-        Rejection::AlreadyGreen => events.push(story_failed(story, "its checks prove nothing: they were green before any work")),
+        Rejection::AlreadyGreen => events.push(story_failed(story, "its checks prove nothing: they passed before any work")),
         Rejection::NeedsReview => events.push(review_needed(attempt, kept)),
         Rejection::ChecksFailed
         | Rejection::NothingChanged

@@ -34,7 +34,7 @@ fn script_ran(rules: &Rules, run: Option<&ScriptRun>) -> (Vec<Event>, ScriptEffe
 }
 
 fn aborted_by(script: Script) -> String {
-    format!("the script {} asked for the end", script.name())
+    format!("the script {} ended the run", script.name())
 }
 
 pub(super) fn started(state: &State, rules: &Rules, run: Option<&ScriptRun>) -> Decision {

@@ -65,7 +65,7 @@ pub(super) fn pause(
     let window = window.replace('_', "-");
     let reason = format!("{percent}% of the {window} allowance is used (agent.claude.pause_at = {})", rules.pause_at);
     if !rules.limits.wait_for_usage {
-        let reason = format!("{reason}; it is reset at {resets_at:.0}");
+        let reason = format!("{reason}; it resets at {resets_at:.0}");
         return reject(events, &attempt.place, Rejection::UsageLimit, reason);
     }
     if let Some(reason) = over_budget(state, rules, spent(state, &events)) {
@@ -134,7 +134,7 @@ pub(super) fn waited(state: &State, rules: &Rules, now: Duration, (attempt, turn
         return give_up("skipped by the user".to_owned());
     }
     if out_of_time(rules, now) {
-        return give_up(format!("the run may take {}", rules.limits.total_time));
+        return give_up(format!("the time limit of {} was reached", rules.limits.total_time));
     }
     if !over {
         return then(Vec::new(), Effect::Wait);

@@ -260,7 +260,7 @@ fn without_waiting_a_limit_that_is_near_ends_the_run_as_a_limit() {
     bench.turn_with(TurnOutcome::Ended, 0.0, Some((97, LATER)));
     bench.verify(RED);
     assert_eq!(bench.effect, Some(Effect::Keep));
-    let told = "97% of the five-hour allowance is used (agent.claude.pause_at = 95); it is reset at 2033-05-18T03:33:20Z";
+    let told = "97% of the five-hour allowance is used (agent.claude.pause_at = 95); it resets at 2033-05-18T03:33:20Z";
     assert_eq!(bench.reason(), told);
     bench.ends(Finish::Budget, 3);
 }
