@@ -6,11 +6,10 @@ mod table;
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use table::{COMPUTED, DATA, DENIED, EVERYDAY};
 use verdone_shell::{Variables, parse};
-use verdone_testkit::Sandbox;
+use verdone_testkit::{PATIENCE, Sandbox};
 
 /// Separates the arguments of one recorded call.
 const UNIT: char = '\u{1f}';
@@ -53,7 +52,7 @@ impl Bash {
         self.count += 1;
         let record: PathBuf = self.sandbox.root().join(format!("record-{}", self.count));
         self.sandbox.set("VERDONE_RECORD", &record);
-        self.sandbox.spawn("/bin/bash", ["-c", snippet]).wait(Duration::from_secs(20));
+        self.sandbox.spawn("/bin/bash", ["-c", snippet]).wait(PATIENCE);
         let text = std::fs::read_to_string(&record).unwrap_or_default();
         text.split_terminator(RECORD).map(|call| call.trim_end_matches(UNIT).to_owned()).collect()
     }

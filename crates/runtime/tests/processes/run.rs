@@ -8,6 +8,7 @@ use verdone_core::base::redact::Redactor;
 use verdone_runtime::process::output::Stream;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{self, Ended, EnvPlan, Exit, LineProcess, Moment, Received, Spawn, SpawnError, Stdin};
+use verdone_testkit::PATIENCE;
 
 use crate::alone;
 
@@ -20,7 +21,7 @@ fn spawn<'a>(script: &str, redactor: &'a Redactor) -> Spawn<'a> {
         stdin: Stdin::Null,
         wall: Some(Duration::from_mins(1)),
         idle: None,
-        grace: Duration::from_secs(20),
+        grace: Duration::from_mins(1),
         cap: 1 << 20,
         keep: None,
         redactor,
@@ -84,14 +85,14 @@ fn the_wall_time_ends_a_busy_process() {
     let spawn = Spawn { wall: Some(Duration::from_millis(300)), ..spawn("while :; do echo busy; done", &redactor) };
     let ended = run(&spawn);
     assert_eq!(ended.exit, Exit::Wall);
-    assert!(ended.duration < Duration::from_secs(10), "{:?}", ended.duration);
+    assert!(ended.duration < spawn.grace, "{:?}", ended.duration);
 }
 
 #[test]
 fn the_idle_time_ends_a_silent_process_but_not_a_talking_one() {
     let (_one, redactor) = (alone(), Redactor::default());
-    let talking = spawn("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done", &redactor);
-    assert_eq!(run(&Spawn { idle: Some(Duration::from_secs(1)), ..talking }).exit, Exit::Code(0));
+    let talking = spawn("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done", &redactor);
+    assert_eq!(run(&Spawn { idle: Some(Duration::from_secs(3)), ..talking }).exit, Exit::Code(0));
     let silent = spawn("echo one; exec sleep 3600", &redactor);
     let ended = run(&Spawn { idle: Some(Duration::from_millis(300)), ..silent });
     assert_eq!((ended.exit, ended.output.text.as_str()), (Exit::Idle, "one\n"));
@@ -127,9 +128,15 @@ fn escapees_by_setsid_and_double_fork_are_ended() {
 #[test]
 fn leftovers_are_counted_and_nobody_is_left_when_a_process_is_ended() {
     let (_one, redactor, mark) = (alone(), Redactor::default(), mark());
-    let script = format!("setsid sleep {mark} & sleep {mark} & sleep 0.2; echo up; wait");
-    let ended = run(&Spawn { idle: Some(Duration::from_millis(700)), ..spawn(&script, &redactor) });
-    assert_eq!(ended.exit, Exit::Idle);
+    let script = format!("sleep {mark} & setsid sh -c 'echo up; exec sleep {mark}' & wait");
+    let signals = Signals::none();
+    let ended = process::run(&spawn(&script, &redactor), &signals, &mut |moment| {
+        if let Moment::Line { text: "up", .. } = moment {
+            signals.raise(StopSignal::Sigint);
+        }
+    })
+    .unwrap();
+    assert_eq!(ended.exit, Exit::Interrupted(StopSignal::Sigint));
     assert_eq!(ended.leftovers, 1, "the one that left the group");
     assert!(!alive(&mark));
 }
@@ -163,9 +170,10 @@ fn strays_of_a_dead_run_are_found_by_their_environment() {
 fn a_process_that_wants_the_terminal_is_ended_at_once() {
     let (_one, redactor) = (alone(), Redactor::default());
     for signal in ["TTIN", "TTOU"] {
-        let ended = run(&spawn(&format!("kill -{signal} $$; echo never mind"), &redactor));
+        let spawn = spawn(&format!("kill -{signal} $$; echo never mind"), &redactor);
+        let ended = run(&spawn);
         assert_eq!(ended.exit, Exit::Terminal);
-        assert!(ended.duration < Duration::from_secs(10));
+        assert!(ended.duration < spawn.grace, "{:?}", ended.duration);
     }
 }
 
@@ -173,10 +181,11 @@ fn a_process_that_wants_the_terminal_is_ended_at_once() {
 fn a_pipe_held_by_a_grandchild_does_not_hang_the_run() {
     let (_one, redactor, mark) = (alone(), Redactor::default(), mark());
     let begin = Instant::now();
-    let ended = run(&spawn(&format!("echo said; setsid sleep {mark} & exit 4"), &redactor));
+    let spawn = spawn(&format!("echo said; setsid sleep {mark} & exit 4"), &redactor);
+    let ended = run(&spawn);
     assert_eq!((ended.exit, ended.leftovers), (Exit::Code(4), 1));
     assert_eq!(ended.output.text, "said\n");
-    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < spawn.grace, "{:?}", begin.elapsed());
     assert!(!alive(&mark));
 }
 
@@ -306,8 +315,6 @@ fn children_get_the_planned_environment() {
     let ended = run(&Spawn { env, ..spawn("echo \"$VERDONE_RUN ${X_SET} ${HOME-unset} ${CLAUDECODE-unset}\"", &redactor) });
     assert_eq!(ended.output.text, "r1 yes unset unset\n");
 }
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A process that reads its input, and ends at the end of input.
 fn companion(script: &str) -> LineProcess {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use verdone_testkit::Sandbox;
 
@@ -47,15 +46,8 @@ fn bench(sandbox: &Sandbox, stand_in: &str) -> Output {
         .expect("the harness can be started")
 }
 
-/// A script cannot be started while a fork of another test still has it open for writing.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[test]
 fn every_case_is_measured_in_one_run() {
-    let _alone = alone();
     let output = bench(&Sandbox::new(), STAND_IN);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
@@ -79,7 +71,6 @@ fn every_case_is_measured_in_one_run() {
 
 #[test]
 fn a_run_that_does_no_work_is_not_a_result() {
-    let _alone = alone();
     let table = [
         ("  git commit --quiet -m story\n", "iterations made 0 commits"),
         ("  event \"$journal\" turn_started\n  sh -c \"$agent\"\n", "it was not killed"),
@@ -95,7 +86,6 @@ fn a_run_that_does_no_work_is_not_a_result() {
 
 #[test]
 fn a_program_that_fails_is_not_a_result() {
-    let _alone = alone();
     let output = bench(&Sandbox::new(), "#!/bin/sh\necho broken >&2\nexit 1\n");
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("broken"), "{output:?}");
@@ -147,7 +137,6 @@ fn hooks(sandbox: &Sandbox, hook: &str, jq: Option<&str>) -> Output {
 
 #[test]
 fn hook_calls_are_measured_beside_scripts_and_what_can_grow() {
-    let _alone = alone();
     let output = hooks(&Sandbox::new(), HOOK, Some("#!/bin/sh\necho jq-0\n"));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
@@ -171,7 +160,6 @@ fn hook_calls_are_measured_beside_scripts_and_what_can_grow() {
 
 #[test]
 fn a_hook_call_without_its_answer_is_not_a_result_and_a_missing_program_is_named() {
-    let _alone = alone();
     let sandbox = Sandbox::new();
     let missing = hooks(&sandbox, HOOK, None);
     assert!(String::from_utf8_lossy(&missing.stderr).contains("jq is missing: install it"), "{missing:?}");
@@ -220,7 +208,6 @@ fn workspaces(stand_in: &str) -> Output {
 
 #[test]
 fn workspaces_are_measured_beside_git_status_and_an_earlier_build() {
-    let _alone = alone();
     let output = workspaces(WORKSPACES);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
@@ -245,7 +232,6 @@ fn workspaces_are_measured_beside_git_status_and_an_earlier_build() {
 
 #[test]
 fn a_workspace_that_does_not_hold_its_files_is_not_a_result() {
-    let _alone = alone();
     for (work, expected) in [
         ("reset --quiet --hard \"$commit\"", "after the reset the files are not those of the commit"),
         ("git -C ../space add --all;", "the edits were not read back"),

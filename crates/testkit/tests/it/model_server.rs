@@ -5,12 +5,10 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use verdone_testkit::Sandbox;
 use verdone_testkit::model_server::{
     ApiError, Block, Fault, Kind, Limit, LimitStatus, ModelServer, Script, Stall, Stop, Times, Turn, Usage, When, Window,
 };
-
-const SOON: Duration = Duration::from_secs(20);
+use verdone_testkit::{PATIENCE, Sandbox};
 
 struct Reply {
     status: u16,
@@ -36,7 +34,7 @@ impl Reply {
 
 fn send(server: &ModelServer, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).expect("the server listens");
-    stream.set_read_timeout(Some(SOON)).expect("a timeout can be set");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     stream.write_all(text.as_bytes()).expect("the server reads");
     stream
 }
@@ -193,7 +191,7 @@ fn a_stream_can_break_off_fail_or_pause_after_its_first_words() {
         &server,
         &format!("POST /v1/messages HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len()),
     );
-    server.wait_for_stall(SOON);
+    server.wait_for_stall(PATIENCE);
     assert_eq!(server.stalled(), 1);
     server.release();
     assert_eq!(receive(stream).text(), "some words");
@@ -240,11 +238,11 @@ fn a_server_that_is_dropped_waits_for_no_stalled_answer_and_no_silent_client() {
     let body = question("go").to_string();
     let one = format!("POST /v1/messages HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let waiting = [send(&server, &one), send(&server, &one), send(&server, ""), send(&server, "POST / HTTP/1.1\r\n")];
-    server.wait_for("two questions", SOON, |requests| requests.len() == 2);
+    server.wait_for("two questions", PATIENCE, |requests| requests.len() == 2);
     let port = server.port();
     let begun = Instant::now();
     drop(server);
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "something still listens");
     drop(waiting);
 }
@@ -255,14 +253,14 @@ fn the_program_tells_its_port_serves_a_script_file_and_ends_with_its_input() {
     sandbox.write("script.toml", "[[rule]]\nanswer.turn.blocks = [{ text = \"from a file\" }]\n");
     let program = env!("CARGO_BIN_EXE_verdone-model");
     let (running, input) = sandbox.spawn_with_input(program, ["script.toml", "--log", "log", "--until-eof"]);
-    let port = running.wait_for_stdout("its port", SOON, |text| text.ends_with('\n'));
+    let port = running.wait_for_stdout("its port", PATIENCE, |text| text.ends_with('\n'));
     let address = format!("127.0.0.1:{}", port.trim());
     let mut stream = TcpStream::connect(&address).expect("the program listens");
     let body = question("go").to_string();
     write!(stream, "POST /v1/messages HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
         .expect("it reads");
     assert_eq!(receive(stream).text(), "from a file");
-    let until = Instant::now() + SOON;
+    let until = Instant::now() + PATIENCE;
     while !sandbox.read("log").ends_with('\n') {
         assert!(Instant::now() < until, "the log stays empty");
         std::thread::sleep(Duration::from_millis(5));
@@ -270,7 +268,7 @@ fn the_program_tells_its_port_serves_a_script_file_and_ends_with_its_input() {
     let logged: Value = serde_json::from_str(&sandbox.read("log")).expect("a line of JSON");
     assert_eq!((logged["kind"].as_str(), logged["body"]["model"].as_str()), (Some("main"), Some("m")));
     drop(input);
-    running.wait(SOON).assert_code(0);
+    running.wait(PATIENCE).assert_code(0);
 
     sandbox.write("script.toml", "[[rule]]\nanswer.turn.blok = []\n");
     let output = sandbox.verdone(program, ["script.toml"]);

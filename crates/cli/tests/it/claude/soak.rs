@@ -16,8 +16,8 @@ use crate::claude::world::{PATIENCE, World};
 
 const SETTINGS: &str = "[agent]\nname = \"claude\"\n[limits]\nturn_time = \"4s\"\ngrace = \"2s\"\nmax_iterations = 0\ncrashes = 0\n\
                         consecutive_failures = 0\nno_changes = 0\nno_progress = 0\n";
-/// The maximum time per story.
-const PER_STORY: Duration = Duration::from_secs(10);
+/// The maximum time per story, on a loaded machine.
+const PER_STORY: Duration = Duration::from_secs(30);
 
 /// What goes wrong in the first turn of a story; after that, the agent is honest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

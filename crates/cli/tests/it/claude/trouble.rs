@@ -259,15 +259,13 @@ fn a_signal_in_a_turn_ends_the_run_with_its_code_and_leaves_no_process() {
 #[test]
 fn a_second_interrupt_waits_for_nobody() {
     // Another process suspends the client, so it cannot answer; the grace period is long.
-    let Some((world, run)) = hanging(At::Tool, "[limits]\ngrace = \"1m\"\n") else { return };
+    let Some((world, run)) = hanging(At::Tool, "[limits]\ngrace = \"10m\"\n") else { return };
     let pid = client(&world).unwrap();
     send(pid, "-STOP");
-    let begin = Instant::now();
     run.signal(Signal::INT);
     run.wait_for("again", PATIENCE);
     run.signal(Signal::INT);
     ended(&world, run, 130);
-    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     assert_kept(&world, "half");
 }
 

@@ -3,14 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use serde_json::Value;
+pub(crate) use verdone_testkit::PATIENCE;
 use verdone_testkit::model_server::{ModelServer, Script};
 use verdone_testkit::{Claude, ClaudeSession, Output, Running, Sandbox};
-
-/// Longer than anything in these tests takes on a loaded machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 const SETTINGS: &str = ".verdone/config.toml";
 

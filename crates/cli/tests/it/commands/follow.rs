@@ -1,13 +1,10 @@
 //! `verdone log --follow` next to a run, and commands that examine a run in progress.
 
 use std::fs;
-use std::time::Duration;
 
-use verdone_testkit::Signal;
+use verdone_testkit::{PATIENCE, Signal};
 
 use crate::commands::stage::{compare, slow_project, start, verdone};
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
 fn following_a_run_ends_when_the_run_ends() {

@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::time::Duration;
 
 use serde_json::Value;
-use verdone_testkit::{Output, Sandbox, Tmux};
+use verdone_testkit::{Output, PATIENCE, Sandbox, Tmux};
 
 use crate::commands::stage::{BINARY, compare, project, repository, verdone};
 
@@ -128,9 +127,9 @@ fn hooks_that_do_not_work_are_told_with_the_way_back() {
 fn on_a_terminal_it_asks() {
     let sandbox = repository();
     let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "install"]);
-    terminal.wait_for("Write .claude/settings.local.json? [y/N]", Duration::from_secs(30));
+    terminal.wait_for("Write .claude/settings.local.json? [y/N]", PATIENCE);
     terminal.send_keys(&["n", "Enter"]);
-    assert_eq!(terminal.wait_for_exit(Duration::from_secs(30)), 4);
+    assert_eq!(terminal.wait_for_exit(PATIENCE), 4);
     assert!(!sandbox.path(LOCAL).exists());
 }
 

@@ -3,11 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use verdone_testkit::{Sandbox, Tmux};
+use verdone_testkit::{PATIENCE, Sandbox, Tmux};
 
 use crate::commands::stage::{BINARY, project, repository, slow_config, slow_project, verdone};
-
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn live_line(screen: &str) -> &str {
     screen.lines().rev().find(|line| !line.is_empty()).unwrap_or_default()

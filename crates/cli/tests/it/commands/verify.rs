@@ -6,11 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use verdone_testkit::{Output, Sandbox};
+use verdone_testkit::{Output, PATIENCE, Sandbox};
 
 use crate::commands::stage::{BINARY, project, repository, transcript, verdone};
-
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A repository with this config, committed. Checks may write to the sandbox's `tmp/`.
 fn with_config(config: &str) -> Sandbox {

@@ -1,14 +1,11 @@
 //! `verdone workspace`: a shell in an agent's workspace, and leftover folders.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::Value;
-use verdone_testkit::{Running, Sandbox, Signal};
+use verdone_testkit::{PATIENCE, Running, Sandbox, Signal};
 
 use crate::commands::stage::{project, start, transcript, verdone};
-
-const PATIENCE: Duration = Duration::from_mins(1);
 
 fn shell(sandbox: &Sandbox, arguments: &[&str], script: &str) -> verdone_testkit::Output {
     verdone(sandbox, &[&["workspace", "shell"], arguments, &["--", "sh", "-c", script]].concat())

@@ -11,9 +11,6 @@ use verdone_testkit::{Output, Running, Signal};
 use crate::faults::git_calls::GitCalls;
 use crate::faults::world::{Kind, PATIENCE, Random, THREADS, World, first_seed, in_parallel, wanted};
 
-/// How long Verdone's child processes may take to end after it: its watchdog has to notice first.
-const END_OF_THE_REST: Duration = Duration::from_secs(20);
-
 /// Lets git work for a moment, then kills it with its wrapper.
 const KILL_GIT: &str = "exec 3<&0; $real \"$@\" <&3 & sleep @LIVES@; kill -9 $!; kill -9 $$";
 
@@ -100,7 +97,7 @@ fn after_a_kill_at_a_random_moment_the_next_run_ends_as_an_undisturbed_one() {
             assert!(output.code != 101 && !output.stderr.contains("panicked"), "{}", output.transcript());
             said += &output.transcript();
             killed.fetch_add(usize::from(hit), Ordering::Relaxed);
-            world.sandbox.assert_no_survivors(END_OF_THE_REST);
+            world.sandbox.assert_no_survivors(PATIENCE);
             world.assert_nothing_mounted();
             world.assert_mine(&said);
         }

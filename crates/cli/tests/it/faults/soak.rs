@@ -33,9 +33,9 @@ case $draw in
   2) wrong ;;
   3) wrong; kill -9 $$ ;;
   4) wrong; exit 1 ;;
-  5) wrong; trap '' TERM; sleep 60 ;;
+  5) wrong; trap '' TERM; sleep 600 ;;
   6) honest; (setsid sh -c 'trap "" TERM HUP; sleep 300' >/dev/null 2>&1 &) ;;
-  7) wrong; printf half > half.txt; sleep 60 ;;
+  7) wrong; printf half > half.txt; sleep 600 ;;
   8) honest; git add -A s; git commit -qm "agent $n" ;;
   9) wrong; git add -A s; git commit -qm "agent $n" ;;
   10) git commit -q --amend -m "agent $n"; honest ;;

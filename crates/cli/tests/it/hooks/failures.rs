@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -141,9 +140,9 @@ fn a_pipe_or_link_among_the_session_files_is_neither_waited_for_nor_written_thro
     let events = world.work.join(".verdone/sessions/s1/events.jsonl");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &events, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    let started = Instant::now();
     is_denial(world.ask(Mode::Run, &good(&world, "PreToolUse")).as_ref(), "pipe");
-    assert!(started.elapsed() < Duration::from_secs(4), "it waited");
+    let faults = world.read(".verdone/sessions/faults.jsonl");
+    assert!(faults.contains("events.jsonl") && !faults.contains("no answer within"), "it waited: {faults}");
     fs::remove_file(&events).unwrap();
     std::os::unix::fs::symlink(world.work.join("a.txt"), &events).unwrap();
     is_denial(world.ask(Mode::Run, &good(&world, "PreToolUse")).as_ref(), "link");
@@ -184,11 +183,10 @@ fn an_open_pipe_keeps_nobody_waiting_and_an_endless_one_ends_at_the_deadline() {
         pipe.flush().unwrap();
         (child, pipe)
     };
-    let started = Instant::now();
     let (child, pipe) = open(Mode::Run, "PreToolUse", whole.as_bytes());
     let said = finish(child, "PreToolUse").unwrap();
+    // At the deadline it would have denied.
     assert_eq!(said["hookSpecificOutput"]["permissionDecision"], "allow");
-    assert!(started.elapsed() < Duration::from_secs(4), "it waited for the end of the input");
     drop(pipe);
     // All four in parallel: each waits for the deadline.
     let guard = open(Mode::Run, "PreToolUse", half);

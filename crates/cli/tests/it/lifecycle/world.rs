@@ -1,14 +1,12 @@
 //! A repository with a plan, an agent that does what the plan asks for, and lifecycle scripts.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::Value;
+pub(crate) use verdone_testkit::PATIENCE;
 use verdone_testkit::{Output, Running, Sandbox};
 
 pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
-/// Longer than anything in these tests takes on a loaded machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
 pub(crate) const TWO: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n\n\

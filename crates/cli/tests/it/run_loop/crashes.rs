@@ -9,7 +9,7 @@ use crate::run_loop::world::{HONEST, ONE, PATIENCE, Settings, VERDONE, World, al
 /// Does `steps` and hangs; in the second attempt, it does what the story asks for.
 pub(crate) fn once(steps: &str) -> String {
     format!(
-        "[[turn]]\nsteps = [{steps}{{ run = \"test -f ../tmp/again || {{ : > ../tmp/again; echo in-the-turn; sleep 60; }}\" }}, {{ create = \"a\" }}]\n"
+        "[[turn]]\nsteps = [{steps}{{ run = \"test -f ../tmp/again || {{ : > ../tmp/again; echo in-the-turn; sleep 600; }}\" }}, {{ create = \"a\" }}]\n"
     )
 }
 
@@ -90,7 +90,7 @@ fn what_the_dead_runs_agent_did_to_git_was_done_to_its_own_copy() {
 #[test]
 fn killed_in_a_commit_hook_the_next_run_completes() {
     let world = World::new(ONE, &always("{ create = \"a\" }"));
-    world.hook("pre-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 60; }");
+    world.hook("pre-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 600; }");
     let run = world.start();
     wait_for_file(&world, "../tmp/again");
     run.signal(Signal::KILL);
@@ -105,7 +105,7 @@ fn killed_in_a_commit_hook_the_next_run_completes() {
 #[test]
 fn killed_in_a_hook_that_follows_a_commit_the_next_run_completes() {
     let world = World::new(ONE, &always("{ create = \"a\" }"));
-    world.hook("post-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 60; }");
+    world.hook("post-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 600; }");
     let run = world.start();
     wait_for_file(&world, "../tmp/again");
     run.signal(Signal::KILL);
@@ -173,7 +173,7 @@ fn no_plan_is_ticked_before_its_story_is_committed() {
             world.sandbox.write("PLAN.md", format!("{ONE}\nMy own words.\n"));
         }
         let plan = world.plan();
-        world.hook("pre-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 60; }");
+        world.hook("pre-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 600; }");
         let run = world.start();
         wait_for_file(&world, "../tmp/again");
         assert_eq!(world.plan(), plan);

@@ -5,7 +5,7 @@ use verdone_testkit::Signal;
 use crate::run_loop::world::{ONE, PATIENCE, World, always, text};
 
 /// Hangs in the first attempt and does the work in the second; a marker file outside of the repository tells them apart.
-pub(crate) const HANGS_ONCE: &str = "[[turn]]\nsteps = [{ create = \"half\", text = \"half done\" }, { run = \"test -f ../tmp/again || { : > ../tmp/again; echo in-the-turn; sleep 60; }\" }, { create = \"a\" }]\n";
+pub(crate) const HANGS_ONCE: &str = "[[turn]]\nsteps = [{ create = \"half\", text = \"half done\" }, { run = \"test -f ../tmp/again || { : > ../tmp/again; echo in-the-turn; sleep 600; }\" }, { create = \"a\" }]\n";
 
 #[test]
 fn each_signal_ends_the_run_with_its_code_and_nothing_is_lost() {
@@ -32,14 +32,14 @@ fn each_signal_ends_the_run_with_its_code_and_nothing_is_lost() {
 #[test]
 fn a_second_interrupt_does_not_wait_for_the_grace() {
     let world = World::new(ONE, &always("{ ignore_term = true }, { say = \"stubborn\" }, { hang = true }"));
-    world.sandbox.write(".verdone/config.toml", world.sandbox.read(".verdone/config.toml").replace("200ms", "50s"));
+    world.sandbox.write(".verdone/config.toml", world.sandbox.read(".verdone/config.toml").replace("200ms", "10m"));
     world.git(&["commit", "--quiet", "--all", "-m", "patient"]);
     let run = world.start();
     run.wait_for("stubborn", PATIENCE);
     run.signal(Signal::INT);
     run.wait_for("asked to stop; waiting for processes to end", PATIENCE);
     run.signal(Signal::INT);
-    let output = run.wait(std::time::Duration::from_secs(30));
+    let output = run.wait(PATIENCE);
     output.assert_code(130);
     world.sandbox.assert_no_survivors(PATIENCE);
     world.assert_clean();
@@ -50,7 +50,7 @@ fn a_second_interrupt_does_not_wait_for_the_grace() {
 
 #[test]
 fn an_interrupt_during_a_check_stops_the_check_and_keeps_the_attempt() {
-    let plan = ONE.replace("test -f a", "test -f a || exit 1; test -f ../tmp/again || { : > ../tmp/again; sleep 60; }");
+    let plan = ONE.replace("test -f a", "test -f a || exit 1; test -f ../tmp/again || { : > ../tmp/again; sleep 600; }");
     let world = World::new(&plan, &always("{ create = \"a\" }"));
     let run = world.start();
     wait_for_file(&world, "../tmp/again");
@@ -66,7 +66,7 @@ fn an_interrupt_during_a_check_stops_the_check_and_keeps_the_attempt() {
 #[test]
 fn an_interrupt_during_a_commit_hook_makes_no_commit() {
     let world = World::new(ONE, &always("{ create = \"a\" }"));
-    world.hook("pre-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 60; }");
+    world.hook("pre-commit", "test -f ../tmp/again || { : > ../tmp/again; sleep 600; }");
     let run = world.start();
     wait_for_file(&world, "../tmp/again");
     run.signal(Signal::INT);

@@ -61,8 +61,10 @@ fn a_run_inside_a_run_is_refused() {
 
 #[test]
 fn an_agent_cannot_start_a_run_of_its_own() {
-    let script =
-        always(&format!("{{ run = '{} run; echo the inner run said $?' }}, {{ create = \"a\" }}", crate::run_loop::world::VERDONE));
+    let script = always(&format!(
+        "{{ run = '{} run; echo the inner run said $?' }}, {{ create = \"a\" }}",
+        crate::run_loop::world::VERDONE
+    ));
     let world = World::new(ONE, &script);
     let output = world.run(0);
     assert!(output.stdout.contains("the inner run said 2"), "{}", output.stdout);

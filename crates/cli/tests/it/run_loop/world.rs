@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
+pub(crate) use verdone_testkit::PATIENCE;
 use verdone_testkit::{Checkout, Output, Running, Sandbox};
 
 pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
-/// Longer than anything in these tests takes on a loaded machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One story whose check needs a file.
 pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
