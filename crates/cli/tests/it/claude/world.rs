@@ -9,10 +9,9 @@ pub(crate) use verdone_testkit::PATIENCE;
 use verdone_testkit::model_server::{ModelServer, Script};
 use verdone_testkit::{Claude, ClaudeSession, Output, Running, Sandbox};
 
-const SETTINGS: &str = ".verdone/config.toml";
+pub(crate) use crate::run_loop::world::ONE;
 
-/// One story whose check needs a file.
-pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
+const SETTINGS: &str = ".verdone/config.toml";
 
 /// The program under test: the release binary that `scripts/test` built and names, or else the one that cargo built for the tests. If
 /// nothing may be skipped, it must be the build that users get.

@@ -6,13 +6,7 @@ use serde_json::Value;
 pub(crate) use verdone_testkit::PATIENCE;
 use verdone_testkit::{Output, Running, Sandbox};
 
-pub(crate) const VERDONE: &str = env!("CARGO_BIN_EXE_verdone");
-
-pub(crate) const ONE: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n";
-pub(crate) const TWO: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - Verification: `test -f a`\n\n\
-                              ### US-002: Write b\n\n- [ ] Write the file b\n  - Verification: `test -f b`\n";
-pub(crate) const HONEST: &str = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\", text = \"one\\n\" }]\n\
-                                 [[turn]]\nstory = \"US-002\"\nsteps = [{ create = \"b\", text = \"two\\n\" }]\n";
+pub(crate) use crate::run_loop::world::{HONEST, ONE, TWO, VERDONE, always};
 
 pub(crate) const SCRIPTS: [&str; 4] = ["started", "next_iteration", "post_iteration", "finished"];
 
@@ -108,8 +102,4 @@ impl World {
     pub(crate) fn commits(&self) -> usize {
         self.sandbox.git(["log", "--format=%s"]).lines().count() - 1
     }
-}
-
-pub(crate) fn always(steps: &str) -> String {
-    format!("[[turn]]\nsteps = [{steps}]\n")
 }
