@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The Claude Code client for the tests, at the pinned version. Sourced after tools.bash, never run.
 
-client_manifest=$PWD/crates/cli/tests/claude/client
+client_manifest=$PWD/crates/cli/tests/it/claude/client
 
 # Outside of the checkout: all worktrees share it, and it survives `cargo clean`. The tests use the same folder.
 client_folder() {

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The test runners and linters of the lie suite, at the pinned versions. Sourced after tools.bash, never run.
 
-runners_manifest=$PWD/crates/cli/tests/lies/runners
+runners_manifest=$PWD/crates/cli/tests/it/lies/runners
 runners_pins=(package.json package-lock.json requirements.txt)
 
 # Outside of the checkout: all worktrees share it, and it survives `cargo clean`. The tests use the same folder.

@@ -119,7 +119,7 @@ fn find() -> Result<PathBuf, String> {
 }
 
 fn pinned_version() -> Result<String, String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/claude/client/package.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/it/claude/client/package.json");
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let package: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     package["dependencies"]["@anthropic-ai/claude-code"]

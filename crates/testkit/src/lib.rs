@@ -24,7 +24,7 @@ pub use process::{Output, Running};
 pub use proctable::{Survivor, processes_with_env};
 pub use runners::Runners;
 pub use rustix::process::Signal;
-pub use sandbox::Sandbox;
+pub use sandbox::{PATIENCE, Sandbox};
 pub use tmux::Tmux;
 pub use transcript::{assert_transcript, normalise};
 pub use unprivileged::repeat_unprivileged;

@@ -82,7 +82,7 @@ fn find() -> Result<Runners, String> {
 fn default_folder() -> Result<PathBuf, String> {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
     let cache = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from).or(home);
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/lies/runners/package.json");
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/it/lies/runners/package.json");
     let text = fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
     let package: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", manifest.display()))?;
     let version = package["version"].as_str().ok_or("package.json has no version")?;

@@ -14,8 +14,9 @@ use crate::process::{Output, Running};
 use crate::proctable::{Survivor, processes_with_env};
 use crate::transcript;
 
-/// Long enough for a loaded machine, short enough to notice a hang.
-const DEADLINE: Duration = Duration::from_mins(1);
+/// How long a test waits for what has to happen sooner or later. Only a test that fails waits this long, so it leaves room for a loaded
+/// machine; what must not end by itself in the meantime sleeps for ten minutes.
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The variable that marks every process of a sandbox. Not `VERDONE_…`: the program may remove its own variables.
 const MARKER: &str = "TESTKIT_SANDBOX";
@@ -107,7 +108,7 @@ impl Sandbox {
         let directory = tempfile::Builder::new().prefix("verdone-test-").tempdir().expect("a temporary directory can be made");
         let root = directory.path().canonicalize().expect("the temporary directory has a real path");
         let marker = format!("{MARKER}={}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let sandbox = Self { root, marker, deadline: DEADLINE, variables: Vec::new(), _directory: directory };
+        let sandbox = Self { root, marker, deadline: PATIENCE, variables: Vec::new(), _directory: directory };
         for name in ["work", "home", "bin", "tmp"] {
             fs::create_dir(sandbox.root.join(name)).expect("a fresh directory takes subdirectories");
         }

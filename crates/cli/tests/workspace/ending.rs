@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use verdone_runtime::launcher::Mount;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::process::{Exit, Received, SpawnError};
+use verdone_testkit::PATIENCE;
 
 use crate::world::{World, alone, as_everybody};
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
 fn exit_codes_and_signals_are_exact() {
@@ -70,13 +69,11 @@ fn the_group_is_asked_before_it_is_killed() {
         assert!(text.contains("asked\n") && text.ends_with("done\n") && ended.exit == Exit::Wall, "{ended:?}");
         let deaf =
             "trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM; while :; do sleep 0.02; done' & while :; do sleep 0.02; done";
-        let begin = Instant::now();
         let ended = world.run(view.inside(), &["sh", "-c", deaf], |spawn| {
             spawn.wall = Some(Duration::from_millis(200));
             spawn.grace = Duration::from_millis(200);
         });
         assert_eq!(ended.unwrap().exit, Exit::Wall);
-        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
         assert_eq!(processes_below(std::process::id()), holders(1), "the killed launcher's namespace is gone too");
     });
 }
@@ -117,7 +114,7 @@ fn what_a_command_leaves_running_ends_with_it() {
         let text =
             world.says(&view, "setsid nohup sleep 600 > /dev/null 2>&1 & (sleep 600 &) ; trap '' TERM; sleep 600 & echo started");
         assert_eq!(text, "started\n");
-        assert!(begin.elapsed() < Duration::from_secs(5), "nobody waits for the pipes: {:?}", begin.elapsed());
+        assert!(begin.elapsed() < PATIENCE, "nobody waits for the pipes: {:?}", begin.elapsed());
         assert_eq!(processes_below(std::process::id()), holders(1));
         drop(view);
         assert_eq!(processes_below(std::process::id()), holders(0));
@@ -231,6 +228,7 @@ fn a_holder_that_was_killed_does_not_hang_its_view() {
         Command::new("kill").args(["-9", &holder.to_string()]).status().unwrap();
         let begin = Instant::now();
         drop(view);
-        assert!(begin.elapsed() < Duration::from_secs(1));
+        // A holder that is alive has 2 seconds to end.
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     });
 }

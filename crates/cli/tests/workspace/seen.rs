@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use verdone_runtime::launcher::{Mount, Step, ViewPlan};
 use verdone_runtime::process::Exit;
 use verdone_runtime::workspace::ViewError;
+use verdone_testkit::PATIENCE;
 
 use crate::world::as_everybody;
 
@@ -70,11 +71,11 @@ fn commands_of_one_view_share_its_folders_and_not_their_processes() {
         world.says(&view, "echo shared > node_modules/note; echo shared > /tmp/note");
         assert_eq!(world.says(&view, "cat node_modules/note /tmp/note"), "shared\nshared\n");
         let mut other = world.companion(&view, "echo up; read -r wait");
-        assert!(matches!(other.receive(std::time::Duration::from_secs(10)), verdone_runtime::process::Received::Line(..)));
+        assert!(matches!(other.receive(PATIENCE), verdone_runtime::process::Received::Line(..)));
         // The first process and the shell, but no process of the other command.
         let seen = world.says(&view, "for p in /proc/[0-9]*; do basename $p; done | sort -n | head -2 | tr '\\n' ' '; echo $$");
         assert_eq!(seen, "1 2 2\n");
-        other.end(std::time::Duration::from_secs(10), &verdone_runtime::process::signal::Signals::none());
+        other.end(PATIENCE, &verdone_runtime::process::signal::Signals::none());
     });
 }
 

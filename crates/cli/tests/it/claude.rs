@@ -1,0 +1,21 @@
+//! The real Claude Code with a scripted model: whether our hooks and runs work with the actual client.
+//!
+//! Nothing leaves the machine. Without the client, these tests are skipped and say why.
+
+mod agent;
+mod api;
+mod demo;
+mod guarded;
+mod hooks;
+mod judging;
+mod long_lived;
+mod planning;
+mod resume;
+mod runs;
+mod sealed;
+mod service;
+mod skipping;
+mod soak;
+mod stop_gate;
+mod trouble;
+mod world;

@@ -1,0 +1,10 @@
+//! Lifecycle scripts from end to end: the real binary, the scripted agent, real scripts and real git.
+
+mod exit_codes;
+mod finish_types;
+mod fresher;
+mod place;
+mod processes;
+mod templates;
+mod variables;
+mod world;

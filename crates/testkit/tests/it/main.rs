@@ -1,0 +1,7 @@
+//! The test kit, the scripts, the benchmark, and rules of the repository.
+
+mod bench;
+mod house;
+mod kit;
+mod model_server;
+mod scripts;

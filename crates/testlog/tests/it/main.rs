@@ -1,0 +1,3 @@
+//! The crate with the output of real test frameworks.
+
+mod outputs;
