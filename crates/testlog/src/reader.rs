@@ -5,6 +5,7 @@ mod bats;
 mod bun;
 mod cargo;
 mod dotnet;
+mod entities;
 mod go;
 mod gradle;
 mod jest;

@@ -1,9 +1,13 @@
 //! Parses a `JUnit` XML test report that a gate wrote. A report is accepted as a whole or not at all: if it is truncated or not XML,
 //! it says nothing about the tests it lists.
 //!
-//! It matches tags and expands no entities, so nothing can grow. It rejects document types, because no report needs one.
+//! It rejects document types, because no report needs one; so there are no entities that could grow.
 
-use super::reader::junit::{attribute, scan, tag_end};
+use quick_xml::errors::SyntaxError;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Error, Reader};
+
+use super::reader::junit::{attribute, scan};
 use super::{TestCounts, TestFailure, TestNames};
 
 /// Reports nest suites a few levels deep.
@@ -38,6 +42,7 @@ pub enum ReportFault {
 
 /// Parses a complete report.
 pub fn report(text: &str) -> Result<Report, ReportFault> {
+    let text = text.trim_start_matches('\u{feff}');
     let summed = checked(text)?;
     let mut reading = scan(text);
     let listed = reading.counts;
@@ -54,69 +59,68 @@ pub fn report(text: &str) -> Result<Report, ReportFault> {
 
 /// Validates the whole text and sums up the counts of the outermost suites, which include the inner ones.
 fn checked(text: &str) -> Result<TestCounts, ReportFault> {
-    let mut rest = text.trim_start_matches('\u{feff}');
-    if rest.trim().is_empty() {
+    if text.trim().is_empty() {
         return Err(ReportFault::Empty);
     }
-    // The enclosing elements, and whether each gave its number of tests.
-    let mut open: Vec<(&str, bool)> = Vec::new();
-    let (mut sum, mut roots) = (TestCounts { passed: Some(0), failed: Some(0), skipped: Some(0) }, 0_usize);
-    while let Some(at) = rest.find('<') {
-        if open.is_empty() && !rest[..at].trim().is_empty() {
-            return Err(ReportFault::NotXml);
-        }
-        rest = &rest[at + 1..];
-        let aside = [("!--", "-->"), ("![CDATA[", "]]>"), ("?", "?>")].into_iter().find(|(begin, _)| rest.starts_with(begin));
-        if let Some((begin, end)) = aside {
-            let inner = &rest[begin.len()..];
-            rest = inner.find(end).map(|at| &inner[at + end.len()..]).ok_or(ReportFault::CutOff)?;
-            continue;
-        }
-        if rest.starts_with('!') {
-            return Err(ReportFault::DocumentType);
-        }
-        let end = tag_end(rest);
-        let tag = &rest[..end];
-        match rest.as_bytes().get(end) {
-            Some(b'>') => rest = &rest[end + 1..],
-            Some(_) => return Err(ReportFault::NotXml),
-            None => return Err(ReportFault::CutOff),
-        }
-        if let Some(name) = tag.strip_prefix('/') {
-            if open.pop().is_none_or(|(opened, _)| opened != name.trim_end()) {
-                return Err(ReportFault::NotXml);
+    let mut reader = Reader::from_str(text);
+    let config = reader.config_mut();
+    (config.allow_dangling_amp, config.expand_empty_elements) = (true, true);
+    // For each enclosing element: whether it gave its number of tests.
+    let mut open: Vec<bool> = Vec::new();
+    let (mut sum, mut has_root) = (TestCounts { passed: Some(0), failed: Some(0), skipped: Some(0) }, false);
+    loop {
+        match reader.read_event().map_err(|error| fault(&error))? {
+            Event::Start(tag) if !is_well_formed(&tag) => return Err(ReportFault::NotXml),
+            Event::Start(_) if open.is_empty() && has_root => return Err(ReportFault::NotXml),
+            Event::Start(tag) => {
+                let is_suite = matches!(tag.local_name().as_ref(), "testsuite" | "testsuites");
+                if !is_suite && !has_root {
+                    return Err(ReportFault::NoSuite);
+                }
+                has_root = true;
+                let is_part = open.contains(&true);
+                open.push(is_suite && !is_part && add(&mut sum, &tag));
+                if open.len() > DEEPEST {
+                    return Err(ReportFault::TooDeep);
+                }
             }
-            continue;
-        }
-        let name = tag.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or_default();
-        if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-            return Err(ReportFault::NotXml);
-        }
-        if open.is_empty() {
-            roots += 1;
-            match (roots, name) {
-                (1, "testsuite" | "testsuites") => {}
-                (1, _) => return Err(ReportFault::NoSuite),
-                (_, _) => return Err(ReportFault::NotXml),
+            Event::End(_) => {
+                open.pop();
             }
-        }
-        let is_part = open.iter().any(|(_, counted)| *counted);
-        let counted = matches!(name, "testsuite" | "testsuites") && !is_part && add(&mut sum, tag);
-        if !tag.ends_with('/') {
-            open.push((name, counted));
-        }
-        if open.len() > DEEPEST {
-            return Err(ReportFault::TooDeep);
+            Event::Text(text) if open.is_empty() && !text.trim().is_empty() => return Err(ReportFault::NotXml),
+            Event::CData(_) | Event::GeneralRef(_) if open.is_empty() => return Err(ReportFault::NotXml),
+            Event::DocType(_) => return Err(ReportFault::DocumentType),
+            Event::Eof if !open.is_empty() => return Err(ReportFault::CutOff),
+            Event::Eof if !has_root => return Err(ReportFault::NotXml),
+            Event::Eof => return Ok(sum),
+            Event::Text(_)
+            | Event::CData(_)
+            | Event::GeneralRef(_)
+            | Event::Comment(_)
+            | Event::Decl(_)
+            | Event::PI(_)
+            | Event::Empty(_) => {}
         }
     }
-    if !open.is_empty() {
-        return Err(ReportFault::CutOff);
+}
+
+fn fault(error: &Error) -> ReportFault {
+    match error {
+        Error::Syntax(SyntaxError::InvalidBangMarkup | SyntaxError::UnclosedDoctype) => ReportFault::DocumentType,
+        Error::Syntax(_) => ReportFault::CutOff,
+        _ => ReportFault::NotXml,
     }
-    if roots == 0 || !rest.trim().is_empty() { Err(ReportFault::NotXml) } else { Ok(sum) }
+}
+
+/// What the parser does not check itself.
+fn is_well_formed(tag: &BytesStart<'_>) -> bool {
+    let is_named = tag.name().as_ref().starts_with(|c: char| c.is_alphabetic() || c == '_');
+    // Without the check for duplicates, whose work is quadratic.
+    is_named && !tag.contains('<') && tag.attributes().with_checks(false).all(|attribute| attribute.is_ok())
 }
 
 /// Adds the counts in a suite's tag, if it has any.
-fn add(sum: &mut TestCounts, tag: &str) -> bool {
+fn add(sum: &mut TestCounts, tag: &BytesStart<'_>) -> bool {
     let number = |name: &str| attribute(tag, name).and_then(|value| value.trim().parse::<u64>().ok());
     let Some(tests) = number("tests") else { return false };
     let failed = number("failures").unwrap_or(0).saturating_add(number("errors").unwrap_or(0));
@@ -153,6 +157,14 @@ mod tests {
                       <!-- <testsuite failures='9' tests='9'> --></testsuite>";
         assert_eq!(counts(quoted), (1, 0, 0), "what a test printed is no suite");
         assert_eq!(counts("\u{feff}<testsuite/>"), (0, 0, 0));
+        let utf16 = "\u{feff}<?xml version='1.0' encoding='utf-16'?><testsuite tests='1'/>";
+        assert_eq!(counts(utf16), (1, 0, 0), "text is Unicode already, whatever its file declared");
+        let prefixed = "<j:testsuites xmlns:j='urn:j'><j:testsuite tests='2'/></j:testsuites>";
+        assert_eq!(counts(prefixed), (2, 0, 0));
+        let misleading = "<testsuite name=\"3 tests='9' failed\" tests='1'><properties/></testsuite>";
+        assert_eq!(counts(misleading), (1, 0, 0), "the value of another attribute");
+        let mixed = "<testsuite><!-- > --><?pi > ?><testcase name='a'><failure>a & b</failure></testcase ></testsuite >";
+        assert_eq!(counts(mixed), (0, 1, 0));
     }
 
     #[test]
@@ -172,6 +184,12 @@ mod tests {
             ("<testsuite/>trailing", ReportFault::NotXml),
             ("3 passed <testsuite/>", ReportFault::NotXml),
             ("<testsuite name=\"a<b\"/>", ReportFault::NotXml),
+            ("<testsuite tests=1/>", ReportFault::NotXml),
+            ("<testsuite>< a></ a></testsuite>", ReportFault::NotXml),
+            ("<![CDATA[x]]><testsuite/>", ReportFault::NotXml),
+            ("<!-- only -->", ReportFault::NotXml),
+            // A file in UTF-16, as the caller decodes it.
+            ("\u{fffd}\u{fffd}<\0t\0e\0s\0t\0s\0u\0i\0t\0e\0/\0>\0", ReportFault::NotXml),
             ("<testsuite><![CDATA[ </testsuite>", ReportFault::CutOff),
             ("<testsuite><!-- </testsuite>", ReportFault::CutOff),
             ("<html><testsuite/></html>", ReportFault::NoSuite),

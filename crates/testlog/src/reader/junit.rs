@@ -1,9 +1,17 @@
 //! `JUnit` XML, a report format that nearly every framework can write.
 //!
-//! A tag scanner, not an XML parser: it supports no document types and only the five predefined and numeric entities, so nothing can grow.
+//! Here it is part of a command's output: other text may stand around it, and its end or a part in the middle may be missing.
+//! A report in a file must be complete: see [`report`](crate::report). Nothing can grow: declarations of entities are ignored.
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Error, Reader};
 
 use super::super::lines::Lines;
+use super::entities::decode;
 use super::{End, Framework, Reading, Says};
+
+/// How many times over a text is parsed if quotes are not closed. Each of them may hide all of the text after it.
+const MOST_PASSES: usize = 8;
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
     let start = lines.iter().position(|line| line.contains("<testsuite"))?;
@@ -14,87 +22,142 @@ pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
 }
 
 pub(in super::super) fn scan(text: &str) -> Reading {
-    let mut reading = Reading::new(Framework::JunitXml);
-    let mut case: Option<Case> = None;
-    let (mut passed, mut failed, mut skipped, mut loading) = (0, 0, 0, 0);
+    let mut cases = Cases::new();
+    let mut work = text.len().saturating_mul(MOST_PASSES);
     let mut rest = text;
-    while let Some(open) = rest.find('<') {
-        let between = &rest[..open];
-        if let Some(case) = case.as_mut().filter(|case| case.failed && case.message.is_empty()) {
-            let inner = between.trim().lines().next().unwrap_or_default();
-            case.message = decode(inner);
-        }
-        rest = &rest[open + 1..];
-        if let Some(data) = rest.strip_prefix("![CDATA[") {
-            let end = data.find("]]>").unwrap_or(data.len());
-            if let Some(case) = case.as_mut().filter(|case| case.failed && case.message.is_empty()) {
-                data[..end].trim().lines().next().unwrap_or_default().clone_into(&mut case.message);
+    while let Some(broken) = cases.read(rest) {
+        let Some(left) = work.checked_sub(broken.searched) else { break };
+        work = left;
+        rest = &rest[broken.next..];
+    }
+    cases.into_reading()
+}
+
+/// The value of an attribute; `None` also if it has no quotes.
+pub(in super::super) fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
+    // Without the check for duplicates, whose work is quadratic.
+    let mut attributes = tag.attributes();
+    let mut whole = attributes.with_checks(false).flatten();
+    whole.find(|attribute| attribute.key.as_ref() == name).map(|attribute| decode(&attribute.value))
+}
+
+/// A tag with an unclosed quote or without an end.
+struct Broken {
+    /// Where to resume: no tag contains a `<`, so the next tag begins there.
+    next: usize,
+    /// How many bytes after `next` were searched for the tag's end.
+    searched: usize,
+}
+
+struct Cases {
+    reading: Reading,
+    open: Option<Case>,
+    /// Failures because a test file could not be loaded.
+    loading: u64,
+}
+
+impl Cases {
+    fn new() -> Self {
+        Self { reading: Reading::new(Framework::JunitXml), open: None, loading: 0 }
+    }
+
+    /// Reads up to the end or to a broken tag, whose name and first attributes count.
+    fn read(&mut self, text: &str) -> Option<Broken> {
+        let mut reader = Reader::from_str(text);
+        let config = reader.config_mut();
+        (config.check_end_names, config.allow_unmatched_ends) = (false, true);
+        (config.allow_dangling_amp, config.expand_empty_elements) = (true, true);
+        loop {
+            let start = reader.buffer_position() as usize;
+            let event = reader.read_event();
+            let end = reader.buffer_position() as usize;
+            let is_tag = match &event {
+                Ok(Event::Start(_) | Event::End(_)) => true,
+                Ok(_) => false,
+                Err(error) => !is_unclosed_aside(error),
+            };
+            let inside = text.get(start + 1..end).unwrap_or_default();
+            if is_tag && (event.is_err() || inside.contains('<')) {
+                let tag = text[start + 1..].split('<').next().unwrap_or_default();
+                let name = tag.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(tag.len());
+                self.start(&BytesStart::from_content(tag, name));
+                let next = start + 1 + tag.len();
+                return (next < text.len()).then_some(Broken { next, searched: end.saturating_sub(next) });
             }
-            rest = data.get(end + 3..).unwrap_or_default();
-            continue;
-        }
-        if let Some(comment) = rest.strip_prefix("!--") {
-            rest = comment.find("-->").map_or("", |end| &comment[end + 3..]);
-            continue;
-        }
-        let end = tag_end(rest);
-        let tag = &rest[..end];
-        rest = rest.get(end + 1..).unwrap_or_default();
-        let closed = tag.ends_with('/');
-        let name = tag.split(|c: char| c.is_whitespace() || c == '/').next().unwrap_or_default();
-        match name {
-            "testcase" => {
-                let line = attribute(tag, "line").and_then(|line| line.parse().ok());
-                case = Some(Case {
-                    name: attribute(tag, "name").unwrap_or_default(),
-                    class: attribute(tag, "classname").unwrap_or_default(),
-                    file: attribute(tag, "file"),
-                    line,
-                    ..Case::default()
-                });
+            match event {
+                Ok(Event::Start(tag)) => self.start(&tag),
+                Ok(Event::End(tag)) => self.end(tag.local_name().as_ref()),
+                Ok(Event::Text(text)) => self.add_text(&text),
+                Ok(Event::CData(text)) => self.add_text(&text),
+                Ok(Event::GeneralRef(name)) => self.add_text(&decode(&format!("&{};", &*name))),
+                Ok(Event::Eof) | Err(_) => return None,
+                Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Empty(_)) => {}
             }
-            "failure" | "error" => {
-                if let Some(case) = &mut case {
-                    case.failed = true;
-                    if case.message.is_empty() {
-                        case.message = attribute(tag, "message").unwrap_or_default();
-                    }
-                }
-            }
-            "skipped" => {
-                if let Some(case) = &mut case {
-                    case.skipped = true;
+        }
+    }
+
+    fn start(&mut self, tag: &BytesStart<'_>) {
+        match (tag.local_name().as_ref(), &mut self.open) {
+            ("testcase", open) => *open = Some(Case::from_tag(tag)),
+            ("failure" | "error", Some(case)) => case.fail(tag),
+            ("skipped", Some(case)) => case.skipped = true,
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, name: &str) {
+        match (name, &mut self.open) {
+            ("failure" | "error", Some(case)) => case.in_message = false,
+            ("testcase", open) => {
+                if let Some(case) = open.take() {
+                    self.add(&case);
                 }
             }
             _ => {}
         }
-        let ends = tag.starts_with("/testcase") || name == "testcase" && closed;
-        if let Some(case) = case.take_if(|_| ends) {
-            let end = match (case.failed && !case.skipped, case.skipped) {
-                (true, _) => {
-                    failed += 1;
-                    loading += usize::from(case.message.contains("collection failure"));
-                    reading.failures.add(&case.full_name(), case.file.as_deref(), case.line, first_line(&case.message));
-                    End::Failed
-                }
-                (false, true) => {
-                    skipped += 1;
-                    End::Skipped
-                }
-                (false, false) => {
-                    passed += 1;
-                    End::Passed
-                }
-            };
-            reading.names.add(&case.full_name(), end);
+    }
+
+    fn add_text(&mut self, text: &str) {
+        if let Some(case) = self.open.as_mut().filter(|case| case.in_message) {
+            case.message.push_str(text);
         }
     }
-    reading.count(passed, failed, skipped);
-    reading.judge();
-    if loading > 0 && loading as u64 == failed {
-        reading.says = Says::Broken;
+
+    fn add(&mut self, case: &Case) {
+        let end = match (case.skipped, case.failed) {
+            (true, _) => {
+                self.reading.count(0, 0, 1);
+                End::Skipped
+            }
+            (false, true) => {
+                self.reading.count(0, 1, 0);
+                self.loading += u64::from(case.message.contains("collection failure"));
+                let message = case.message.trim().lines().next().unwrap_or_default();
+                self.reading.failures.add(&case.full_name(), case.file.as_deref(), case.line, message);
+                End::Failed
+            }
+            (false, false) => {
+                self.reading.count(1, 0, 0);
+                End::Passed
+            }
+        };
+        self.reading.names.add(&case.full_name(), end);
     }
-    reading
+
+    fn into_reading(mut self) -> Reading {
+        self.reading.count(0, 0, 0);
+        self.reading.judge();
+        if self.loading > 0 && Some(self.loading) == self.reading.counts.failed {
+            self.reading.says = Says::Broken;
+        }
+        self.reading
+    }
+}
+
+/// Whether the text ends in a comment, CDATA section or other part that may contain tags that are none.
+fn is_unclosed_aside(error: &Error) -> bool {
+    use quick_xml::errors::SyntaxError::{UnclosedCData, UnclosedComment, UnclosedDoctype, UnclosedPI, UnclosedXmlDecl};
+    matches!(error, Error::Syntax(UnclosedCData | UnclosedComment | UnclosedDoctype | UnclosedPI | UnclosedXmlDecl))
 }
 
 #[derive(Default)]
@@ -104,85 +167,35 @@ struct Case {
     file: Option<String>,
     line: Option<u32>,
     message: String,
+    /// The text at this point belongs to the message.
+    in_message: bool,
     failed: bool,
     skipped: bool,
 }
 
 impl Case {
+    fn from_tag(tag: &BytesStart<'_>) -> Self {
+        Self {
+            name: attribute(tag, "name").unwrap_or_default(),
+            class: attribute(tag, "classname").unwrap_or_default(),
+            file: attribute(tag, "file"),
+            line: attribute(tag, "line").and_then(|line| line.parse().ok()),
+            ..Self::default()
+        }
+    }
+
+    fn fail(&mut self, tag: &BytesStart<'_>) {
+        self.failed = true;
+        if self.message.trim().is_empty() {
+            self.message = attribute(tag, "message").unwrap_or_default();
+            self.in_message = self.message.trim().is_empty();
+        }
+    }
+
     fn full_name(&self) -> String {
         let plain = self.class.is_empty() || self.class == "test" || self.name.starts_with(&self.class);
         if plain { self.name.clone() } else { format!("{} {}", self.class, self.name) }
     }
-}
-
-fn first_line(text: &str) -> &str {
-    text.trim().lines().next().unwrap_or_default()
-}
-
-/// The end of a tag; a `>` inside quotes does not end it.
-pub(in super::super) fn tag_end(text: &str) -> usize {
-    let mut quote = None;
-    for (at, byte) in text.bytes().enumerate() {
-        match (quote, byte) {
-            // An unclosed quote must not swallow the rest of the report.
-            (None, b'>') | (Some(_), b'<') => return at,
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (Some(open), byte) if open == byte => quote = None,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-pub(in super::super) fn attribute(tag: &str, name: &str) -> Option<String> {
-    let mut rest = tag;
-    loop {
-        let at = rest.find(name)?;
-        let before = rest[..at].chars().next_back();
-        let after = rest[at + name.len()..].trim_start();
-        if let Some(value) = after.strip_prefix('=').map(str::trim_start)
-            && before.is_some_and(char::is_whitespace)
-        {
-            let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
-            let value = &value[1..];
-            return Some(decode(&value[..value.find(quote)?]));
-        }
-        rest = &rest[at + name.len()..];
-    }
-}
-
-pub(super) fn decode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('&') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let end = rest.bytes().take(12).position(|byte| byte == b';');
-        let decoded = end.and_then(|end| match &rest[1..end] {
-            "lt" => Some('<'),
-            "gt" => Some('>'),
-            "amp" => Some('&'),
-            "quot" => Some('"'),
-            "apos" => Some('\''),
-            number => {
-                let number = number.strip_prefix('#')?;
-                let code = match number.strip_prefix(['x', 'X']) {
-                    Some(hex) => u32::from_str_radix(hex, 16).ok()?,
-                    None => number.parse().ok()?,
-                };
-                char::from_u32(code).filter(|c| !c.is_control() || *c == '\n')
-            }
-        });
-        if let (Some(c), Some(end)) = (decoded, end) {
-            out.push(c);
-            rest = &rest[end + 1..];
-        } else {
-            out.push('&');
-            rest = &rest[1..];
-        }
-    }
-    out.push_str(rest);
-    out
 }
 
 #[cfg(test)]
@@ -199,6 +212,58 @@ mod tests {
         let failures = reading.failures.into_list();
         assert_eq!((failures[0].name.as_str(), failures[0].line, failures[0].message.as_str()), ("a.B x > y", Some(3), "1 < 2"));
         assert_eq!((failures[1].name.as_str(), failures[1].message.as_str()), ("c", "boom <b>"));
+    }
+
+    #[test]
+    fn markup_is_read_as_xml_defines_it() {
+        let cases = |text: &str| {
+            let reading = scan(text);
+            let counts = [reading.counts.passed, reading.counts.failed, reading.counts.skipped].map(Option::unwrap_or_default);
+            let failures = reading.failures.into_list();
+            (counts, failures.first().map(|failure| format!("{}: {}", failure.name, failure.message)).unwrap_or_default())
+        };
+        for (text, counts, failure) in [
+            // Values that look like attributes.
+            ("<testcase message=\"its name='a'\" name='b'><failure/></testcase>", [0, 1, 0], "b: "),
+            (
+                "<testcase name='say \"&apos;hi&apos;\" > x'><failure message=\"it's\"/></testcase>",
+                [0, 1, 0],
+                "say \"'hi'\" > x: it's",
+            ),
+            // A message in several pieces.
+            ("<testcase name='a'><failure>1 &lt;<!-- no --> <![CDATA[2 &lt;]]></failure></testcase>", [0, 1, 0], "a: 1 < 2 &lt;"),
+            // Text that is not the failure's.
+            ("<testcase name='a'><failure/><system-out>hello</system-out></testcase>", [0, 1, 0], "a: "),
+            // Tags that are none.
+            ("<testcase name='a'/><?pi <testcase name='b'/> ?>", [1, 0, 0], ""),
+            ("<!DOCTYPE x [<!ENTITY a \"<testcase name='b'/>\">]><testcase name='a'/>", [1, 0, 0], ""),
+            ("<!-- <testcase name='b'/> --><testcase name='a'/>", [1, 0, 0], ""),
+            ("<testcases><testcase name='a'><skipped/></testcases></testcase>", [0, 0, 1], ""),
+            // Prefixes and nested suites.
+            (
+                "<j:testsuite><j:testsuite><j:testcase name='a'><j:error message='x'/></j:testcase></j:testsuite></j:testsuite>",
+                [0, 1, 0],
+                "a: x",
+            ),
+        ] {
+            assert_eq!(cases(text), (counts, failure.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_broken_tag_hides_no_other_and_counts_itself() {
+        for (text, passed, failed) in [
+            ("<testcase name=\"cut ... <testcase name=\"a\"/><testcase name=\"b\"/>", 2, 0),
+            ("1 < 2 <testcase name='a'/>", 1, 0),
+            ("<!x <testcase name='a'/>", 1, 0),
+            ("<testcase name='a'><failure message='1 <b> 2'/></testcase><testcase name='c'/>", 1, 1),
+            ("<testcase name='a'/><!-- <testcase name='b'/>", 1, 0),
+        ] {
+            let counts = scan(text).counts;
+            assert_eq!((counts.passed, counts.failed), (Some(passed), Some(failed)), "{text}");
+        }
+        // Every quote is searched for until the end: without a limit this would take hours.
+        scan(&"<testcase name='".repeat(100_000));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::failures::{Failures, cut, describe};
 use super::super::lines::Lines;
-use super::junit::decode;
+use super::entities::decode;
 use super::{Framework, Reading, Says, indent, leading_number, stack_place};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {

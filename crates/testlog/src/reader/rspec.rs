@@ -2,7 +2,7 @@
 
 use super::super::failures::{Failures, cut, describe};
 use super::super::lines::Lines;
-use super::junit::decode;
+use super::entities::decode;
 use super::{Framework, Reading, Says, counted, place};
 
 pub(super) fn read(lines: &Lines<'_>) -> Option<Reading> {
