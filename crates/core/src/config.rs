@@ -34,7 +34,6 @@ use crate::policy::PolicyConfig;
 
 pub use crate::agent::claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
 pub use crate::agent::{AgentKind, Agents, CommandAgent, ScriptedAgent};
-pub use crate::base::suggest::nearest;
 pub use crate::lifecycle::{FailBehavior, Hooks, ScriptSettings};
 pub use crate::protect::ProtectSettings;
 pub use flat::flatten;

@@ -16,7 +16,6 @@ mod report;
 mod settings;
 pub mod source;
 
-pub use crate::base::complexity::{MOST_COMPLEX, read_complexity};
 pub use answer::{Answer, answer_schema, judge_answer, only_answer};
 pub use condition::{Condition, Prover};
 pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, LessonsConsulted, PlanFact, StateFile};

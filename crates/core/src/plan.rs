@@ -1,180 +1,64 @@
-//! Plans: one model for every format, and edits that change only the marker they are meant to change.
-//!
-//! Verdone uses a plan in place, in its own format. Parsing finds the stories and, for each, the bytes that record whether it is
-//! done; marking rewrites only those bytes. Ambiguity is an error with a position, never a guess: an unreadable plan is
-//! *unknown*, not *complete*.
+//! What the words of a plan mean to Verdone. The formats are in the crate `verdone-plan`.
 
-mod checklist;
-mod details;
-mod document;
-mod feature_list;
-mod fingerprint;
-mod implementation_plan;
-mod json_story;
-mod label;
-mod markdown;
-mod marker;
-mod plan_md;
-mod prd_json;
-pub mod progress;
-mod select;
-mod thin_vec;
+use verdone_plan::{Dialect, Story};
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
-use crate::base::id::StoryId;
 use crate::base::proof::Proof;
-use crate::base::{json, position};
-use crate::check::CommandSpec;
 
-pub use crate::base::position::Problem;
-pub use document::{Document, MarkError, Undo};
-pub use select::{Progress, ReviewState, Selection, select};
-pub use thin_vec::ThinVec;
+/// How Verdone reads plans.
+pub const DIALECT: Dialect = Dialect {
+    read_proof,
+    no_check_hint: "without a check, it can be agent-tested at best; add a `Verification:` with a command in backticks",
+};
 
-/// The supported formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    /// `### US-001: Title` headings with task boxes, or `- [ ] US-001: Title` lines.
-    PlanMd,
-    /// `### [ ] US-001: Title` headings.
-    PrdMd,
-    /// `## Priority N` sections of task boxes with `Dependencies:` and `Complexity:`.
-    ImplementationPlan,
-    /// A Markdown checklist without ids.
-    Checklist,
-    /// `userStories` with `passes`.
-    PrdJson,
-    /// `features` with `passes`: an object or a bare list.
-    FeatureList,
+/// The weakest proof that makes the story done, if its plan names one instead of the project's `[done] minimum`.
+pub fn minimum_proof(story: &Story) -> Option<Proof> {
+    story.proof.and_then(|word| word.parse().ok())
 }
 
-impl Format {
-    /// The name in JSON and for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PlanMd => "plan_md",
-            Self::PrdMd => "prd_md",
-            Self::ImplementationPlan => "implementation_plan",
-            Self::Checklist => "checklist",
-            Self::PrdJson => "prd_json",
-            Self::FeatureList => "feature_list",
+fn read_proof(text: &str) -> Result<&'static str, String> {
+    match text.parse() {
+        // Only the command line allows that.
+        Ok(Proof::Unchecked) => {
+            Err("a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum applies".to_owned())
         }
+        Ok(proof) => Ok(proof.name()),
+        Err(unknown) => Err(format!("{unknown}; the project's minimum applies")),
     }
 }
 
-/// The status of a story according to its plan. A ticked box is a claim, not a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    Open,
-    InProgress,
-    Done,
-}
+#[cfg(test)]
+mod tests {
+    use verdone_plan::Document;
 
-/// One acceptance criterion, task or step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Criterion {
-    pub text: String,
-    /// Whether its own box is ticked, if it has one.
-    pub ticked: Option<bool>,
-}
+    use super::*;
 
-/// One item of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Story {
-    pub id: StoryId,
-    pub title: String,
-    /// The story's own text from the plan. Goes into the prompt.
-    pub body: String,
-    pub status: Status,
-    pub criteria: ThinVec<Criterion>,
-    /// Ids of stories that have to be done first.
-    pub depends_on: ThinVec<StoryId>,
-    /// 1 comes first. Stories without a priority come last.
-    pub priority: Option<u32>,
-    /// The story's own checks, in order.
-    pub checks: ThinVec<CommandSpec>,
-    /// Plain lines under Verification that look like a simple command. They are checks only if their program exists, which the core
-    /// cannot know.
-    #[serde(default)]
-    pub maybe_checks: ThinVec<String>,
-    /// Paths that belong to the story, relative to the project. Empty if the story names none.
-    #[serde(default)]
-    pub scope: ThinVec<String>,
-    /// From 1 to 10, if stated in the plan. Words are converted to numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub complexity: Option<u8>,
-    /// The weakest proof that makes it done (`Proof:`), instead of the project's `[done] minimum`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proof: Option<Proof>,
-    /// The line on which it begins, from 1.
-    pub line: u32,
-    /// Whether the plan gives the id; otherwise it was derived from the position.
-    pub explicit_id: bool,
-}
-
-/// A parsed plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
-    pub format: Format,
-    pub title: Option<String>,
-    /// The branch that the plan asks for (`branchName`).
-    pub branch: Option<String>,
-    /// Text that belongs to no story (summary, context). Goes into the prompt.
-    pub context: String,
-    pub stories: Vec<Story>,
-    /// Oddities that do not prevent anything.
-    pub warnings: Vec<Problem>,
-    /// Indexes of the stories, ordered by id. Filled by the parser; may be empty in a plan built otherwise.
-    #[serde(skip)]
-    pub by_id: Vec<u32>,
-}
-
-impl Plan {
-    /// The index of a story.
-    pub fn place(&self, id: &StoryId) -> Option<usize> {
-        if self.by_id.len() != self.stories.len() {
-            return self.stories.iter().position(|story| story.id == *id);
+    #[test]
+    fn a_story_names_its_weakest_proof_in_every_format() {
+        let json = |value: &str| format!(r#"{{"userStories":[{{"id":"US-001","title":"One","passes":false,"proof":{value}}}]}}"#);
+        let item = |value: &str| format!("- [ ] US-001: One\n  - Proof: {value}\n");
+        let unknown = "unknown proof \"green\": use verified, agent-tested, untested or unchecked; the project's minimum applies";
+        let unchecked = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum applies";
+        for (name, text, expected, warning) in [
+            ("plan.md", item("verified"), Some(Proof::Verified), None),
+            ("plan.md", item("`Agent-tested`."), Some(Proof::AgentTested), None),
+            ("plan.md", "### US-001: One\n\nProof: untested\n\n- [ ] Do it\n".to_owned(), Some(Proof::Untested), None),
+            (
+                "IMPLEMENTATION_PLAN.md",
+                "## Priority 1\n\n- [ ] One\n  - **Proof:** verified\n".to_owned(),
+                Some(Proof::Verified),
+                None,
+            ),
+            ("plan.md", "- [ ] US-001: One\n".to_owned(), None, None),
+            ("plan.md", item("green"), None, Some(unknown)),
+            ("plan.md", item("unchecked"), None, Some(unchecked)),
+            ("prd.json", json("\"verified\""), Some(Proof::Verified), None),
+            ("prd.json", json("\"green\""), None, Some(unknown)),
+            ("prd.json", json("\"unchecked\""), None, Some(unchecked)),
+        ] {
+            let document = Document::parse(name, text.as_bytes(), &DIALECT).unwrap();
+            assert_eq!(minimum_proof(&document.plan().stories[0]), expected, "{text}");
+            let warnings: Vec<&str> = document.plan().warnings.iter().map(|warning| warning.message.as_str()).collect();
+            assert_eq!(warnings, warning.into_iter().collect::<Vec<_>>(), "{text}");
         }
-        let found = self.by_id.binary_search_by_key(&id, |index| &self.stories[*index as usize].id);
-        found.ok().map(|at| self.by_id[at] as usize)
-    }
-
-    pub fn story(&self, id: &StoryId) -> Option<&Story> {
-        self.place(id).map(|index| &self.stories[index])
-    }
-
-    /// The story that a person means by this id.
-    pub fn story_meant(&self, id: &StoryId) -> Option<&Story> {
-        self.story(id).or_else(|| self.story(id.meant_among(self.stories.iter().map(|story| &story.id))?))
-    }
-
-    /// Stories that are not done, in file order.
-    pub fn open(&self) -> impl Iterator<Item = &Story> {
-        self.stories.iter().filter(|story| story.status != Status::Done)
-    }
-}
-
-/// A plan that cannot be used, with all reasons and their positions.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct PlanError {
-    /// The file's name, as given.
-    pub name: String,
-    pub problems: Vec<Problem>,
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, problem) in self.problems.iter().enumerate() {
-            if n > 0 {
-                writeln!(f)?;
-            }
-            write!(f, "{}:{}:{}: {}", self.name, problem.line, problem.column, problem.message)?;
-        }
-        Ok(())
     }
 }

@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use serde_json::Value;
+use verdone_plan::scope::ScopeMatcher;
 
-use crate::base::scope::ScopeMatcher;
 use crate::base::verdict::PolicyVerdict;
 
 pub use act::{Access, ReadCommand, paths_and_changes, paths_to_resolve, reads, writes};

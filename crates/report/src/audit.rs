@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use schemars::schema_for;
 use verdone_core::base::id::Oid;
-use verdone_core::base::sentence::capitalise;
 use verdone_core::evidence::audit::{Audit, Audited, Finding, Rerun, RerunOutcome, Squashed};
 use verdone_core::verify::{Outcome, Proof, StoryResult};
+use verdone_text::sentence::capitalise;
 
 use crate::event_lines::name;
 use crate::markdown::escape::{code, text};

@@ -3,7 +3,6 @@
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::{Oid, StoryId};
-use verdone_core::base::sentence::capitalise;
 use verdone_core::base::verdict::Red;
 use verdone_core::check::CheckRun;
 use verdone_core::done::{JudgeFact, JudgeRecord};
@@ -12,6 +11,7 @@ use verdone_core::journal::event::{Event, Place, Rejection, Verified};
 use verdone_core::journal::view::RunView;
 use verdone_core::lifecycle::{ScriptEffect, ScriptExit};
 use verdone_core::verify::{Failure, Outcome, Reason, StoryResult, Tree, VerifyReport};
+use verdone_text::sentence::capitalise;
 
 use crate::guard::{guard_failed, guard_file};
 use crate::landing::{landed, not_landed, weak_seal};

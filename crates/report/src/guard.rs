@@ -1,8 +1,8 @@
 //! Failures of Verdone's own hooks, worded the same in lines, pages, summary and report.
 
 use jiff::tz::TimeZone;
-use verdone_core::base::sentence::capitalise;
 use verdone_core::journal::view::{GuardView, RunView};
+use verdone_text::sentence::capitalise;
 
 use crate::text::{because, moment, plural};
 use crate::width::clean;

@@ -2,10 +2,10 @@
 
 use verdone_core::base::finish::Finish;
 use verdone_core::base::id::Oid;
-use verdone_core::base::sentence::capitalise;
 use verdone_core::journal::event::{Seal, SealLevel};
 use verdone_core::journal::view::{AttemptView, RunView, StoryView};
 use verdone_core::verify::Outcome;
+use verdone_text::sentence::capitalise;
 
 use crate::event_lines::files;
 use crate::result_text::argument;

@@ -1,9 +1,9 @@
 //! The journal for people: one line per event.
 
 use jiff::tz::TimeZone;
-use verdone_core::base::sentence::capitalise;
 use verdone_core::journal::event::{Event, Place, Recorded};
 use verdone_core::verify::StoryResult;
+use verdone_text::sentence::capitalise;
 
 use crate::event_lines::{asked, files, kept, passes, script_mark, signal_name};
 use crate::guard::guard_failed;

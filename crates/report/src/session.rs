@@ -4,8 +4,8 @@ use jiff::tz::TimeZone;
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use verdone_core::base::id::RunId;
-use verdone_core::base::sentence::capitalise;
 use verdone_core::hook::{FaultTally, SessionTally, Spent, TestTally, ToolTally};
+use verdone_text::sentence::capitalise;
 
 use crate::guard::guard_failed;
 use crate::status::facts;

@@ -2,11 +2,11 @@
 
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::base::id::StoryId;
-use verdone_core::base::sentence::capitalise;
 use verdone_core::check::CheckRun;
 use verdone_core::done::JudgeRecord;
 use verdone_core::journal::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
 use verdone_core::verify::{Outcome, ProvenCriterion, Tree, VerifyReport};
+use verdone_text::sentence::capitalise;
 
 use crate::event_lines::{files, judged, kept as kept_line, name};
 use crate::guard::guard_told;

@@ -6,9 +6,9 @@ mod junit;
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use serde_json::Value;
-use verdone_core::base::sentence::capitalise;
 use verdone_core::check::{CheckOutcome, CheckRun};
 use verdone_core::verify::{CommitRange, Tree, Verified};
+use verdone_text::sentence::capitalise;
 
 use crate::event_lines::{Line, checked_as, tail};
 use crate::landing::weak_seal;

@@ -7,7 +7,7 @@ use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::done::{Approval, DoneSettings, JudgeChoice, KnownBeforeWork, PlanFact, best_case, stated_complexity};
-use verdone_core::plan::{Plan, Status};
+use verdone_plan::{Plan, Status};
 
 use crate::agent::check_judge;
 use crate::base::fault;

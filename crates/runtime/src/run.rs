@@ -29,7 +29,7 @@ use verdone_core::engine::prompt;
 use verdone_core::engine::run::Rules;
 use verdone_core::journal::event::{Event, Seal};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::{Plan, ReviewState, Status};
+use verdone_plan::{Plan, ReviewState, Status};
 
 use crate::agent::{RunAgent, check_agent};
 use crate::base::clock::Stopwatch;

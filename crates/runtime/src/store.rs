@@ -145,7 +145,7 @@ fn new_id(now: Timestamp, last: Option<&RunId>) -> io::Result<RunId> {
     let time = now.strftime("%Y%m%d-%H%M%S");
     // Leave half of the numbers for later ids.
     random[0] &= 0x7f;
-    let id = RunId(format!("{time}-{}", verdone_core::base::id::hex(&random)));
+    let id = RunId(format!("{time}-{}", verdone_text::hex(&random)));
     match last {
         Some(last) if *last >= id => Ok(after(last).unwrap_or(id)),
         Some(_) | None => Ok(id),

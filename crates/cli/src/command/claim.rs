@@ -1,10 +1,10 @@
 //! `verdone claim`: records what an agent says, as a claim.
 
-use verdone_core::config::nearest;
 use verdone_core::done::{Condition, DoneSettings};
 use verdone_runtime::process::redactor_from_environment;
 use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::session::claims::{ClaimError, Speaker, keep};
+use verdone_text::suggest::nearest;
 
 use super::{Context, Outcome};
 use crate::args::ClaimArgs;

@@ -53,7 +53,7 @@ fn edit(
     args: &EditArgs,
     context: &Context,
     words: &Words,
-    change: impl FnOnce(&FileState) -> Result<After, verdone_core::plan::Problem>,
+    change: impl FnOnce(&FileState) -> Result<After, verdone_text::position::Problem>,
     trouble: impl FnOnce(&After) -> Option<String>,
 ) -> Outcome {
     let root = root(context);

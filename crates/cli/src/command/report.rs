@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use verdone_core::journal::view::RunView;
-use verdone_core::plan::Status;
+use verdone_plan::Status;
 use verdone_report::{Extra, ListedStory, markdown};
 use verdone_runtime::project::Project;
 use verdone_runtime::project::plan_file::{self, PlanFile};
@@ -33,7 +33,7 @@ fn stories(context: &Context, project: &Project, view: &RunView) -> Result<(Vec<
         return Ok((Vec::new(), Vec::new()));
     };
     let proven = proven(&Store::new(&project.root), &view.plan)?;
-    let list = |wanted: &dyn Fn(&verdone_core::plan::Story) -> bool| {
+    let list = |wanted: &dyn Fn(&verdone_plan::Story) -> bool| {
         let stories = plan.plan().stories.iter().filter(|story| wanted(story));
         stories.map(|story| ListedStory { id: story.id.clone(), title: story.title.clone() }).collect()
     };

@@ -2,7 +2,7 @@
 
 use verdone_core::base::id::StoryId;
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::ReviewState;
+use verdone_plan::ReviewState;
 use verdone_report::plural;
 use verdone_runtime::git::{Git, RepoPath};
 use verdone_runtime::process::signal::Signals;

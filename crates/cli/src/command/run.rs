@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use verdone_core::base::id::{RunId, StoryId};
 use verdone_core::check::Check;
 use verdone_core::config::{LandMode, Limits};
-use verdone_core::plan::{self, Progress, Selection};
+use verdone_plan::{Progress, Selection, select};
 use verdone_report::plural;
 use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::process::redactor_from_environment;
@@ -125,7 +125,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     (context.plan, _) =
         RunPlan::open_read_only(&context.git, user, &branch.tip, &branch.head, copies.path()).map_err(RunError::from)?;
     let plan = context.plan.plan();
-    let story = match plan::select(plan, &Progress::default(), only.as_ref()) {
+    let story = match select(plan, &Progress::default(), only.as_ref()) {
         Selection::Story { index } => Some(&plan.stories[index]),
         Selection::AllDone | Selection::NothingRunnable { .. } => None,
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use verdone_core::agent::TurnOutcome;
 use verdone_core::engine::prompt::PromptError;
-use verdone_core::plan::{PlanError, Problem};
+use verdone_plan::{PlanError, Problem};
 use verdone_runtime::audit::{AuditError, RerunError};
 use verdone_runtime::base::finding::{FIRST_COMMIT, Finding};
 use verdone_runtime::git::{CommitError, GitError};

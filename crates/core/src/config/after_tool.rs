@@ -1,7 +1,8 @@
 //! Validates `[[after_tool]]` of a config file: a command that could never run, or not as intended, is an error.
 
+use verdone_text::pattern;
+
 use super::diagnose::{Finding, Step, unreadable};
-use crate::base::pattern;
 use crate::base::span::Span;
 use crate::check::CommandSpec;
 use crate::hook::{AfterTool, FILE_WORD, MOST_TIME};

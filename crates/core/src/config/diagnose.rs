@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
+use verdone_text::pattern::{PatternError, check_name};
+use verdone_text::suggest::nearest;
 
 use super::Config;
 use super::shape::{Field, Shape};
-use crate::base::pattern::{PatternError, check_name};
 use crate::base::span::Span;
-use crate::base::suggest::nearest;
 
 /// One step from the root of a config to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use verdone_plan::complexity::MOST_COMPLEX;
+use verdone_text::suggest::nearest;
+
 use super::diagnose::{Finding, Step};
-use crate::base::suggest::nearest;
 use crate::check::CommandSpec;
-use crate::done::{Condition, DoneSettings, JudgeAgent, MOST_COMPLEX, OwnCondition, Prover};
+use crate::done::{Condition, DoneSettings, JudgeAgent, OwnCondition, Prover};
 use crate::verify::Proof;
 
 /// The first fault in settings of the right types.

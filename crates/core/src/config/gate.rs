@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use verdone_plan::scope;
+use verdone_text::pattern;
+use verdone_text::suggest::nearest;
+
 use super::diagnose::{Finding, Step};
 use super::workspace::{is_everything, not_a_place};
-use crate::base::pattern;
-use crate::base::scope;
-use crate::base::suggest::nearest;
 use crate::check::{Gate, Stage};
 
 /// Further retries tell nothing new.

@@ -1,11 +1,11 @@
 //! Validates `[policy]` of a config file: rules that cannot work are errors with a line number.
 
 use toml::de::{DeTable, DeValue};
+use verdone_text::pattern;
 
 use super::diagnose::{Finding, Step, but_examples, unreadable};
 use super::layer::Layer;
 use super::{Config, ConfigProblem};
-use crate::base::pattern;
 use crate::policy::{ExampleProblem, PolicyConfig, RuleProblem, check_examples, rules};
 
 /// The settings of one file, over the defaults and without other layers.

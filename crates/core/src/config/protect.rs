@@ -1,8 +1,9 @@
 //! Which patterns of `[protect]` cannot work.
 
+use verdone_text::pattern;
+
 use super::ProtectSettings;
 use super::diagnose::{Finding, Step};
-use crate::base::pattern;
 
 /// The first pattern that is invalid or cannot match anything in the project.
 pub(super) fn unusable(settings: &ProtectSettings) -> Option<Finding> {

@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use verdone_text::pattern::name_matches;
 
-use crate::base::pattern::name_matches;
 use crate::base::span::Span;
 
 /// The Stop gate of sessions that Verdone did not start: what happens when an agent wants to end its turn. It only holds sessions for

@@ -1,9 +1,9 @@
 //! The text of a new `.verdone/config.toml`: every key with its meaning and default as comments, and what `init` detected as active lines.
 
 use serde_json::Value;
+use verdone_text::sentence::capitalise;
 
 use super::shape::{Field, Shape};
-use crate::base::sentence::capitalise;
 use crate::check::CommandSpec;
 use crate::config::detect::Proposal;
 

@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use verdone_plan::complexity::MOST_COMPLEX;
 
-use super::{ADVERSARIAL_FROM, Condition, MOST_COMPLEX, Prover};
+use super::{ADVERSARIAL_FROM, Condition, Prover};
 use crate::agent::PromptVia;
 use crate::base::money::Usd;
 use crate::base::proof::Proof;

@@ -427,25 +427,6 @@ fn a_complexity_comes_from_plan_or_config_and_an_agent_only_raises_it() {
 }
 
 #[test]
-fn a_complexity_is_a_number_or_a_word() {
-    for (text, expected) in [
-        ("low", Some(3)),
-        ("Medium", Some(5)),
-        ("**high** (two services)", Some(8)),
-        ("7", Some(7)),
-        ("10/10", Some(10)),
-        ("11", None),
-        ("0", None),
-        ("-3", None),
-        ("", None),
-        ("who knows", None),
-        ("99999999999999", None),
-    ] {
-        assert_eq!(read_complexity(text), expected, "{text:?}");
-    }
-}
-
-#[test]
 fn a_list_of_conditions_replaces_that_of_the_profile_and_makes_no_red_gate_green() {
     let settings = DoneSettings { require: vec!["memory_search".to_owned()], ..orchestrator() };
     let mut facts = Facts { memory: LessonsConsulted::Queried { by: "x".to_owned() }, ..Facts::default() };

@@ -8,10 +8,10 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
+use verdone_plan::Story;
 
 use crate::base::excerpt::{keep_end, keep_start};
 use crate::engine::run::Feedback;
-use crate::plan::Story;
 
 pub use refute::RefutePrompt;
 
@@ -212,7 +212,7 @@ pub fn plan_in_answer(answer: &str) -> &str {
 mod tests {
     use super::*;
     use crate::base::id::StoryId;
-    use crate::plan::{Criterion, Status, ThinVec};
+    use verdone_plan::{Criterion, Status, ThinVec};
 
     fn story() -> Story {
         Story {

@@ -12,6 +12,7 @@ mod feedback;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use verdone_plan::Progress;
 
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::base::finish::{Finish, StopSignal};
@@ -24,7 +25,6 @@ use crate::journal::active::ActiveTime;
 use crate::journal::control::Request;
 use crate::journal::event::{Event, Place, Rejection, Seal, TurnTests};
 use crate::lifecycle::{Script, ScriptExit};
-use crate::plan::Progress;
 use crate::verify::{FeedbackTurn, Outcome, Proof, StoryResult, VerifyReport};
 
 pub use crate::check::failing_sentence;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use verdone_text::pattern::name_matches;
 
 use super::record::cut;
 use super::{Answer, Record, Response};
 use crate::base::excerpt::keep_end;
-use crate::base::pattern::name_matches;
 use crate::base::sanitise::sanitise;
 use crate::base::span::Span;
 use crate::check::CommandSpec;

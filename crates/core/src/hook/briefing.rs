@@ -2,10 +2,9 @@
 //! depend on the plan's, because hooks read it instead of the plan.
 
 use serde::{Deserialize, Serialize};
+use verdone_plan::{Story, scope};
 
 use crate::base::id::StoryId;
-use crate::base::scope;
-use crate::plan::Story;
 use crate::policy::Scope;
 
 /// The prompt has the story's full text; rules and lessons must fit beside this excerpt.
@@ -88,12 +87,14 @@ fn cut(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Document;
+    use verdone_plan::Document;
+
+    use crate::plan::DIALECT;
 
     fn briefing(text: &str) -> Briefing {
-        let document = Document::parse("plan.md", text.as_bytes()).unwrap();
+        let document = Document::parse("plan.md", text.as_bytes(), &DIALECT).unwrap();
         let story = &document.plan().stories[0];
-        Briefing::for_story(story, story.checks.iter().map(crate::check::CommandSpec::display), "web")
+        Briefing::for_story(story, story.checks.iter().cloned(), "web")
     }
 
     #[test]

@@ -8,9 +8,8 @@ mod cap;
 mod container;
 mod entry;
 
-use crate::base::json::{Member, Node, Value, read_whole};
-use crate::base::position::{Fault, Lines};
-use crate::plan::Problem;
+use verdone_text::json::{Member, Node, Value, read_whole};
+use verdone_text::position::{Fault, Lines, Problem};
 
 use cap::Cap;
 use container::{Fate, Layout, cut, without};

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use verdone_plan::ReviewState;
 
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
 use crate::base::finish::{Finish, StopSignal};
@@ -18,7 +19,6 @@ use crate::base::verdict::Red;
 use crate::check::CheckRun;
 use crate::journal::control::Request;
 use crate::lifecycle::{Script, ScriptEffect, ScriptExit};
-use crate::plan::ReviewState;
 use crate::verify::{Outcome, Proof, ProvenCriterion};
 
 pub use crate::base::seal::{Seal, SealLevel};

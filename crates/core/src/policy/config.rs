@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use verdone_text::suggest::nearest;
 
 use super::act::Access;
 use super::{CommandPattern, Examples, Family, Matcher, OnUnknown, Rule, Source, Texts, built_in};
-use crate::base::suggest::nearest;
 use crate::base::verdict::PolicyVerdict;
 
 /// The name of the only rule that needs the session's memory: an agent must read a file before it changes it.

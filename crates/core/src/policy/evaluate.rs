@@ -4,9 +4,9 @@ use super::act::{Acts, gather};
 use super::matcher::{Certainty, Hit, Matcher};
 use super::tool::default_verdict;
 use super::{Decision, Family, MatchedRule, Mode, OnUnknown, PolicyContext, Rule, STORY_SCOPE, Source, ToolCall};
-use crate::base::pattern::name_matches;
 use crate::base::verdict::PolicyVerdict;
 use verdone_shell::Unknown;
+use verdone_text::pattern::name_matches;
 
 /// Decides about a tool call.
 pub fn evaluate(call: &ToolCall, context: &PolicyContext, rules: &[Rule]) -> Decision {

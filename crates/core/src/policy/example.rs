@@ -1,9 +1,10 @@
 //! Checks a rule's own examples, so that a rule that does not do what its author expects is detected when it is loaded.
 
+use verdone_text::pattern::name_matches;
+
 use super::act::gather;
 use super::matcher::Matcher;
 use super::{PlanFile, PolicyContext, Protected, ProtectedRange, Rule, ToolCall, evaluate_prompt};
-use crate::base::pattern::name_matches;
 use crate::base::verdict::PolicyVerdict;
 
 /// An example that contradicts its rule.

@@ -5,8 +5,8 @@ use super::arguments::Arguments;
 use super::path::{Place, below};
 use super::plan_text::{self, Protected};
 use super::{MatchedRule, PolicyContext, ReadOnlyReason, ToolCall, read_only};
-use crate::base::pattern::{PathPatterns, PatternError, escape};
 use verdone_shell::{Simple, Word, git_call};
+use verdone_text::pattern::{PathPatterns, PatternError, escape};
 
 /// How certainly a rule matches, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 //! Normalises paths: absolute, without `.` and `..`, through symlinks that the caller resolved.
 
 use super::PolicyContext;
-use crate::base::pattern::{PathPatterns, escape_but};
 use verdone_shell::{Directory, Piece, Word};
+use verdone_text::pattern::{PathPatterns, escape_but};
 
 /// Names that rules protect in any folder.
 pub(super) const PROTECTED: &[&str] = &[

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use verdone_plan::Document;
+
 use super::act::{Access, Acts};
 use super::matcher::{Certainty, Hit};
 use super::path::{Place, fold, pattern_takes};
 use super::{PolicyContext, ToolCall};
-use crate::check::CommandSpec;
-use crate::plan::Document;
 
 /// A plan on disk, with the parts that an agent must not change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,14 +44,10 @@ impl PlanFile {
         for (n, story) in stories.iter().enumerate() {
             let from = start_of(story.line);
             let to = stories.get(n + 1).map_or(text.len(), |next| start_of(next.line)).max(from);
-            let commands = story.checks.iter().map(|check| match check {
-                CommandSpec::Shell(command) => command.clone(),
-                CommandSpec::Argv(words) => words.join(" "),
-            });
-            let criteria = story.criteria.iter().map(|criterion| criterion.text.clone());
-            for needle in criteria.chain(commands).chain(story.maybe_checks.iter().cloned()) {
+            let criteria = story.criteria.iter().map(|criterion| &criterion.text);
+            for needle in criteria.chain(&story.checks).chain(&story.maybe_checks) {
                 let part = text.get(from..to).unwrap_or_default();
-                let Some(at) = find(part, &needle) else { continue };
+                let Some(at) = find(part, needle) else { continue };
                 let line = part[..at.start].rfind('\n').map_or(0, |end| end + 1);
                 protected.push(ProtectedRange { range: from + line..from + at.end, what: Protected::Checks });
             }
@@ -159,9 +155,10 @@ fn difference(old: &str, new: &str) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::DIALECT;
 
     fn guarded(name: &str, text: &str) -> Vec<(Protected, String)> {
-        let document = Document::parse(name, text.as_bytes()).unwrap();
+        let document = Document::parse(name, text.as_bytes(), &DIALECT).unwrap();
         let plan = PlanFile::from_path(format!("/p/{name}"), &document);
         plan.protected.iter().map(|part| (part.what, plan.text[part.range.clone()].to_owned())).collect()
     }

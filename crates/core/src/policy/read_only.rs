@@ -6,9 +6,9 @@ use super::act::Acts;
 use super::matcher::{Certainty, Hit, Matcher, found};
 use super::tool::{ToolKind, kind_of};
 use super::{Examples, Family, MatchedRule, Rule, Source, ToolCall};
-use crate::base::pattern::name_matches;
 use crate::base::verdict::PolicyVerdict;
 use verdone_shell::{RedirectKind, Runs, Simple, Word, git_call};
+use verdone_text::pattern::name_matches;
 
 /// Why an agent is restricted to reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

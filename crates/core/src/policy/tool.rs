@@ -1,7 +1,8 @@
 //! Classifies tools, and gives the verdict on tools that no rule covers.
 
+use verdone_text::pattern::name_matches;
+
 use super::{Mode, PolicyContext};
-use crate::base::pattern::name_matches;
 use crate::base::verdict::PolicyVerdict;
 
 /// What a tool does with its input.

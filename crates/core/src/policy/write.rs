@@ -3,8 +3,8 @@
 use super::act::Access;
 use super::arguments::Arguments;
 use super::path::PROTECTED;
-use crate::base::pattern::{PathPatterns, escape_but};
 use verdone_shell::{Origin, Piece, RedirectKind, Simple, Word, git_call};
+use verdone_text::pattern::{PathPatterns, escape_but};
 
 /// The targets of one simple command, as words.
 pub(super) fn targets(simple: &Simple) -> Vec<(Access, Word)> {

@@ -6,12 +6,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use verdone_plan::scope::{self, ScopeMatcher};
+use verdone_text::pattern::{PathPatterns, PatternError, is_plain};
 
 use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, Modules, PROGRAMS};
 use super::manifest::{KeyPath, Manifest};
 use super::settings::ProtectSettings;
-use crate::base::pattern::{PathPatterns, PatternError, is_plain};
-use crate::base::scope::{self, ScopeMatcher};
 
 /// The role of a file in verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,7 +156,7 @@ struct List {
 
 impl List {
     fn new(patterns: Vec<Pattern>, project: &str) -> Result<Self, PatternError> {
-        let project = crate::base::pattern::escape(project);
+        let project = verdone_text::pattern::escape(project);
         let place = |(pattern, of): &Pattern| match (of, pattern.strip_prefix('/')) {
             (Some(_), Some(rest)) => format!("{project}{rest}"),
             (Some(_), None) => format!("**/{pattern}"),
@@ -228,11 +228,11 @@ impl Protection {
     /// With the scripts that checks run, relative to the project.
     #[must_use]
     pub fn with_check_scripts(&self, scripts: &BTreeSet<String>) -> Self {
-        let project = crate::base::pattern::escape(&self.project);
+        let project = verdone_text::pattern::escape(&self.project);
         let placed: Vec<String> = scripts
             .iter()
             .map(|script| format!("{project}{script}"))
-            .filter(|script| crate::base::pattern::check(script).is_ok())
+            .filter(|script| verdone_text::pattern::check(script).is_ok())
             .collect();
         let check_scripts = PathPatterns::new(placed.iter().map(String::as_str), false).unwrap_or_default();
         Self { check_scripts, ..self.clone() }

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use verdone_plan::scope::ScopeMatcher;
 
 use super::counts::{CheckState, TestNames};
 use super::observed::CheckResult;
 use crate::base::id::{Oid, StoryId, digest};
 use crate::base::proof::Proof;
-use crate::base::scope::ScopeMatcher;
 use crate::check::{Check, CheckOrigin, CheckOutcome, CommandSpec, TestCount, ZeroTests};
 
 /// Everything that the engine has to know before anything runs.

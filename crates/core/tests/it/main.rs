@@ -5,8 +5,5 @@ mod claude_streams;
 mod fuzz;
 mod hook_inputs;
 mod hook_settings;
-mod plan_formats;
-mod plan_properties;
-mod plan_select;
 mod policy;
 mod seed;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use verdone_core::base::sanitise::sanitise;
-use verdone_core::base::sentence::capitalise;
 use verdone_core::verify::{Outcome, Reason, Tree, Verified};
+use verdone_text::sentence::capitalise;
 
 use super::{compared, headline};
 use crate::landing::weak_seal;

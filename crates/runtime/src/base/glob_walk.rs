@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use verdone_core::base::pattern::is_plain;
-use verdone_core::base::scope::ScopeMatcher;
+use verdone_plan::scope::ScopeMatcher;
+use verdone_text::pattern::is_plain;
 
 /// A pattern that visits more files than this is probably a mistake.
 const MOST: usize = 50_000;

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use verdone_core::base::id::hex;
+use verdone_text::hex;
 
 use crate::base::plain_file::read_regular;
 

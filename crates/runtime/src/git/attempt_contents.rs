@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use tempfile::TempDir;
-use verdone_core::base::id::hex;
+use verdone_text::hex;
 
 use super::Git;
 use super::attempt_tree::{EntryState, Plan, ReadBack, TreeObstacle, examine, reserved};

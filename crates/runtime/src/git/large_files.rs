@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use verdone_core::base::id::hex;
+use verdone_text::hex;
 
 use super::Git;
 use super::error::GitError;

@@ -103,7 +103,7 @@ impl<'a> Capture<'a> {
             }
         }
         let (text, keep_problem) = self.kept.finish();
-        Captured { text, total_bytes: self.total, digest: verdone_core::base::id::hex(&self.hash.finalize()), keep_problem }
+        Captured { text, total_bytes: self.total, digest: verdone_text::hex(&self.hash.finalize()), keep_problem }
     }
 }
 

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::check::CommandSpec;
-use verdone_core::plan::progress::{self, LoopStatus, StoryEntry};
-use verdone_core::plan::{Document, Plan, PlanError, Status, Story, Undo};
+use verdone_core::plan::DIALECT;
+use verdone_plan::progress::{self, LoopStatus, StoryEntry};
+use verdone_plan::{Document, Plan, PlanError, Status, Story, Undo};
 
 use cached_file::{Held, ReadError};
 
@@ -81,7 +82,7 @@ pub enum PlanFileError {
 impl PlanFile {
     pub fn open(location: PlanLocation) -> Result<Self, PlanFileError> {
         let (held, bytes) = read(&location.plan)?;
-        let document = Document::from_bytes(&location.plan.display().to_string(), bytes)?;
+        let document = Document::from_bytes(&location.plan.display().to_string(), bytes, &DIALECT)?;
         let companion = match location.companion() {
             Some(path) => open_companion(&path)?,
             None => None,
@@ -251,7 +252,7 @@ impl PlanFile {
             return Ok(None);
         }
         let (held, bytes) = read(&self.location.plan)?;
-        Ok(Some((held, Document::from_bytes(self.document.name(), bytes)?)))
+        Ok(Some((held, Document::from_bytes(self.document.name(), bytes, &DIALECT)?)))
     }
 
     #[expect(clippy::option_option, reason = "a companion that is gone is a change")]
@@ -281,7 +282,7 @@ impl PlanFile {
 pub fn resolve_checks(story: &Story, program_exists: impl Fn(&str) -> bool) -> Vec<CommandSpec> {
     let program = |line: &str| line.split_whitespace().find(|word| !word.contains('=')).map(str::to_owned);
     let plain = story.maybe_checks.iter().filter(|line| program(line).is_some_and(|program| program_exists(&program)));
-    story.checks.iter().cloned().chain(plain.map(|line| CommandSpec::Shell(line.clone()))).collect()
+    story.checks.iter().chain(plain).map(|line| CommandSpec::Shell(line.clone())).collect()
 }
 
 impl Companion {
@@ -340,7 +341,7 @@ fn open_companion(path: &Path) -> Result<Option<Companion>, PlanFileError> {
             return Err(cached_file::named(path, error));
         }
     };
-    let content = match Document::parse(&path.display().to_string(), &bytes) {
+    let content = match Document::parse(&path.display().to_string(), &bytes, &DIALECT) {
         Ok(document) => Content::Plan(Box::new(document)),
         // Not a plan, so no story is ticked in it.
         Err(_) => Content::Bytes(bytes),

@@ -8,7 +8,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::{Oid, StoryId, digest};
-use verdone_core::plan::{Document, Plan, Status};
+use verdone_core::plan::DIALECT;
+use verdone_plan::{Document, Plan, Status};
 
 use crate::base::plain_file::read_linked;
 use crate::git::{Git, GitError, PathSet, RepoPath};
@@ -227,7 +228,8 @@ fn done_stories(plan: &Plan) -> Vec<StoryId> {
 
 /// The stories that are done in another version of the plan.
 fn stories_in(plan: &RunPlan, text: &[u8]) -> Vec<StoryId> {
-    Document::parse(plan.file.document().name(), text).map_or_else(|_| Vec::new(), |document| done_stories(document.plan()))
+    Document::parse(plan.file.document().name(), text, &DIALECT)
+        .map_or_else(|_| Vec::new(), |document| done_stories(document.plan()))
 }
 
 fn mark_all(file: &mut PlanFile, stories: &[StoryId]) -> Result<(), PlanFileError> {

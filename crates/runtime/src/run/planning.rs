@@ -11,8 +11,9 @@ use verdone_core::config::Config;
 use verdone_core::engine::prompt::{self, PromptError, plan_in_answer};
 use verdone_core::journal::event;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
-use verdone_core::plan::{Document, PlanError};
+use verdone_core::plan::DIALECT;
 use verdone_core::policy::ReadOnlyReason;
+use verdone_plan::{Document, PlanError};
 
 use crate::agent::read_only_session::{LookError, Question};
 use crate::agent::{TurnRequest, TurnResult};
@@ -180,8 +181,8 @@ fn accept(request: &PlanningRequest<'_>, run_dir: &Path, answer: &TurnResult) ->
     let kept = run_dir.join("plan-answer.md");
     fs::write(&kept, &answer.said).map_err(io_error("saving the agent's answer"))?;
     let name = request.output.file_name().unwrap_or_default().to_string_lossy();
-    let document =
-        Document::parse(&name, text.as_bytes()).map_err(|source| PlanningError::NotAPlan { kept: kept.clone(), source })?;
+    let document = Document::parse(&name, text.as_bytes(), &DIALECT)
+        .map_err(|source| PlanningError::NotAPlan { kept: kept.clone(), source })?;
     if !document.plan().stories.iter().any(|story| story.explicit_id) {
         return Err(PlanningError::NoIds { kept });
     }

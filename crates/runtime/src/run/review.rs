@@ -9,8 +9,8 @@ use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::{Oid, RunId, StoryId};
 use verdone_core::config::Config;
 use verdone_core::journal::event::{Event, Place};
-use verdone_core::plan::ReviewState;
 use verdone_core::verify::{Outcome, Proof};
+use verdone_plan::ReviewState;
 
 use super::RunPlanError;
 use super::land::LandError;

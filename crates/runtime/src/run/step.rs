@@ -25,7 +25,7 @@ use verdone_core::base::id::StoryId;
 use verdone_core::engine::prompt::PromptError;
 use verdone_core::engine::run::{Attempt, Input, State};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::progress::{LoopState, LoopStatus};
+use verdone_plan::progress::{LoopState, LoopStatus};
 
 use crate::git::GitError;
 use crate::project::plan_file::PlanFileError;

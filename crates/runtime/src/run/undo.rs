@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use verdone_core::base::id::{Oid, RunId, StoryId};
 use verdone_core::journal::event::{Event, Recorded};
-use verdone_core::plan::Status;
+use verdone_plan::Status;
 
 use crate::git::{COMMIT_TIME, CommitError, Git, GitError, Merged, RepoPath};
 use crate::project::plan_file::{PlanFile, PlanFileError, PlanLocation};

@@ -20,8 +20,8 @@ use verdone_core::done::{
     open_questions,
 };
 use verdone_core::hook::SessionFold;
-use verdone_core::plan::{Plan, Progress, Selection, Story, select};
 use verdone_core::verify::VerifyReport;
+use verdone_plan::{Plan, Progress, Selection, Story, select};
 
 use crate::guard::lessons;
 use crate::process::program_exists;

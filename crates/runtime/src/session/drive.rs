@@ -16,8 +16,8 @@ use verdone_core::engine::session::{BlockCause, Frozen, HeldLoop, Open, StoryToD
 use verdone_core::journal::event::{Event, TurnTests};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::lifecycle::Script;
-use verdone_core::plan::{Selection, Status, select};
 use verdone_core::verify::VerifyReport;
+use verdone_plan::{Selection, Status, select};
 
 use crate::base::clock::Stopwatch;
 use crate::base::digest_cache::KnownFiles;

@@ -10,7 +10,8 @@ use verdone_core::base::id::StoryId;
 use verdone_core::done::Approval;
 use verdone_core::engine::run::State;
 use verdone_core::engine::session::{Frozen, HeldLoop, PlanDrift, find_plan_drift};
-use verdone_core::plan::{Format, Plan, Status, Story, ThinVec};
+use verdone_core::plan::minimum_proof;
+use verdone_plan::{Format, Plan, Status, Story, ThinVec};
 
 use crate::process::program_exists;
 use crate::project::approval::Approvals;
@@ -141,7 +142,7 @@ pub(super) fn frozen(plan: &PlanFile, stories: &[usize], root: &Path) -> Vec<(St
             scope: story.scope.to_vec(),
             criteria: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
             complexity: story.complexity,
-            proof: story.proof,
+            proof: minimum_proof(story),
             marks: if story.status == Status::Done { Vec::new() } else { plan.document().marks_of(*index) },
             unaccepted: false,
         };

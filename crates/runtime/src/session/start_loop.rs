@@ -11,8 +11,8 @@ use verdone_core::base::verdict::Red;
 use verdone_core::config::Config;
 use verdone_core::engine::session::{Finding, Frozen, FrozenSettings, GateCount, HeldLoop, LOOP_VERSION, LoopStatus, Open, Work};
 use verdone_core::journal::event::{Checkpoint, Event, Seal, SealLevel};
-use verdone_core::plan::Status;
-use verdone_core::plan::progress::max_iterations_in;
+use verdone_plan::Status;
+use verdone_plan::progress::max_iterations_in;
 
 use crate::base::finding::{self, Health};
 use crate::git::{CheckpointRequest, Git, GitError, PathSet};

@@ -12,7 +12,7 @@ use verdone_core::engine::session::{
     StopFacts, StopSettings, Work, decide, decide_without_work, reasons_of,
 };
 use verdone_core::hook::HookInput;
-use verdone_core::plan::progress::{LoopState as ProgressState, LoopStatus as ProgressStatus};
+use verdone_plan::progress::{LoopState as ProgressState, LoopStatus as ProgressStatus};
 
 use crate::base::plain_file::read_regular;
 use crate::process::signal::Signals;

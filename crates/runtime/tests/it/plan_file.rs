@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use verdone_core::base::id::StoryId;
 use verdone_core::check::CommandSpec;
-use verdone_core::plan::progress::{LoopState, LoopStatus, StoryEntry};
-use verdone_core::plan::{Document, Status};
+use verdone_core::plan::DIALECT;
+use verdone_plan::progress::{LoopState, LoopStatus, StoryEntry};
+use verdone_plan::{Document, Status};
 use verdone_runtime::project::plan_file::{
     FindError, PlanConventions, PlanFile, PlanFileError, PlanLocation, PlanRequest, find, resolve_checks,
 };
@@ -263,7 +264,7 @@ fn a_companion_that_is_no_plan_is_protected_but_not_ticked() {
 #[test]
 fn plain_lines_become_checks_when_their_program_exists() {
     let text = "- [ ] A1: a\n  - Verification:\n    - `make quick`\n    - A=1 make slow\n    - frobnicate slow\n";
-    let document = Document::parse("p.md", text.as_bytes()).expect("a plan");
+    let document = Document::parse("p.md", text.as_bytes(), &DIALECT).expect("a plan");
     let checks = resolve_checks(&document.plan().stories[0], |program| program == "make");
     assert_eq!(checks, [CommandSpec::Shell("make quick".to_owned()), CommandSpec::Shell("A=1 make slow".to_owned())]);
 }

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead as _};
 
-use verdone_core::check::CommandSpec;
 use verdone_core::done::{Approval, Condition};
 use verdone_report::plural;
 use verdone_runtime::project::approval::Approvals;
@@ -35,7 +34,7 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let mut out = String::new();
     let mut commands = 0;
     for story in &plan.plan().stories {
-        for check in story.checks.iter().map(CommandSpec::display).chain(story.maybe_checks.iter().cloned()) {
+        for check in story.checks.iter().chain(&story.maybe_checks) {
             commands += 1;
             out.push_str(&format!("{:<10} {}\n", printable_line(story.id.as_str()), printable_line(&check)));
         }

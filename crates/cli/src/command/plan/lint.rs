@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use verdone_core::check::CommandSpec;
-use verdone_core::plan::{Plan, PlanError, Problem};
+use verdone_core::plan::DIALECT;
+use verdone_plan::{Plan, PlanError, Problem};
 use verdone_report::plural;
 use verdone_runtime::process::program_exists;
 use verdone_runtime::project::config_file::Flags;
@@ -20,7 +21,7 @@ pub(super) fn run(args: &PlanLintArgs, context: &Context) -> Outcome {
     let name = location.plan.display().to_string();
     match PlanFile::open(location) {
         Ok(plan) => {
-            let mut warnings = plan.document().lint();
+            let mut warnings = plan.document().lint(&DIALECT);
             warnings.extend(prose(plan.plan(), &project.root));
             warnings.sort_by_key(|problem| (problem.line, problem.column));
             let stories = plan.plan().stories.len();

@@ -1,7 +1,7 @@
 //! `verdone plan show`.
 
 use verdone_core::base::id::StoryId;
-use verdone_core::plan::{Progress, Selection, Status, select};
+use verdone_plan::{Progress, Selection, Status, select};
 use verdone_report::plural;
 use verdone_runtime::project::shown;
 
@@ -45,7 +45,7 @@ pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
             detail(&mut out, format!("scope {}", story.scope.join(", ")));
         }
         for check in &story.checks {
-            detail(&mut out, format!("check {}", check.display()));
+            detail(&mut out, format!("check {check}"));
         }
     }
     let open = plan.open().count();

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::base::scope::ScopeMatcher;
+use verdone_plan::scope::ScopeMatcher;
 
 /// `"always"`, or a table of conditions that all have to be true.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

@@ -1,5 +1,7 @@
 //! Folds events into the state. Total: accepts any event in any state, because the journal is always right.
 
+use verdone_plan::{Progress, ReviewState};
+
 use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, failing_sentence};
 use crate::agent::TurnOutcome;
 use crate::base::finish::Finish;
@@ -8,7 +10,6 @@ use crate::check::CheckRun;
 use crate::journal::active::ActiveTime;
 use crate::journal::control::Request;
 use crate::journal::event::{Event, Place, Recorded, Rejection, TurnTests, Verified, WaitCause};
-use crate::plan::{Progress, ReviewState};
 use crate::verify::{Outcome, StoryResult, VerifyReport};
 
 /// The exit code for wrong usage or config, which includes an agent that cannot be started.

@@ -1,11 +1,12 @@
 //! Messages of the Stop gate: for the agent when its turn continues, and for people when it ends. Text from plans and checks is
 //! sanitised and truncated. A message has at most [`LONGEST`] characters.
 
+use verdone_text::sentence::capitalise;
+
 use super::check_output::{meaningful, places};
 use super::{HeldLoop, Incomplete, Litter, LoopCounters, Open, ReleaseReason, StoryToDo};
 use crate::base::id::StoryId;
 use crate::base::sanitise::sanitise_line;
-use crate::base::sentence::capitalise;
 use crate::check::{CheckOutcome, CheckRun};
 use crate::verify::{Outcome, Proof, StoryResult};
 

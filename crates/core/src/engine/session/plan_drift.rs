@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use verdone_plan::{Plan, Status, Story};
+
 use super::Frozen;
 use crate::base::id::StoryId;
 use crate::engine::run::State;
-use crate::plan::{Plan, Status, Story};
 
 /// Differences between a plan and what the loop knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

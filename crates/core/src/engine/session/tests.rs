@@ -1,3 +1,5 @@
+use verdone_plan::{Document, Progress, Selection, select};
+
 use super::*;
 use crate::base::finish::Finish;
 use crate::base::id::Oid;
@@ -5,7 +7,7 @@ use crate::check::tests::ran;
 use crate::check::{CheckOutcome, CheckRun};
 use crate::config::Config;
 use crate::engine::run::State;
-use crate::plan::{Document, Progress, Selection, select};
+use crate::plan::DIALECT;
 use crate::verify::{Doubt, Failure, Note, Outcome, Reason, Surface, TreeIds, VerifyReport};
 
 fn run(name: &str, tail: &str) -> CheckRun {
@@ -179,11 +181,11 @@ fn hostile_text_is_cut_at_letters_and_cannot_leave_its_line() {
 #[test]
 fn a_tick_of_somebody_else_is_a_claim_and_a_story_that_is_gone_is_not_done() {
     let before = "- [x] US-001: a\n- [ ] US-002: b\n- [ ] US-003: c\n";
-    let document = Document::parse("plan.md", before.as_bytes()).unwrap();
+    let document = Document::parse("plan.md", before.as_bytes(), &DIALECT).unwrap();
     let stories = document.plan().open().map(|story| (story.id.clone(), Frozen::default())).collect();
     let mut state = State::default();
     let look = |text: &str, state: &State| {
-        let mut plan = Document::parse("plan.md", text.as_bytes()).unwrap().plan().clone();
+        let mut plan = Document::parse("plan.md", text.as_bytes(), &DIALECT).unwrap().plan().clone();
         let found = find_plan_drift(&mut plan, &stories, state);
         let next = match select(&plan, &Progress::default(), None) {
             Selection::Story { index } => Some(plan.stories[index].id.to_string()),

@@ -1,8 +1,10 @@
 //! Commits that Verdone makes besides story commits: recorded progress and undone ticks. Anyone can write the trailer that claims
 //! this, so the changes decide whether the claim is true.
 
+use verdone_plan::{Document, Status};
+
 use crate::base::id::StoryId;
-use crate::plan::{Document, Status};
+use crate::plan::DIALECT;
 
 /// A commit's change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +53,7 @@ fn is_progress(change: &FileChange) -> bool {
 /// The stories that were marked as done, if nothing but marks changed: applying those marks to the old text must give the new text.
 fn marked_done(change: &FileChange) -> Option<Vec<StoryId>> {
     let (Some(before), Some(after), true) = (&change.before, &change.after, change.plain) else { return None };
-    let read = |bytes: &[u8]| Document::parse(&change.path, bytes).ok();
+    let read = |bytes: &[u8]| Document::parse(&change.path, bytes, &DIALECT).ok();
     let (mut before, after) = (read(before)?, read(after)?);
     let wanted = &after.plan().stories;
     if wanted.len() != before.plan().stories.len() {

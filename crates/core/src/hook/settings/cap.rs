@@ -4,10 +4,11 @@
 //! A value set by the user stays. To recognise our own value later, the key order of the two handlers that the limit affects encodes
 //! it, like a [`Mark`](super::entry::Mark).
 
+use verdone_text::json::{Node, Value};
+
 use super::container::{Fate, Layout, cut};
 use super::entry::Mark;
 use super::last;
-use crate::base::json::{Node, Value};
 
 const VARIABLE: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 /// The client's default is 8. Use a high value but not 0, which means no limit: a hook of the user's that always blocks should still end.

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use verdone_text::json::{Node, Value};
+
 use super::entry::Mark;
-use crate::base::json::{Node, Value};
 
 /// The layout inside a list or object.
 #[derive(Debug)]

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use verdone_text::json::Node;
+
 use super::cap::Cap;
 use super::container::Layout;
-use crate::base::json::Node;
 
 /// An event for which we install a hook.
 #[derive(Debug)]

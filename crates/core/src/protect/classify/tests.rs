@@ -14,7 +14,7 @@ fn every_default_pattern_can_be_read() {
         let Protection { .. } = Protection::new(&ProtectSettings::default(), &[ecosystem], "").unwrap();
         let defaults = ecosystem.defaults();
         for pattern in [defaults.tests, defaults.configuration, defaults.work, CI, AUTORUN].concat() {
-            crate::base::pattern::check(pattern).unwrap();
+            verdone_text::pattern::check(pattern).unwrap();
         }
     }
 }

@@ -3,10 +3,10 @@
 use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value};
+use verdone_text::json::{Node, Value as Read, read_whole};
 
 use super::ManifestError;
 use super::split::Document;
-use crate::base::json::{Node, Value as Read, read_whole};
 
 impl Document for Value {
     fn get(&self, key: &str) -> Option<&Self> {

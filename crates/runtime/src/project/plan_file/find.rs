@@ -7,7 +7,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use verdone_core::agent::client_files::LOOP_STATE;
-use verdone_core::plan::Document;
+use verdone_core::plan::DIALECT;
+use verdone_plan::Document;
 
 use super::LARGEST_PLAN;
 
@@ -223,7 +224,7 @@ fn choose(found: Vec<PathBuf>) -> Result<Option<PathBuf>, FindError> {
 fn count_open(path: &Path) -> Option<usize> {
     let metadata = fs::metadata(path).ok().filter(|metadata| metadata.is_file() && metadata.len() <= LARGEST_PLAN)?;
     let bytes = fs::read(path).ok().filter(|_| metadata.is_file())?;
-    Document::parse(&path.display().to_string(), &bytes).ok().map(|document| document.plan().open().count())
+    Document::parse(&path.display().to_string(), &bytes, &DIALECT).ok().map(|document| document.plan().open().count())
 }
 
 fn home(plan: &Path) -> PlanConventions {

@@ -5,7 +5,7 @@ use std::io;
 use verdone_core::base::id::Oid;
 use verdone_core::evidence::Evidence;
 use verdone_core::journal::event::Event;
-use verdone_core::plan::Status;
+use verdone_plan::Status;
 
 use super::{branch_of, plan_of};
 use crate::git::{COMMIT_TIME, CommitError, Git, GitError};

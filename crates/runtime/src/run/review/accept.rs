@@ -10,9 +10,9 @@ use verdone_core::engine::run::{Attempt, State};
 use verdone_core::evidence::{Acceptance, Evidence, with_own_trailers};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::{ReviewState, Status};
 use verdone_core::protect::{check_scripts, files_read_by};
 use verdone_core::verify::{JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
+use verdone_plan::{ReviewState, Status};
 
 use super::{Review, ReviewError, ReviewRequest, find};
 use crate::base::clock::Stopwatch;

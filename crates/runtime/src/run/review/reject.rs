@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::Reporter;
-use verdone_core::plan::ReviewState;
+use verdone_plan::ReviewState;
 
 use super::{Review, ReviewError, ReviewRequest, find};
 use crate::git::Git;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use verdone_core::engine::run::{Attempt, State};
 use verdone_core::hook::Briefing;
-use verdone_core::plan::Story;
 use verdone_core::policy::Scope;
+use verdone_plan::Story;
 
 use super::{StepError, io_error};
 use crate::guard::write_briefing;

@@ -5,7 +5,7 @@ use verdone_core::base::id::Oid;
 use verdone_core::config::Limits;
 use verdone_core::done::{CiFact, CiSettings};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::Story;
+use verdone_plan::Story;
 
 use super::StepError;
 use super::turn::within_the_run;

@@ -7,9 +7,9 @@ use verdone_core::base::id::Oid;
 use verdone_core::engine::run::{Input, Phase, State};
 use verdone_core::evidence::{Evidence, with_own_trailers};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::Status;
-use verdone_core::plan::progress::StoryEntry;
 use verdone_core::verify::Outcome;
+use verdone_plan::Status;
+use verdone_plan::progress::StoryEntry;
 
 use super::verify::verify_again;
 use super::{StepError, attempt_of};

@@ -11,8 +11,8 @@ use verdone_core::done::{
 use verdone_core::engine::prompt::{self, RefutePrompt};
 use verdone_core::engine::run::{Attempt, State};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::Story;
 use verdone_core::verify::{SeenCondition, Tree, VerifyReport};
+use verdone_plan::Story;
 
 use super::brief::scope_of;
 use super::turn::within_the_run;

@@ -7,8 +7,8 @@ use verdone_core::engine::run::{Input, Phase, State};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::lifecycle::Script;
-use verdone_core::plan::progress::{LoopState, LoopStatus};
-use verdone_core::plan::{Plan, ReviewState, Status};
+use verdone_plan::progress::{LoopState, LoopStatus};
+use verdone_plan::{Plan, ReviewState, Status};
 
 use super::StepError;
 use super::script::run_script;

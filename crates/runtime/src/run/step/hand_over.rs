@@ -4,7 +4,7 @@ use verdone_core::base::excerpt::keep_end;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::engine::prompt::{HANDOVER, Handover};
 use verdone_core::engine::run::{Attempt, State};
-use verdone_core::plan::Story;
+use verdone_plan::Story;
 
 use super::StepError;
 use crate::run::context::RunContext;

@@ -6,7 +6,7 @@ use verdone_core::check::{Check, due_checks};
 use verdone_core::done::stated_complexity;
 use verdone_core::engine::run::Input;
 use verdone_core::journal::update::Reporter;
-use verdone_core::plan::Status;
+use verdone_plan::Status;
 
 use super::StepError;
 use crate::run::context::RunContext;

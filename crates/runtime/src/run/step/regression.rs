@@ -8,8 +8,8 @@ use verdone_core::base::span::Span;
 use verdone_core::check::{Check, CheckOutcome, CheckRun};
 use verdone_core::engine::run::{Input, Phase, RegressionReport, State};
 use verdone_core::journal::update::Reporter;
-use verdone_core::plan::Status;
 use verdone_core::verify::{CheckState, StoryResult};
+use verdone_plan::Status;
 
 use super::finish::{REOPEN_ONE, REOPEN_SEVERAL, commit_plan};
 use super::{StepError, old_tests};

@@ -3,7 +3,7 @@
 use verdone_core::base::id::StoryId;
 use verdone_core::engine::run::{Choice, Input, State};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::plan::{self, Selection, Status};
+use verdone_plan::{Selection, Status};
 
 use super::StepError;
 use crate::run::Refreshed;
@@ -19,7 +19,7 @@ pub fn select(context: &mut RunContext, state: &State, reporter: &mut dyn Report
         }
     }
     let plan = context.plan.plan();
-    let choice = match plan::select(plan, &state.progress, context.setup.only.as_ref()) {
+    let choice = match verdone_plan::select(plan, &state.progress, context.setup.only.as_ref()) {
         Selection::AllDone => Choice::AllDone,
         Selection::NothingRunnable { reason } => Choice::NothingRunnable { reason },
         Selection::Story { index } => {

@@ -12,7 +12,7 @@ use verdone_core::engine::prompt::BuildPrompt;
 use verdone_core::engine::run::{Attempt, Input, State, TurnReport};
 use verdone_core::evidence::claim_of;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
-use verdone_core::plan::Story;
+use verdone_plan::Story;
 
 use super::brief::brief;
 use super::hand_over::hand_over;

@@ -7,10 +7,11 @@ use verdone_core::check::{Check, CommandSpec};
 use verdone_core::done::{JudgeRecord, stated_complexity};
 use verdone_core::engine::run::{self, Attempt, Input, State};
 use verdone_core::journal::update::Reporter;
-use verdone_core::plan::{Status, Story};
+use verdone_core::plan::minimum_proof;
 use verdone_core::policy::OnScope;
 use verdone_core::protect::{check_scripts, files_read_by};
 use verdone_core::verify::{FeedbackTurn, JobGate, JobStory, Outcome, Proof, Surface, VerifyJob, VerifyReport, changes_of};
+use verdone_plan::{Status, Story};
 
 use super::conditions::{self, Requirements};
 use super::{StepError, attempt_of, old_tests};
@@ -155,7 +156,7 @@ fn job_story(context: &RunContext, story: &Story, own: &[Check]) -> JobStory {
         checks: own.to_vec(),
         criteria: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
         scope: story.scope.to_vec(),
-        minimum: story.proof.filter(|_| !context.setup.unchecked),
+        minimum: minimum_proof(story).filter(|_| !context.setup.unchecked),
         complexity: stated_complexity(&context.setup.config.done, story.complexity).value.into(),
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use verdone_core::base::id::{Oid, encode_component};
 use verdone_core::done::{CiFact, GitFact, JudgeFact, JudgeRecord};
-use verdone_core::plan::Story;
+use verdone_plan::Story;
 
 use super::{ConditionRequest, DoneError};
 use crate::base::atomic::replace_for_readers;

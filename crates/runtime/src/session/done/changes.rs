@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use verdone_core::base::id::Oid;
-use verdone_core::base::scope;
 use verdone_core::done::GitFact;
 use verdone_core::hook::SessionFold;
-use verdone_core::plan::Story;
 use verdone_core::policy::Scope;
+use verdone_plan::Story;
+use verdone_plan::scope;
 
 use crate::git::{Git, GitError, PathSet};
 use crate::project::HOME;

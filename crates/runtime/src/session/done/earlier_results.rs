@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use verdone_core::check::{Check, CheckRun};
-use verdone_core::plan::Story;
 use verdone_core::verify::{Outcome, Tree};
+use verdone_plan::Story;
 
 use super::{Checked, ConditionRequest};
 use crate::project::find_git_top;

@@ -4,7 +4,7 @@ use std::io;
 
 use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, CheckOrigin, Stage};
-use verdone_core::plan::Plan;
+use verdone_plan::Plan;
 
 use crate::base::finding::{FIRST_COMMIT, Finding};
 use crate::git::GitError;

@@ -6,8 +6,9 @@ use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::config::Config;
 use verdone_core::done::stated_complexity;
-use verdone_core::plan::{Status, Story};
+use verdone_core::plan::minimum_proof;
 use verdone_core::verify::{JobStory, Proof};
+use verdone_plan::{Status, Story};
 
 use super::VerifyError;
 use crate::process;
@@ -144,7 +145,7 @@ fn job_story(story: &Story, checks: Vec<Check>, config: &Config) -> JobStory {
         checks,
         criteria: story.criteria.iter().map(|criterion| criterion.text.clone()).collect(),
         scope: story.scope.to_vec(),
-        minimum: story.proof,
+        minimum: minimum_proof(story),
         complexity: stated_complexity(&config.done, story.complexity).value.into(),
     }
 }

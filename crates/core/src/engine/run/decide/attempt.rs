@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use verdone_plan::ReviewState;
 
 use super::script::{beginning, end_iteration};
 use super::wait::{near_limit, pause, service_error, usage_limit, waited};
@@ -14,7 +15,6 @@ use crate::check::CheckRun;
 use crate::config::OnReview;
 use crate::engine::run::{Attempt, Decision, Effect, Input, Phase, Rules, State, TurnReport, Verification, apply};
 use crate::journal::event::{Event, Place, Recorded, Rejection, Verified};
-use crate::plan::ReviewState;
 use crate::verify::{Failure, Outcome, Proof, ProvenCriterion, Reason, VerifyReport};
 
 /// The phases that have an attempt.

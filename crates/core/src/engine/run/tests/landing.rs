@@ -1,7 +1,8 @@
 //! Landing after each commit: it follows the commit, ends the iteration, and a failure costs neither the run nor the commit.
 
+use verdone_plan::ReviewState;
+
 use super::*;
-use crate::plan::ReviewState;
 
 /// A run whose first story was just committed, and the decision that follows.
 fn committed(land_each: bool) -> (Rules, State, Vec<Recorded>, Decision) {

@@ -1,7 +1,8 @@
 //! Work that passes but needs a review: kept or stacked, never paid for twice, and never called complete.
 
+use verdone_plan::ReviewState;
+
 use super::*;
-use crate::plan::ReviewState;
 use crate::verify::{Observed, VerifyJob, judge};
 
 /// A run whose first story has had one turn.

@@ -56,7 +56,7 @@ impl PathPatterns {
     }
 
     /// Whether a path is below a folder that a pattern spells out.
-    pub(crate) fn has_above(&self, path: &str) -> bool {
+    pub fn has_above(&self, path: &str) -> bool {
         let path = fold(path, self.ignore_case);
         self.spelled.iter().any(|folder| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')))
     }
@@ -95,7 +95,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// The same, but leaves these special characters alone.
-pub(crate) fn escape_but(text: &str, signs: &[char]) -> String {
+pub fn escape_but(text: &str, signs: &[char]) -> String {
     let escaped = |c: char| SIGNS.contains(&c) && !signs.contains(&c);
     text.chars().flat_map(|c| escaped(c).then_some('\\').into_iter().chain([c])).collect()
 }
@@ -106,7 +106,7 @@ pub fn is_plain(text: &str) -> bool {
 }
 
 /// Splits a list at commas and these separators, but not inside `{a,b}`.
-pub(crate) fn split_list<'a>(text: &'a str, separators: &[char]) -> Vec<&'a str> {
+pub fn split_list<'a>(text: &'a str, separators: &[char]) -> Vec<&'a str> {
     let mut depth = 0_usize;
     let ends = |c: char| {
         match c {

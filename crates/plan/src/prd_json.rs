@@ -1,12 +1,13 @@
 //! `prd.json`: an object with `userStories` (or `stories`), each with `passes` or `status`.
 
-use super::Format;
-use super::json::{Node, Value};
-use super::json_story::{read_all, text_member};
-use super::marker::Parsed;
-use super::position::Fault;
+use verdone_text::json::{Node, Value};
+use verdone_text::position::Fault;
 
-pub(super) fn parse(text: &str, root: &Node<'_>) -> Result<Parsed, Fault> {
+use crate::Format;
+use crate::json_story::{read_all, text_member};
+use crate::marker::Parsed;
+
+pub(crate) fn parse(text: &str, root: &Node<'_>) -> Result<Parsed, Fault> {
     if !matches!(root.value, Value::Object(_)) {
         let fault = Fault::new(root.span.start, format!("a JSON plan is an object or a list, not {}", root.kind()));
         return Err(fault.hint("write an object with `userStories`, or a list of features"));

@@ -1,22 +1,22 @@
 //! A JSON reader that remembers positions, so that one value can be rewritten without touching the rest of the file.
 //!
-//! In a plan, objects nested in the top-level object or list are validated and skipped; each is read again when it is needed. So a
-//! plan of any size takes only the memory of its text plus one story at a time.
+//! In a large file, objects nested in the top-level object or list are validated and skipped; each is read again when it is needed.
+//! So a file of any size takes only the memory of its text plus one object at a time.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::base::position::{Fault, quote};
+use crate::position::{Fault, quote};
 
 /// A value and the bytes it was read from.
 #[derive(Debug)]
-pub(crate) struct Node<'a> {
-    pub(crate) span: Range<usize>,
-    pub(crate) value: Value<'a>,
+pub struct Node<'a> {
+    pub span: Range<usize>,
+    pub value: Value<'a>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     Null,
     Bool,
     /// As spelled in the file.
@@ -29,14 +29,14 @@ pub(crate) enum Value<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Member<'a> {
-    pub(crate) key: Cow<'a, str>,
-    pub(crate) key_span: Range<usize>,
-    pub(crate) node: Node<'a>,
+pub struct Member<'a> {
+    pub key: Cow<'a, str>,
+    pub key_span: Range<usize>,
+    pub node: Node<'a>,
 }
 
 impl<'a> Node<'a> {
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "null",
             Value::Bool => "true or false",
@@ -47,25 +47,25 @@ impl<'a> Node<'a> {
         }
     }
 
-    pub(crate) fn members(&self) -> &[Member<'a>] {
+    pub fn members(&self) -> &[Member<'a>] {
         match &self.value {
             Value::Object(members) => members,
             Value::Null | Value::Bool | Value::Number(_) | Value::Text(_) | Value::List(_) | Value::Unread => &[],
         }
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Node<'a>> {
+    pub fn get(&self, key: &str) -> Option<&Node<'a>> {
         self.members().iter().find(|member| member.key == key).map(|member| &member.node)
     }
 }
 
 /// Reads a file, but skips objects nested in the top-level value. Stops at the first error: nothing after it can be trusted.
-pub(crate) fn read(text: &str) -> Result<Node<'_>, Fault> {
+pub fn read(text: &str) -> Result<Node<'_>, Fault> {
     read_file(text, 1)
 }
 
 /// Reads a file completely; for small ones.
-pub(crate) fn read_whole(text: &str) -> Result<Node<'_>, Fault> {
+pub fn read_whole(text: &str) -> Result<Node<'_>, Fault> {
     read_file(text, DEEPEST)
 }
 
@@ -84,11 +84,11 @@ fn read_file(text: &str, keeps: u32) -> Result<Node<'_>, Fault> {
 }
 
 /// Reads an object that was skipped.
-pub(crate) fn read_again<'a>(text: &'a str, node: &Node<'a>) -> Result<Node<'a>, Fault> {
+pub fn read_again<'a>(text: &'a str, node: &Node<'a>) -> Result<Node<'a>, Fault> {
     Reader { text, at: node.span.start, depth: 0, keeps: DEEPEST }.value()
 }
 
-/// More nesting than any plan needs. Deeper input would exhaust the stack.
+/// More nesting than any file needs. Deeper input would exhaust the stack.
 const DEEPEST: u32 = 100;
 
 struct Reader<'a> {
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
         Ok(plain)
     }
 
-    /// Lone surrogates become the replacement character: they are invalid text, but should not make the plan unreadable.
+    /// Lone surrogates become the replacement character: they are invalid text, but should not make the file unreadable.
     fn unicode_escape(&mut self) -> Result<char, Fault> {
         let high = self.hex_escape()?;
         if (0xd800..0xdc00).contains(&high) && self.text[self.at..].starts_with("\\u") {

@@ -1,15 +1,11 @@
 //! The stories of each format, and the errors for plans that are refused.
 
-use verdone_core::base::id::StoryId;
-use verdone_core::check::CommandSpec;
-use verdone_core::plan::{Document, Format, Status, Story};
+use verdone_plan::{Document, Format, Status, Story, StoryId};
+
+use crate::DIALECT;
 
 fn parse(name: &str, text: &str) -> Document {
-    Document::parse(name, text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn shell(commands: &[&str]) -> Vec<CommandSpec> {
-    commands.iter().map(|command| CommandSpec::Shell((*command).to_owned())).collect()
+    Document::parse(name, text.as_bytes(), &DIALECT).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn summary(document: &Document) -> Vec<(&str, &str, Status)> {
@@ -22,7 +18,11 @@ fn criteria(story: &Story) -> Vec<(&str, Option<bool>)> {
 
 #[test]
 fn plan_md_has_heading_stories_with_tasks() {
+<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
     let document = parse("plan.md", include_str!("../fixtures/plans/plan.md"));
+========
+    let document = parse("plan.md", include_str!("../fixtures/plan.md"));
+>>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::PlanMd);
     assert_eq!(summary(&document), [("US-001", "Sign in", Status::InProgress), ("US-002", "Sign out", Status::Open)]);
     let plan = document.plan();
@@ -41,30 +41,38 @@ fn plan_md_has_heading_stories_with_tasks() {
             ("the page says why", None),
         ]
     );
-    assert_eq!(first.checks, shell(&["npm test -- login", "npm run lint", "npm run typecheck"]));
+    assert_eq!(first.checks, ["npm test -- login", "npm run lint", "npm run typecheck"]);
     assert_eq!(first.maybe_checks, ["npm run e2e"]);
     assert_eq!(plan.stories[1].depends_on, [StoryId::from("US-001")]);
-    assert_eq!(plan.stories[1].checks, shell(&["test -e \"src/logout.tsx\""]));
+    assert_eq!(plan.stories[1].checks, ["test -e \"src/logout.tsx\""]);
     let warnings: Vec<_> = plan.warnings.iter().map(|warning| (warning.line, warning.column)).collect();
     assert_eq!(warnings, [(28, 7), (50, 1)]);
 }
 
 #[test]
 fn prd_md_has_boxes_in_headings() {
+<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
     let document = parse("prd.md", include_str!("../fixtures/plans/prd.md"));
+========
+    let document = parse("prd.md", include_str!("../fixtures/prd.md"));
+>>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::PrdMd);
     assert_eq!(summary(&document), [("US-001", "Sign in", Status::Done), ("US-002", "Sign out", Status::Open)]);
     let stories = &document.plan().stories;
     assert_eq!(criteria(&stories[0]), [("a user can sign in", Some(false)), ("wrong passwords are refused", Some(false))]);
     assert_eq!(stories[1].priority, Some(2));
     assert_eq!(stories[1].depends_on, [StoryId::from("US-001")]);
-    assert_eq!(stories[1].checks, shell(&["npm test", "npm run lint"]));
+    assert_eq!(stories[1].checks, ["npm test", "npm run lint"]);
     assert!(stories[0].body.starts_with("As a user"), "{}", stories[0].body);
 }
 
 #[test]
 fn implementation_plans_have_priorities_and_work_in_progress() {
+<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
     let document = parse("IMPLEMENTATION_PLAN.md", include_str!("../fixtures/plans/IMPLEMENTATION_PLAN.md"));
+========
+    let document = parse("IMPLEMENTATION_PLAN.md", include_str!("../fixtures/IMPLEMENTATION_PLAN.md"));
+>>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::ImplementationPlan);
     assert_eq!(
         summary(&document),
@@ -84,7 +92,11 @@ fn implementation_plans_have_priorities_and_work_in_progress() {
 
 #[test]
 fn implementation_plans_may_tick_numbered_headings() {
+<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
     let text = include_str!("../fixtures/plans/headings.md");
+========
+    let text = include_str!("../fixtures/headings.md");
+>>>>>>>> plan:crates/plan/tests/it/formats.rs
     let mut document = parse("IMPLEMENTATION_PLAN.md", text);
     assert_eq!(
         summary(&document),
@@ -99,7 +111,11 @@ fn implementation_plans_may_tick_numbered_headings() {
 
 #[test]
 fn a_checklist_has_made_ids_and_nested_boxes_are_criteria() {
+<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
     let document = parse("TODO.md", include_str!("../fixtures/plans/checklist.md"));
+========
+    let document = parse("TODO.md", include_str!("../fixtures/checklist.md"));
+>>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::Checklist);
     assert_eq!(
         summary(&document),
@@ -123,7 +139,7 @@ fn box_lines_with_ids_are_stories() {
             ("US-003", "Three", Status::Open),
         ]
     );
-    assert_eq!(document.plan().stories[0].checks, shell(&["make one"]));
+    assert_eq!(document.plan().stories[0].checks, ["make one"]);
     assert_eq!(document.plan().stories[1].depends_on, [StoryId::from("US-001")]);
 }
 
@@ -140,7 +156,11 @@ fn a_heading_above_stories_groups_them() {
 
 #[test]
 fn prd_json_has_user_stories() {
+<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
     let document = parse("prd.json", include_str!("../fixtures/plans/prd.json"));
+========
+    let document = parse("prd.json", include_str!("../fixtures/prd.json"));
+>>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::PrdJson);
     assert_eq!(
         summary(&document),
@@ -160,7 +180,11 @@ fn prd_json_has_user_stories() {
 
 #[test]
 fn json_marks_change_one_value_and_a_missing_one_is_added_in_style() {
+<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
     let text = include_str!("../fixtures/plans/prd.json");
+========
+    let text = include_str!("../fixtures/prd.json");
+>>>>>>>> plan:crates/plan/tests/it/formats.rs
     let mut document = parse("prd.json", text);
     let undos: Vec<_> = [(1, Status::Done), (3, Status::Done), (2, Status::Done), (0, Status::Open)]
         .into_iter()
@@ -190,10 +214,17 @@ fn a_line_that_is_added_moves_the_stories_after_it() {
 
 #[test]
 fn feature_lists_come_in_two_shapes() {
+<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
     let object = parse("feature_list.json", include_str!("../fixtures/plans/feature_list.json"));
     assert_eq!(summary(&object), [("1", "New chat button", Status::Open), ("2", "Dark mode", Status::Done)]);
     assert_eq!(criteria(&object.plan().stories[0]), [("Click it", None), ("See an empty chat", None)]);
     let list = parse("feature_list.json", include_str!("../fixtures/plans/feature_array.json"));
+========
+    let object = parse("feature_list.json", include_str!("../fixtures/feature_list.json"));
+    assert_eq!(summary(&object), [("1", "New chat button", Status::Open), ("2", "Dark mode", Status::Done)]);
+    assert_eq!(criteria(&object.plan().stories[0]), [("Click it", None), ("See an empty chat", None)]);
+    let list = parse("feature_list.json", include_str!("../fixtures/feature_array.json"));
+>>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!((object.format(), list.format()), (Format::FeatureList, Format::FeatureList));
     assert_eq!(summary(&list), [("item-1", "New chat button", Status::Open), ("item-2", "Dark mode", Status::Done)]);
     assert!(list.plan().stories[0].body.contains("Second line"));
@@ -219,13 +250,13 @@ fn what_a_story_had_begun_is_there_again_when_a_mark_is_taken_back() {
         ("plan.md", half, half.replace("[/]", "[x]").replace("[ ]", "[x]")),
         ("prd.json", word, word.replace("in-progress", "done")),
     ] {
-        let marks = Document::parse(name, before.as_bytes()).unwrap().marks_of(0);
-        let mut ticked = Document::parse(name, after.as_bytes()).unwrap();
+        let marks = Document::parse(name, before.as_bytes(), &DIALECT).unwrap().marks_of(0);
+        let mut ticked = Document::parse(name, after.as_bytes(), &DIALECT).unwrap();
         assert_eq!(ticked.plan().stories[0].status, Status::Done, "{after}");
         ticked.take_back(0, &marks).unwrap();
         assert_eq!(ticked.text(), before);
         // Unknown marks are ignored.
-        let mut other = Document::parse(name, after.as_bytes()).unwrap();
+        let mut other = Document::parse(name, after.as_bytes(), &DIALECT).unwrap();
         other.take_back(0, &["?".to_owned()]).unwrap();
         assert_eq!(other.plan().stories[0].status, Status::Open);
     }
@@ -247,7 +278,11 @@ fn a_mark_that_the_format_cannot_say_changes_nothing() {
 
 #[test]
 fn the_fingerprint_follows_the_text_and_not_the_ticks() {
+<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
     let mut document = parse("plan.md", include_str!("../fixtures/plans/plan.md"));
+========
+    let mut document = parse("plan.md", include_str!("../fixtures/plan.md"));
+>>>>>>>> plan:crates/plan/tests/it/formats.rs
     let before = document.fingerprint();
     document.mark(0, Status::Done).unwrap();
     assert_eq!(document.fingerprint(), before);
@@ -259,7 +294,7 @@ fn the_fingerprint_follows_the_text_and_not_the_ticks() {
 #[test]
 fn lint_names_prose_and_stories_without_checks() {
     let document = parse("plan.md", "- [ ] US-001: One\n- [ ] US-002: Two\n  - Verification: look at it\n");
-    let problems = document.lint();
+    let problems = document.lint(&DIALECT);
     let lines: Vec<_> = problems.iter().map(|problem| (problem.line, problem.column)).collect();
     assert_eq!(lines, [(1, 1), (2, 1), (3, 5)], "{problems:?}");
 }
@@ -267,7 +302,7 @@ fn lint_names_prose_and_stories_without_checks() {
 #[test]
 fn a_long_list_of_problems_is_cut() {
     let text = format!("[{}]", vec!["7"; 150].join(","));
-    let error = Document::parse("p.json", text.as_bytes()).unwrap_err();
+    let error = Document::parse("p.json", text.as_bytes(), &DIALECT).unwrap_err();
     assert_eq!(error.problems.len(), 101);
     assert_eq!(error.problems[100].message, "and 50 more after this");
     assert_eq!(error.problems[100].column, 202);
@@ -330,7 +365,7 @@ fn plans_that_cannot_be_used_say_where_and_why() {
         ),
     ];
     for (name, bytes, expected) in table {
-        match Document::parse(name, bytes) {
+        match Document::parse(name, bytes, &DIALECT) {
             Ok(document) => panic!("{:?} was parsed: {:?}", String::from_utf8_lossy(bytes), document.plan()),
             Err(error) => assert_eq!(error.to_string(), *expected, "{:?}", String::from_utf8_lossy(bytes)),
         }
@@ -340,10 +375,10 @@ fn plans_that_cannot_be_used_say_where_and_why() {
 #[test]
 fn a_flag_that_was_missing_moves_the_lines_below_it() {
     let text = "{\"userStories\": [\n  {\n    \"id\": \"A\",\n    \"title\": \"One\"\n  },\n  {\n    \"id\": \"B\",\n    \"title\": \"Two\"\n  }\n]}\n";
-    let mut document = Document::parse("prd.json", text.as_bytes()).expect("a good plan");
+    let mut document = Document::parse("prd.json", text.as_bytes(), &DIALECT).expect("a good plan");
     let before = document.clone();
     let undo = document.mark(0, Status::Done).expect("the first story exists");
-    let again = Document::parse("prd.json", document.text().as_bytes()).expect("still a good plan");
+    let again = Document::parse("prd.json", document.text().as_bytes(), &DIALECT).expect("still a good plan");
     assert_eq!(document, again);
     assert_eq!(document.plan().stories[1].line, before.plan().stories[1].line + 1);
     document.undo(undo);
@@ -405,8 +440,8 @@ fn a_scope_that_is_none_is_a_warning_with_its_place_and_never_makes_a_plan_unusa
     ];
     for (name, text, (line, message)) in table {
         let document = parse(name, text);
-        let warning = document.lint().into_iter().find(|warning| warning.message.starts_with(message));
-        let warning = warning.unwrap_or_else(|| panic!("{text}: {:?}", document.lint()));
+        let warning = document.lint(&DIALECT).into_iter().find(|warning| warning.message.starts_with(message));
+        let warning = warning.unwrap_or_else(|| panic!("{text}: {:?}", document.lint(&DIALECT)));
         assert!(warning.line == line && warning.hint.is_some(), "{warning:?}");
         assert!(document.plan().stories[0].scope.is_empty(), "{text}");
     }

@@ -2,16 +2,17 @@
 //!
 //! Boxes below a story's box are its criteria.
 
-use super::details::Details;
-use super::label::{has_id, plain, split_id};
-use super::markdown::{BlockKind, Scan};
-use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
-use super::plan_md::{document_title, outside};
-use super::position::Fault;
-use super::{Format, Status, Story, ThinVec};
-use crate::base::id::StoryId;
+use verdone_text::position::Fault;
 
-pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
+use crate::StoryId;
+use crate::details::Details;
+use crate::label::{has_id, plain, split_id};
+use crate::markdown::{BlockKind, Scan};
+use crate::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
+use crate::plan_md::{document_title, outside};
+use crate::{Format, Status, Story, ThinVec};
+
+pub(crate) fn parse(scan: &Scan<'_>) -> Parsed {
     let stories = top_boxes(scan);
     let named = stories.iter().any(|index| has_id(scan.first_line(&scan.blocks[*index]).0));
     let mut parsed = Parsed::new(if named { Format::PlanMd } else { Format::Checklist });
@@ -26,7 +27,7 @@ pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
 }
 
 /// Items with a box that are not inside another such item. A box that only groups boxes with ids is not included.
-pub(super) fn top_boxes(scan: &Scan<'_>) -> Vec<usize> {
+pub(crate) fn top_boxes(scan: &Scan<'_>) -> Vec<usize> {
     let is_box = |index: &usize| scan.blocks[*index].kind == BlockKind::Item && scan.blocks[*index].mark.is_some();
     let boxes: Vec<usize> = (0..scan.blocks.len()).filter(is_box).collect();
     let named: Vec<bool> = boxes.iter().map(|index| has_id(scan.first_line(&scan.blocks[*index]).0)).collect();
@@ -47,7 +48,7 @@ pub(super) fn top_boxes(scan: &Scan<'_>) -> Vec<usize> {
 }
 
 /// Builds the story of one item.
-pub(super) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings: &mut Vec<Fault>) -> Draft {
+pub(crate) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings: &mut Vec<Fault>) -> Draft {
     let block = &scan.blocks[index];
     let (first, rest) = scan.first_line(block);
     let (id, title) = match split_id(first) {
@@ -72,7 +73,7 @@ pub(super) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings:
             checks: details.checks.into(),
             maybe_checks: details.maybe_checks.into(),
             scope: details.scope.into(),
-            proof: details.proof,
+            proof: None,
             complexity: details.complexity,
             line: 0,
             explicit_id,
@@ -80,6 +81,7 @@ pub(super) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings:
         at: block.span.start,
         markers: marker.into_iter().collect(),
         dependencies: details.dependencies.into(),
+        proofs: details.proofs.into(),
     }
 }
 

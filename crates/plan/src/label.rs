@@ -1,10 +1,10 @@
 //! Labels in front of parts of a story: `Acceptance:`, `**Verification:**`, `#### Notes`.
 
-use crate::base::suggest::distance;
+use verdone_text::suggest::distance;
 
 /// The meaning of the text after a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Label {
+pub(crate) enum Label {
     Acceptance,
     Verification,
     /// One command. Only has a meaning under Verification.
@@ -21,7 +21,7 @@ pub(super) enum Label {
 }
 
 /// Splits `Label: value`, bold or not. A label without a value has to be bold or end with a colon.
-pub(super) fn split(text: &str) -> Option<(Label, &str)> {
+pub(crate) fn split(text: &str) -> Option<(Label, &str)> {
     let text = text.trim();
     let inner = text.trim_start_matches(['*', '_']);
     let bold = inner.len() + 1 < text.len();
@@ -39,12 +39,12 @@ pub(super) fn split(text: &str) -> Option<(Label, &str)> {
 }
 
 /// The label that a heading stands for.
-pub(super) fn heading(text: &str) -> Option<Label> {
+pub(crate) fn heading(text: &str) -> Option<Label> {
     word(text.trim().trim_end_matches(':'))
 }
 
 /// The word before a colon, if it is one or two letters away from a meaningful label, and that label.
-pub(super) fn misspelt(text: &str) -> Option<(&str, &'static str)> {
+pub(crate) fn misspelt(text: &str) -> Option<(&str, &'static str)> {
     const LONGEST: usize = 24;
     let (written, _) = text.split_once(':')?;
     let written = bare(written);
@@ -100,12 +100,12 @@ const WORDS: [(&[&str], Label); 9] = [
 ];
 
 /// Splits `US-001: Title` into id and title. `None` if the text does not begin with an id.
-pub(super) fn split_id(text: &str) -> Option<(String, String)> {
+pub(crate) fn split_id(text: &str) -> Option<(String, String)> {
     cut_id(text).map(|(id, title)| (id.to_owned(), plain(title)))
 }
 
 /// Whether a text begins with an id.
-pub(super) fn has_id(text: &str) -> bool {
+pub(crate) fn has_id(text: &str) -> bool {
     cut_id(text).is_some()
 }
 
@@ -129,7 +129,7 @@ fn cut_id(text: &str) -> Option<(&str, &str)> {
 }
 
 /// A title without asterisks for bold text and without comments.
-pub(super) fn plain(title: &str) -> String {
+pub(crate) fn plain(title: &str) -> String {
     let mut parts = title.split("<!--");
     let mut bare = parts.next().unwrap_or_default().to_owned();
     parts.for_each(|part| bare.push_str(part.split_once("-->").map_or("", |(_, rest)| rest)));
@@ -140,7 +140,7 @@ pub(super) fn plain(title: &str) -> String {
 }
 
 /// `US-001`, `T12`, `FEAT-1.2`: begins with a letter and has a digit.
-pub(super) fn looks_like_id(id: &str) -> bool {
+pub(crate) fn looks_like_id(id: &str) -> bool {
     id.len() <= 64
         && id.starts_with(|c: char| c.is_ascii_alphabetic())
         && id.ends_with(|c: char| c.is_ascii_alphanumeric())

@@ -1,16 +1,17 @@
 //! One story of a JSON plan. The fields are the same in every file format.
 
-use super::details::Details;
-use super::json::{Member, Node, Value, read_again};
-use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
-use super::position::{Fault, quote};
-use super::{Criterion, Status, Story, ThinVec};
-use crate::base::complexity::read_complexity;
-use crate::base::id::StoryId;
-use crate::base::scope;
+use verdone_text::json::{Member, Node, Value, read_again};
+use verdone_text::position::{Fault, quote};
+
+use crate::StoryId;
+use crate::complexity::read_complexity;
+use crate::details::Details;
+use crate::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
+use crate::scope;
+use crate::{Criterion, Status, Story, ThinVec};
 
 /// Reads every story of a list. Problems are added to `parsed`.
-pub(super) fn read_all<'a>(text: &'a str, list: &Node<'a>, parsed: &mut Parsed) {
+pub(crate) fn read_all<'a>(text: &'a str, list: &Node<'a>, parsed: &mut Parsed) {
     let Value::List(nodes) = &list.value else {
         parsed.faults.push(wrong_type(list, "the stories", "a list"));
         return;
@@ -39,7 +40,7 @@ pub(super) fn read_all<'a>(text: &'a str, list: &Node<'a>, parsed: &mut Parsed) 
 }
 
 /// A string member of the root. `None` if it is null; any other type is a fault.
-pub(super) fn text_member(root: &Node<'_>, key: &str, faults: &mut Vec<Fault>) -> Option<String> {
+pub(crate) fn text_member(root: &Node<'_>, key: &str, faults: &mut Vec<Fault>) -> Option<String> {
     let node = root.get(key)?;
     match &node.value {
         Value::Text(text) => Some(text.clone().into_owned()),
@@ -51,7 +52,7 @@ pub(super) fn text_member(root: &Node<'_>, key: &str, faults: &mut Vec<Fault>) -
     }
 }
 
-pub(super) fn wrong_type(node: &Node<'_>, what: &str, wanted: &str) -> Fault {
+pub(crate) fn wrong_type(node: &Node<'_>, what: &str, wanted: &str) -> Fault {
     Fault::new(node.span.start, format!("`{what}` must be {wanted}, not {}", node.kind()))
 }
 
@@ -104,13 +105,14 @@ impl StoryReader<'_> {
                 checks: details.checks.into(),
                 maybe_checks: details.maybe_checks.into(),
                 scope: details.scope.into(),
-                proof: details.proof,
+                proof: None,
                 complexity: self.complexity(),
                 line: 0,
             },
             at: self.node.span.start,
             markers: vec![marker],
             dependencies,
+            proofs: details.proofs.into(),
         })
     }
 

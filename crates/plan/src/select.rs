@@ -7,8 +7,8 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, Status, Story};
-use crate::base::id::StoryId;
+use crate::StoryId;
+use crate::{Plan, Status, Story};
 
 /// What a run knows about the stories it has worked on.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -2,29 +2,29 @@
 
 use std::ops::Range;
 
-use super::Criterion;
-use super::label::{self, Label};
-use super::markdown::{Block, BlockKind, Scan};
-use super::position::{Fault, quote};
-use crate::base::complexity::read_complexity;
-use crate::base::proof::Proof;
-use crate::base::scope::{self, ParsedScope};
-use crate::base::sentence::capitalise;
-use crate::check::CommandSpec;
+use verdone_text::position::{Fault, quote};
+use verdone_text::sentence::capitalise;
+
+use crate::Criterion;
+use crate::complexity::read_complexity;
+use crate::label::{self, Label};
+use crate::markdown::{Block, BlockKind, Scan};
+use crate::scope::{self, ParsedScope};
 
 #[derive(Debug, Default)]
-pub(super) struct Details {
-    pub(super) criteria: Vec<Criterion>,
-    pub(super) checks: Vec<CommandSpec>,
-    pub(super) maybe_checks: Vec<String>,
-    pub(super) dependencies: Vec<(usize, String)>,
-    pub(super) priority: Option<u32>,
-    pub(super) scope: Vec<String>,
-    pub(super) proof: Option<Proof>,
-    pub(super) complexity: Option<u8>,
+pub(crate) struct Details {
+    pub(crate) criteria: Vec<Criterion>,
+    pub(crate) checks: Vec<String>,
+    pub(crate) maybe_checks: Vec<String>,
+    pub(crate) dependencies: Vec<(usize, String)>,
+    pub(crate) priority: Option<u32>,
+    pub(crate) scope: Vec<String>,
+    /// The texts after `Proof:`, with their positions.
+    pub(crate) proofs: Vec<(usize, String)>,
+    pub(crate) complexity: Option<u8>,
     /// Boxes at the story's own level: the position of each, and its criterion.
-    pub(super) tasks: Vec<(usize, Option<usize>)>,
-    pub(super) warnings: Vec<Fault>,
+    pub(crate) tasks: Vec<(usize, Option<usize>)>,
+    pub(crate) warnings: Vec<Fault>,
 }
 
 /// A longer line cannot be a command that someone typed.
@@ -35,7 +35,7 @@ type ActiveLabel = Option<(Label, i32)>;
 
 impl Details {
     /// Reads the blocks of one story. `depth` is the depth of its tasks.
-    pub(super) fn read(scan: &Scan<'_>, blocks: Range<usize>, depth: i32) -> Self {
+    pub(crate) fn read(scan: &Scan<'_>, blocks: Range<usize>, depth: i32) -> Self {
         let mut details = Self::default();
         let mut under: ActiveLabel = None;
         for block in &scan.blocks[blocks] {
@@ -45,7 +45,7 @@ impl Details {
     }
 
     /// Reads the lines of a paragraph after its first. Labels count there as they do in bullets.
-    pub(super) fn continuation(&mut self, scan: &Scan<'_>, from: usize, to: usize, depth: i32) {
+    pub(crate) fn continuation(&mut self, scan: &Scan<'_>, from: usize, to: usize, depth: i32) {
         let mut under: ActiveLabel = None;
         self.lines(scan, from..to, depth, &mut under);
     }
@@ -175,21 +175,12 @@ impl Details {
         }
     }
 
-    /// The weakest proof that makes the story done.
-    pub(super) fn read_proof(&mut self, text: &str, at: usize) {
-        match text.trim_matches(['`', '*', '_', ' ', '.']).parse() {
-            // Only the command line allows that.
-            Ok(Proof::Unchecked) => {
-                let text = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum applies";
-                self.warnings.push(Fault::new(at, text.to_owned()));
-            }
-            Ok(proof) => self.proof = Some(proof),
-            Err(unknown) => self.warnings.push(Fault::new(at, format!("{unknown}; the project's minimum applies"))),
-        }
+    pub(crate) fn read_proof(&mut self, text: &str, at: usize) {
+        self.proofs.push((at, text.trim_matches(['`', '*', '_', ' ', '.']).to_owned()));
     }
 
     /// Reads a line under Verification. Text in backticks is a command, a plain line may be one, and prose gets a warning.
-    pub(super) fn read_check(&mut self, text: &str, at: usize) {
+    pub(crate) fn read_check(&mut self, text: &str, at: usize) {
         let text = text.trim();
         if text.is_empty() {
             return;
@@ -197,7 +188,7 @@ impl Details {
         let spans = if text.len() > LONGEST_COMMAND { Vec::new() } else { code_spans(text) };
         let commands: Vec<&str> = spans.iter().copied().filter(|span| may_be_command(span)).collect();
         if !commands.is_empty() {
-            self.checks.extend(commands.iter().map(|command| CommandSpec::Shell((*command).to_owned())));
+            self.checks.extend(commands.into_iter().map(str::to_owned));
         } else if spans.is_empty() && text.len() <= LONGEST_COMMAND && is_simple_command(text) {
             self.maybe_checks.push(text.to_owned());
         } else {
@@ -207,12 +198,12 @@ impl Details {
     }
 
     /// Reads the paths of a line under Scope, with a warning about anything else.
-    pub(super) fn read_scope(&mut self, text: &str, at: usize) {
+    pub(crate) fn read_scope(&mut self, text: &str, at: usize) {
         let spans = if text.len() > LONGEST_COMMAND { Vec::new() } else { code_spans(text) };
         self.add_scope(scope::read(text, &spans), at);
     }
 
-    pub(super) fn add_scope(&mut self, named: ParsedScope, at: usize) {
+    pub(crate) fn add_scope(&mut self, named: ParsedScope, at: usize) {
         self.scope.extend(named.paths);
         self.warnings.extend(named.faults.iter().map(|fault| Fault::new(at, fault.to_string()).hint(fault.hint())));
     }
@@ -225,9 +216,9 @@ impl Details {
         let spans = code_spans(text);
         let plain = ["-> PASS", "-> FAIL"].iter().fold(text.trim(), |text, outcome| text.trim_end_matches(outcome).trim_end());
         if spans.is_empty() && !plain.is_empty() {
-            self.checks.push(CommandSpec::Shell(plain.to_owned()));
+            self.checks.push(plain.to_owned());
         }
-        self.checks.extend(spans.into_iter().map(|span| CommandSpec::Shell(span.to_owned())));
+        self.checks.extend(spans.into_iter().map(str::to_owned));
     }
 
     fn depends(&mut self, text: &str, at: usize) {
@@ -259,9 +250,9 @@ impl Details {
                 || matches!(word, "if" | "for" | "while" | "until" | "case" | "cd" | "export" | "set" | "{" | "(")
         };
         if lines.iter().any(joined) {
-            self.checks.push(CommandSpec::Shell(format!("set -e\n{}", text.trim_end())));
+            self.checks.push(format!("set -e\n{}", text.trim_end()));
         } else {
-            self.checks.extend(lines.into_iter().map(|line| CommandSpec::Shell(line.to_owned())));
+            self.checks.extend(lines.into_iter().map(str::to_owned));
         }
     }
 }
@@ -340,6 +331,7 @@ fn is_name(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::tests::PLAIN;
 
     #[test]
     fn plain_lines_are_commands_only_when_they_read_like_one() {
@@ -380,38 +372,8 @@ mod tests {
             ("prd.json", json("[1]"), None),
             ("prd.json", json("99"), None),
         ] {
-            let document = crate::plan::Document::parse(name, text.as_bytes()).unwrap();
+            let document = crate::Document::parse(name, text.as_bytes(), &PLAIN).unwrap();
             assert_eq!(document.plan().stories[0].complexity, expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_story_names_its_weakest_proof_in_every_format() {
-        let json = |value: &str| format!(r#"{{"userStories":[{{"id":"US-001","title":"One","passes":false,"proof":{value}}}]}}"#);
-        let item = |value: &str| format!("- [ ] US-001: One\n  - Proof: {value}\n");
-        let unknown = "unknown proof \"green\": use verified, agent-tested, untested or unchecked; the project's minimum applies";
-        let unchecked = "a story cannot ask for unchecked (see `verdone run --unchecked`); the project's minimum applies";
-        for (name, text, expected, warning) in [
-            ("plan.md", item("verified"), Some(Proof::Verified), None),
-            ("plan.md", item("`Agent-tested`."), Some(Proof::AgentTested), None),
-            ("plan.md", "### US-001: One\n\nProof: untested\n\n- [ ] Do it\n".to_owned(), Some(Proof::Untested), None),
-            (
-                "IMPLEMENTATION_PLAN.md",
-                "## Priority 1\n\n- [ ] One\n  - **Proof:** verified\n".to_owned(),
-                Some(Proof::Verified),
-                None,
-            ),
-            ("plan.md", "- [ ] US-001: One\n".to_owned(), None, None),
-            ("plan.md", item("green"), None, Some(unknown)),
-            ("plan.md", item("unchecked"), None, Some(unchecked)),
-            ("prd.json", json("\"verified\""), Some(Proof::Verified), None),
-            ("prd.json", json("\"green\""), None, Some(unknown)),
-            ("prd.json", json("\"unchecked\""), None, Some(unchecked)),
-        ] {
-            let document = crate::plan::Document::parse(name, text.as_bytes()).unwrap();
-            assert_eq!(document.plan().stories[0].proof, expected, "{text}");
-            let warnings: Vec<&str> = document.plan().warnings.iter().map(|warning| warning.message.as_str()).collect();
-            assert_eq!(warnings, warning.into_iter().collect::<Vec<_>>(), "{text}");
         }
     }
 

@@ -1,10 +1,11 @@
 //! Which story is next.
 
-use verdone_core::base::id::StoryId;
-use verdone_core::plan::{Document, Plan, Progress, ReviewState, Selection, select};
+use verdone_plan::{Document, Plan, Progress, ReviewState, Selection, StoryId, select};
+
+use crate::DIALECT;
 
 fn plan(text: &str) -> Plan {
-    Document::parse("IMPLEMENTATION_PLAN.md", text.as_bytes()).unwrap_or_else(|error| panic!("{error}")).plan().clone()
+    Document::parse("IMPLEMENTATION_PLAN.md", text.as_bytes(), &DIALECT).unwrap_or_else(|error| panic!("{error}")).plan().clone()
 }
 
 fn progress(attempts: &[(&str, u32)], failed: &[&str]) -> Progress {

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::fingerprint::fingerprint;
-use super::marker::{Draft, Marker, MarkerKind, Parsed};
-use super::position::{Fault, Lines, quote};
-use super::{
-    Format, Plan, PlanError, Problem, Status, Story, checklist, feature_list, implementation_plan, json, markdown, plan_md,
+use verdone_text::json;
+use verdone_text::position::{Fault, Lines, quote};
+
+use crate::StoryId;
+use crate::fingerprint::fingerprint;
+use crate::marker::{Draft, Marker, MarkerKind, Parsed};
+use crate::{
+    Dialect, Format, Plan, PlanError, Problem, Status, Story, checklist, feature_list, implementation_plan, markdown, plan_md,
     prd_json,
 };
-use crate::base::id::StoryId;
 
 /// A plan's text, its stories and the positions of their markers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,12 +52,12 @@ pub enum MarkError {
 
 impl Document {
     /// Parses a plan. The file's name helps to detect the format.
-    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, PlanError> {
-        Self::from_bytes(name, bytes.to_vec())
+    pub fn parse(name: &str, bytes: &[u8], dialect: &Dialect) -> Result<Self, PlanError> {
+        Self::from_bytes(name, bytes.to_vec(), dialect)
     }
 
     /// The same for owned bytes, so that a large plan is not copied.
-    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, PlanError> {
+    pub fn from_bytes(name: &str, bytes: Vec<u8>, dialect: &Dialect) -> Result<Self, PlanError> {
         let refuse = |problems| PlanError { name: name.to_owned(), problems };
         if u32::try_from(bytes.len()).is_err() {
             return Err(refuse(vec![too_large()]));
@@ -67,6 +69,7 @@ impl Document {
         let lines = Lines::new(&text);
         let parsed = if is_json(name, &text) { parse_json(&text) } else { Ok(parse_markdown(name, &text)) };
         let mut parsed = parsed.map_err(|fault| refuse(vec![lines.problem(&fault)]))?;
+        read_proofs(&mut parsed, dialect);
         let by_id = by_id(&mut parsed);
         resolve(&mut parsed, &by_id);
         find_cycles(&mut parsed, &by_id);
@@ -170,16 +173,14 @@ impl Document {
     }
 
     /// Oddities in file order: the parser's warnings, and stories without checks of their own.
-    pub fn lint(&self) -> Vec<Problem> {
+    pub fn lint(&self, dialect: &Dialect) -> Vec<Problem> {
         let mut problems = self.plan.warnings.clone();
         let unchecked = self.plan.stories.iter().filter(|story| story.checks.is_empty() && story.maybe_checks.is_empty());
         problems.extend(unchecked.map(|story| Problem {
             line: story.line,
             column: 1,
             message: format!("{} has no check", quote(story.id.as_str())),
-            hint: Some(
-                "without a check, it can be agent-tested at best; add a `Verification:` with a command in backticks".to_owned(),
-            ),
+            hint: Some(dialect.no_check_hint.to_owned()),
         }));
         problems.sort_by_key(|problem| (problem.line, problem.column));
         problems
@@ -326,6 +327,18 @@ fn no_story(format: Format) -> Fault {
         }
     };
     Fault::new(0, "there is no story in this plan").hint(hint)
+}
+
+/// Reads what the stories say about their proofs. The last word that counts wins.
+fn read_proofs(parsed: &mut Parsed, dialect: &Dialect) {
+    for draft in &mut parsed.drafts {
+        for (at, text) in &draft.proofs {
+            match (dialect.read_proof)(text) {
+                Ok(word) => draft.story.proof = Some(word),
+                Err(why) => parsed.warnings.push(Fault::new(*at, why)),
+            }
+        }
+    }
 }
 
 /// The drafts ordered by id. A duplicate id is a fault.

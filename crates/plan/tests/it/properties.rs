@@ -1,7 +1,9 @@
 //! For every format: exactly what was marked is read back, and no byte except the markers changes.
 
 use proptest::prelude::*;
-use verdone_core::plan::{Document, Status};
+use verdone_plan::{Document, Status};
+
+use crate::DIALECT;
 
 /// A generated plan: text with a placeholder for every marker, so that the expected text can be built without the parser.
 #[derive(Debug, Clone)]
@@ -238,7 +240,7 @@ fn any_plan() -> impl Strategy<Value = Generated> {
 }
 
 fn read(generated: &Generated, text: &str) -> Document {
-    Document::parse(generated.name, text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    Document::parse(generated.name, text.as_bytes(), &DIALECT).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 fn statuses(document: &Document) -> Vec<bool> {
@@ -316,11 +318,11 @@ proptest! {
             end += 1;
         }
         text.replace_range(at..end, &insert);
-        if let Ok(mut document) = Document::parse(plan.name, text.as_bytes()) {
+        if let Ok(mut document) = Document::parse(plan.name, text.as_bytes(), &DIALECT) {
             for index in 0..document.plan().stories.len() {
                 let undo = document.mark(index, Status::Done).unwrap();
                 prop_assert_eq!(document.plan().stories[index].status, Status::Done);
-                prop_assert_eq!(&document, &Document::parse(plan.name, document.text().as_bytes()).unwrap());
+                prop_assert_eq!(&document, &Document::parse(plan.name, document.text().as_bytes(), &DIALECT).unwrap());
                 document.undo(undo);
                 prop_assert_eq!(document.text(), &text);
             }
@@ -330,7 +332,7 @@ proptest! {
     #[test]
     fn any_bytes_are_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), json in any::<bool>()) {
         let name = if json { "x.json" } else { "x.md" };
-        if let Err(error) = Document::parse(name, &bytes) {
+        if let Err(error) = Document::parse(name, &bytes, &DIALECT) {
             prop_assert!(!error.problems.is_empty());
             prop_assert!(error.problems.iter().all(|problem| problem.line > 0 && problem.column > 0));
         }
@@ -339,12 +341,12 @@ proptest! {
     #[test]
     fn any_text_is_parsed_or_refused(text in "([-*+#>] |[ \t]{1,5}|\\[[ xX~/-]\\] ?|US-00[12]:|`{1,3}|<!--|-->|\r?\n|Verification:|Priority 1|Depends on:|é|a)*") {
         for name in ["x.md", "IMPLEMENTATION_PLAN.md", "x.json"] {
-            if let Ok(mut document) = Document::parse(name, text.as_bytes()) {
+            if let Ok(mut document) = Document::parse(name, text.as_bytes(), &DIALECT) {
                 for index in 0..document.plan().stories.len() {
                     document.mark(index, Status::Done).unwrap();
                 }
                 prop_assert!(document.plan().stories.iter().all(|story| story.status == Status::Done));
-                let again = Document::parse(name, document.text().as_bytes()).unwrap();
+                let again = Document::parse(name, document.text().as_bytes(), &DIALECT).unwrap();
                 prop_assert_eq!(document, again);
             }
         }

@@ -2,23 +2,24 @@
 
 use std::ops::Range;
 
-use super::position::Fault;
-use super::{Format, Status, Story, ThinVec};
+use verdone_text::position::Fault;
+
+use crate::{Format, Status, Story, ThinVec};
 
 /// One place in the text that records whether a story is done. Kept small, because a plan may have very many.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Marker {
-    pub(super) start: u32,
-    pub(super) len: u32,
-    pub(super) kind: MarkerKind,
+pub(crate) struct Marker {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+    pub(crate) kind: MarkerKind,
     /// The position of the same byte in the story's body.
-    pub(super) in_body: Option<u32>,
+    pub(crate) in_body: Option<u32>,
     /// The criterion to which this box belongs.
-    pub(super) criterion: Option<u32>,
+    pub(crate) criterion: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum MarkerKind {
+pub(crate) enum MarkerKind {
     /// The character between the brackets of `[ ]`.
     Box,
     /// `true` or `false`.
@@ -33,16 +34,16 @@ pub(super) enum MarkerKind {
 }
 
 impl Marker {
-    pub(super) fn new(kind: MarkerKind, start: usize, len: usize) -> Self {
+    pub(crate) fn new(kind: MarkerKind, start: usize, len: usize) -> Self {
         Self { start: start as u32, len: len as u32, kind, in_body: None, criterion: None }
     }
 
-    pub(super) fn range(&self) -> Range<usize> {
+    pub(crate) fn range(&self) -> Range<usize> {
         self.start as usize..(self.start + self.len) as usize
     }
 
     /// The text for a status; `None` if the format cannot express it.
-    pub(super) fn text_for(&self, status: Status, format: Format) -> Option<&'static str> {
+    pub(crate) fn text_for(&self, status: Status, format: Format) -> Option<&'static str> {
         match (&self.kind, status) {
             (MarkerKind::Box, Status::Open) => Some(" "),
             (MarkerKind::Box, Status::Done) => Some("x"),
@@ -60,7 +61,7 @@ impl Marker {
     }
 
     /// Whether this text is valid for the marker.
-    pub(super) fn accepts(&self, text: &str) -> bool {
+    pub(crate) fn accepts(&self, text: &str) -> bool {
         match &self.kind {
             MarkerKind::Box => text.len() == 1 && box_status(text.as_bytes()[0]).is_some(),
             MarkerKind::Flag => matches!(text, "true" | "false"),
@@ -73,7 +74,7 @@ impl Marker {
     }
 
     /// The marker's current status.
-    pub(super) fn read(&self, text: &str) -> Status {
+    pub(crate) fn read(&self, text: &str) -> Status {
         let bytes = &text[self.range()];
         match &self.kind {
             MarkerKind::Box => box_status(bytes.as_bytes()[0]).unwrap_or(Status::Open),
@@ -89,7 +90,7 @@ impl Marker {
 const CHECK_MARK: &str = " ✅";
 
 /// The meaning of the character in a box.
-pub(super) fn box_status(byte: u8) -> Option<Status> {
+pub(crate) fn box_status(byte: u8) -> Option<Status> {
     match byte {
         b' ' | b'\t' => Some(Status::Open),
         b'x' | b'X' => Some(Status::Done),
@@ -99,7 +100,7 @@ pub(super) fn box_status(byte: u8) -> Option<Status> {
 }
 
 /// The meaning of a `status` word.
-pub(super) fn word_status(word: &str) -> Option<Status> {
+pub(crate) fn word_status(word: &str) -> Option<Status> {
     match word {
         "open" | "todo" | "pending" => Some(Status::Open),
         "in_progress" | "in-progress" => Some(Status::InProgress),
@@ -110,29 +111,31 @@ pub(super) fn word_status(word: &str) -> Option<Status> {
 
 /// A story as found by a format's parser.
 #[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) story: Story,
+pub(crate) struct Draft {
+    pub(crate) story: Story,
     /// Where it begins.
-    pub(super) at: usize,
-    pub(super) markers: Vec<Marker>,
+    pub(crate) at: usize,
+    pub(crate) markers: Vec<Marker>,
     /// Dependencies as written, with their positions. Resolved into `story.depends_on` later.
-    pub(super) dependencies: ThinVec<(usize, String)>,
+    pub(crate) dependencies: ThinVec<(usize, String)>,
+    /// What it says about its proof, with positions. Read into `story.proof` later.
+    pub(crate) proofs: ThinVec<(usize, String)>,
 }
 
 /// The result of a format's parser.
 #[derive(Debug)]
-pub(super) struct Parsed {
-    pub(super) format: Format,
-    pub(super) title: Option<String>,
-    pub(super) branch: Option<String>,
-    pub(super) context: String,
-    pub(super) drafts: Vec<Draft>,
-    pub(super) faults: Vec<Fault>,
-    pub(super) warnings: Vec<Fault>,
+pub(crate) struct Parsed {
+    pub(crate) format: Format,
+    pub(crate) title: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) context: String,
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) warnings: Vec<Fault>,
 }
 
 impl Parsed {
-    pub(super) fn new(format: Format) -> Self {
+    pub(crate) fn new(format: Format) -> Self {
         Self {
             format,
             title: None,
@@ -146,6 +149,6 @@ impl Parsed {
 }
 
 /// The generated id of a story that has none in its plan.
-pub(super) fn made_id(number: usize) -> String {
+pub(crate) fn made_id(number: usize) -> String {
     format!("item-{number}")
 }

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::Format;
-use super::checklist::{item_draft, top_boxes};
-use super::label::plain;
-use super::markdown::{Block, BlockKind, Scan};
-use super::marker::{Draft, Marker, MarkerKind, Parsed};
-use super::plan_md::{document_title, outside, section_draft, sections};
+use crate::Format;
+use crate::checklist::{item_draft, top_boxes};
+use crate::label::plain;
+use crate::markdown::{Block, BlockKind, Scan};
+use crate::marker::{Draft, Marker, MarkerKind, Parsed};
+use crate::plan_md::{document_title, outside, section_draft, sections};
 
-pub(super) fn recognises(name: &str, scan: &Scan<'_>) -> bool {
+pub(crate) fn recognises(name: &str, scan: &Scan<'_>) -> bool {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     file.eq_ignore_ascii_case("implementation_plan.md")
         || scan
@@ -18,7 +18,7 @@ pub(super) fn recognises(name: &str, scan: &Scan<'_>) -> bool {
             .any(|block| matches!(block.kind, BlockKind::Heading { .. }) && priority(scan.content(block)).is_some())
 }
 
-pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
+pub(crate) fn parse(scan: &Scan<'_>) -> Parsed {
     let mut parsed = Parsed::new(Format::ImplementationPlan);
     parsed.title = document_title(scan);
     let boxes = top_boxes(scan);

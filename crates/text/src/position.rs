@@ -4,25 +4,25 @@ use serde::{Deserialize, Serialize};
 
 /// The line starts of a text.
 #[derive(Debug)]
-pub(crate) struct Lines<'a> {
+pub struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         let mut starts = vec![0];
         starts.extend(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1));
         Self { text, starts }
     }
 
     /// Counted from 1.
-    pub(crate) fn line(&self, at: usize) -> u32 {
+    pub fn line(&self, at: usize) -> u32 {
         self.starts.partition_point(|start| *start <= at) as u32
     }
 
     /// Line and column, both from 1. The column counts characters, without a byte order mark.
-    pub(crate) fn place(&self, at: usize) -> (u32, u32) {
+    pub fn place(&self, at: usize) -> (u32, u32) {
         let line = self.line(at);
         let start = self.starts[line as usize - 1];
         let before = self.text.get(start..at).unwrap_or_default();
@@ -31,7 +31,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The faults in file order. A long list is truncated, because computing a column takes time proportional to the line's length.
-    pub(crate) fn problems(&self, mut faults: Vec<Fault>) -> Vec<Problem> {
+    pub fn problems(&self, mut faults: Vec<Fault>) -> Vec<Problem> {
         const SHOWN: usize = 100;
         faults.sort_by_key(|fault| fault.at);
         let more = faults.len().saturating_sub(SHOWN);
@@ -43,7 +43,7 @@ impl<'a> Lines<'a> {
         problems
     }
 
-    pub(crate) fn problem(&self, fault: &Fault) -> Problem {
+    pub fn problem(&self, fault: &Fault) -> Problem {
         let (line, column) = self.place(fault.at);
         Problem { line, column, message: fault.message.clone(), hint: fault.hint.clone() }
     }
@@ -51,25 +51,25 @@ impl<'a> Lines<'a> {
 
 /// Something wrong at a byte offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) at: usize,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
+pub struct Fault {
+    pub at: usize,
+    pub message: String,
+    pub hint: Option<String>,
 }
 
 impl Fault {
-    pub(crate) fn new(at: usize, message: impl Into<String>) -> Self {
+    pub fn new(at: usize, message: impl Into<String>) -> Self {
         Self { at, message: message.into(), hint: None }
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 }
 
 /// Text from a file for use in a message: short and on one line.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     const LONGEST: usize = 60;
     let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST + 1).collect();
     match flat.char_indices().nth(LONGEST) {
@@ -78,7 +78,7 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
-/// Something wrong or odd in a plan, with its position.
+/// Something wrong or odd in a file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// Counted from 1.

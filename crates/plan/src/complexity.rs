@@ -15,3 +15,27 @@ pub fn read_complexity(text: &str) -> Option<u8> {
         digits => digits.parse().ok().filter(|number| (1..=MOST_COMPLEX).contains(number)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complexity_is_a_number_or_a_word() {
+        for (text, expected) in [
+            ("low", Some(3)),
+            ("Medium", Some(5)),
+            ("**high** (two services)", Some(8)),
+            ("7", Some(7)),
+            ("10/10", Some(10)),
+            ("11", None),
+            ("0", None),
+            ("-3", None),
+            ("", None),
+            ("who knows", None),
+            ("99999999999999", None),
+        ] {
+            assert_eq!(read_complexity(text), expected, "{text:?}");
+        }
+    }
+}

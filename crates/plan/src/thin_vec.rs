@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::box_collection, reason = "a list by itself takes three words, however empty it is")]
@@ -66,11 +66,5 @@ impl<T: PartialEq<U>, U, const N: usize> PartialEq<[U; N]> for ThinVec<T> {
 impl<T: Serialize> Serialize for ThinVec<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.deref().serialize(serializer)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for ThinVec<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::deserialize(deserializer).map(Self::from)
     }
 }

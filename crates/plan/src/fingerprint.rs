@@ -1,10 +1,9 @@
 //! A digest of what stories ask for, independent of ticks. Identifies what a user approved and what a judge was asked about.
 
 use sha2::Digest as _;
+use verdone_text::hex;
 
-use super::Story;
-use crate::base::id::hex;
-use crate::check::CommandSpec;
+use crate::Story;
 
 impl Story {
     /// A digest of its id, title, body, criteria, dependencies and checks.
@@ -13,7 +12,7 @@ impl Story {
     }
 }
 
-pub(super) fn fingerprint(stories: &[Story]) -> String {
+pub(crate) fn fingerprint(stories: &[Story]) -> String {
     let mut hasher = sha2::Sha256::new();
     let mut add = |part: &str| {
         hasher.update((part.len() as u64).to_le_bytes());
@@ -28,10 +27,7 @@ pub(super) fn fingerprint(stories: &[Story]) -> String {
         add(&story.depends_on.len().to_string());
         story.depends_on.iter().for_each(|id| add(id.as_str()));
         add(&story.checks.len().to_string());
-        story.checks.iter().for_each(|check| match check {
-            CommandSpec::Shell(text) => add(text),
-            CommandSpec::Argv(words) => words.iter().for_each(|word| add(word)),
-        });
+        story.checks.iter().for_each(|line| add(line));
         add(&story.maybe_checks.len().to_string());
         story.maybe_checks.iter().for_each(|line| add(line));
     }

@@ -6,11 +6,11 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::Status;
-use super::marker::box_status;
+use crate::Status;
+use crate::marker::box_status;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BlockKind {
+pub(crate) enum BlockKind {
     Heading {
         level: u8,
     },
@@ -25,51 +25,51 @@ pub(super) enum BlockKind {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Block {
-    pub(super) kind: BlockKind,
+pub(crate) struct Block {
+    pub(crate) kind: BlockKind,
     /// How many list items enclose it.
-    pub(super) depth: i32,
+    pub(crate) depth: i32,
     /// The whole block, including nested blocks.
-    pub(super) span: Range<usize>,
+    pub(crate) span: Range<usize>,
     /// Its own text, without bullet, box and hashes.
-    pub(super) content: Range<usize>,
-    pub(super) mark: Option<BoxMark>,
+    pub(crate) content: Range<usize>,
+    pub(crate) mark: Option<BoxMark>,
 }
 
 /// The box before a text: the position of the character between its brackets, and its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BoxMark {
-    pub(super) at: usize,
-    pub(super) status: Status,
+pub(crate) struct BoxMark {
+    pub(crate) at: usize,
+    pub(crate) status: Status,
 }
 
 #[derive(Debug)]
-pub(super) struct Scan<'a> {
-    pub(super) text: &'a str,
-    pub(super) blocks: Vec<Block>,
+pub(crate) struct Scan<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) blocks: Vec<Block>,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn content(&self, block: &Block) -> &'a str {
+    pub(crate) fn content(&self, block: &Block) -> &'a str {
         &self.text[block.content.clone()]
     }
 
     /// The first line of a block's text, and the position after it.
-    pub(super) fn first_line(&self, block: &Block) -> (&'a str, usize) {
+    pub(crate) fn first_line(&self, block: &Block) -> (&'a str, usize) {
         let content = self.content(block);
         let end = content.find(['\n', '\r']).unwrap_or(content.len());
         (content[..end].trim(), block.content.start + end)
     }
 
     /// Indexes of the blocks that begin inside a range.
-    pub(super) fn within(&self, range: &Range<usize>) -> Range<usize> {
+    pub(crate) fn within(&self, range: &Range<usize>) -> Range<usize> {
         let begin = self.blocks.partition_point(|block| block.span.start < range.start);
         let end = self.blocks.partition_point(|block| block.span.start < range.end);
         begin..end
     }
 }
 
-pub(super) fn scan(text: &str) -> Scan<'_> {
+pub(crate) fn scan(text: &str) -> Scan<'_> {
     scan_in_pieces(text, PIECE)
 }
 

@@ -1,16 +1,17 @@
 //! `feature_list.json`: an object with `features`, or a bare list of them.
 
-use super::Format;
-use super::json::{Node, Value};
-use super::json_story::{read_all, text_member};
-use super::marker::Parsed;
-use super::position::Fault;
+use verdone_text::json::{Node, Value};
+use verdone_text::position::Fault;
 
-pub(super) fn recognises(root: &Node<'_>) -> bool {
+use crate::Format;
+use crate::json_story::{read_all, text_member};
+use crate::marker::Parsed;
+
+pub(crate) fn recognises(root: &Node<'_>) -> bool {
     matches!(root.value, Value::List(_)) || (root.get("features").is_some() && root.get("userStories").is_none())
 }
 
-pub(super) fn parse(text: &str, root: &Node<'_>) -> Parsed {
+pub(crate) fn parse(text: &str, root: &Node<'_>) -> Parsed {
     let mut parsed = Parsed::new(Format::FeatureList);
     let features = root.get("features").unwrap_or(root);
     read_all(text, features, &mut parsed);

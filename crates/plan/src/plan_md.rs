@@ -5,19 +5,20 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::details::Details;
-use super::label::{has_id, plain, split_id};
-use super::markdown::{Block, BlockKind, Scan};
-use super::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
-use super::position::{Fault, quote};
-use super::{Format, Status, Story, ThinVec, checklist};
-use crate::base::id::StoryId;
+use verdone_text::position::{Fault, quote};
 
-pub(super) fn recognises(scan: &Scan<'_>) -> bool {
+use crate::StoryId;
+use crate::details::Details;
+use crate::label::{has_id, plain, split_id};
+use crate::markdown::{Block, BlockKind, Scan};
+use crate::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
+use crate::{Format, Status, Story, ThinVec, checklist};
+
+pub(crate) fn recognises(scan: &Scan<'_>) -> bool {
     scan.blocks.iter().any(|block| is_story(scan, block))
 }
 
-pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
+pub(crate) fn parse(scan: &Scan<'_>) -> Parsed {
     let sections = without_groups(scan, sections(scan, is_story));
     let boxed = sections.iter().any(|section| scan.blocks[section.heading].mark.is_some());
     let mut parsed = Parsed::new(if boxed { Format::PrdMd } else { Format::PlanMd });
@@ -50,14 +51,14 @@ pub(super) fn parse(scan: &Scan<'_>) -> Parsed {
 
 /// A heading and everything under it.
 #[derive(Debug)]
-pub(super) struct Section {
+pub(crate) struct Section {
     /// The index of its heading block.
-    pub(super) heading: usize,
-    pub(super) span: Range<usize>,
+    pub(crate) heading: usize,
+    pub(crate) span: Range<usize>,
 }
 
 /// The sections of story headings. Each ends at the next story, or at a heading of the same or a higher level.
-pub(super) fn sections(scan: &Scan<'_>, is_story: impl Fn(&Scan<'_>, &Block) -> bool) -> Vec<Section> {
+pub(crate) fn sections(scan: &Scan<'_>, is_story: impl Fn(&Scan<'_>, &Block) -> bool) -> Vec<Section> {
     let mut found: Vec<Section> = Vec::new();
     let mut open: Option<u8> = None;
     for (index, block) in scan.blocks.iter().enumerate() {
@@ -93,7 +94,7 @@ fn without_groups(scan: &Scan<'_>, sections: Vec<Section>) -> Vec<Section> {
 }
 
 /// Builds the story of a section, with its task boxes as markers.
-pub(super) fn section_draft(
+pub(crate) fn section_draft(
     scan: &Scan<'_>,
     section: &Section,
     id: Option<String>,
@@ -127,7 +128,7 @@ pub(super) fn section_draft(
             checks: details.checks.into(),
             maybe_checks: details.maybe_checks.into(),
             scope: details.scope.into(),
-            proof: details.proof,
+            proof: None,
             complexity: details.complexity,
             line: 0,
             explicit_id,
@@ -135,11 +136,12 @@ pub(super) fn section_draft(
         at: heading.span.start,
         markers: markers.collect(),
         dependencies: details.dependencies.into(),
+        proofs: details.proofs.into(),
     }
 }
 
 /// The text outside all stories.
-pub(super) fn outside(text: &str, covered: &[Range<usize>]) -> String {
+pub(crate) fn outside(text: &str, covered: &[Range<usize>]) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let mut from = 0;
     for span in covered {
@@ -152,7 +154,7 @@ pub(super) fn outside(text: &str, covered: &[Range<usize>]) -> String {
 }
 
 /// The first level-1 heading.
-pub(super) fn document_title(scan: &Scan<'_>) -> Option<String> {
+pub(crate) fn document_title(scan: &Scan<'_>) -> Option<String> {
     let first = scan.blocks.iter().find(|block| block.kind == BlockKind::Heading { level: 1 })?;
     Some(plain(scan.content(first)))
 }

@@ -3,7 +3,7 @@
 //! A scope is relative to the project, stays below it, and covers everything under its paths. Prose after `Scope:` is not a scope: a
 //! story must not be restricted to paths that its author did not mean.
 
-use crate::base::pattern::{self, PathPatterns, PatternError, is_plain, split_list};
+use verdone_text::pattern::{self, PathPatterns, PatternError, is_plain, split_list};
 
 /// A scope of one story does not have more paths.
 const MOST: usize = 200;

@@ -1,6 +1,6 @@
 //! Progress files of other loops: entries of `progress.md` and header lines of `progress.txt`. Text in, text out.
 
-use crate::base::id::StoryId;
+use crate::StoryId;
 
 /// One entry of `progress.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct StoryEntry {
     /// The path of the run's journal.
     pub run_log: Option<String>,
     pub commit: Option<String>,
-    /// The commands that Verdone ran, and whether they passed.
+    /// The commands that were run, and whether they passed.
     pub verification: Vec<(String, bool)>,
 }
 
@@ -163,7 +163,7 @@ mod tests {
             title: "Sign in\n## not a heading".to_owned(),
             thread: None,
             run: "20261115-020338-5f3a".to_owned(),
-            run_log: Some(".verdone/runs/x/journal.jsonl".to_owned()),
+            run_log: Some(".loop/x/journal.jsonl".to_owned()),
             commit: Some("abc1234 feat(US-001): Sign in".to_owned()),
             verification: vec![("cargo test".to_owned(), true), ("cargo clippy".to_owned(), false)],
         }
@@ -173,7 +173,7 @@ mod tests {
     fn an_entry_is_appended_after_a_blank_line_in_the_files_own_line_ends() {
         let text = entry().text();
         let expected = "## [2026-11-15 02:30] - US-001: Sign in ## not a heading\nRun: 20261115-020338-5f3a\n\
-            Run log: .verdone/runs/x/journal.jsonl\nCommit: abc1234 feat(US-001): Sign in\nVerification:\n\
+            Run log: .loop/x/journal.jsonl\nCommit: abc1234 feat(US-001): Sign in\nVerification:\n\
             - Command: cargo test -> PASS\n- Command: cargo clippy -> FAIL\n";
         assert_eq!(text, expected);
         let crlf = expected.replace('\n', "\r\n");
