@@ -454,7 +454,8 @@ pub struct Ended {
 /// If no watchdog can be started, the run continues without one: after a kill, the next run cleans up.
 pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut dyn Reporter) -> Option<Watchdog> {
     let told = |error: io::Error| {
-        let text = format!("cannot start a watchdog ({error}); if this run is killed, its agent keeps running until the next run");
+        let text =
+            format!("cannot start a watchdog ({error}); if this run is killed, its agent keeps running until the next run");
         reporter.report(Update::Notice { text: &text });
     };
     starting.and_then(|starting| starting.watch(run)).map_err(told).ok()

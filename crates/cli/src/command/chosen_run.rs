@@ -1,6 +1,7 @@
 //! Which run a command looks at: the one that the user names, or the last one that has what the command needs.
 
 use verdone_core::journal::view::RunView;
+use verdone_report::plural;
 use verdone_runtime::git::Git;
 use verdone_runtime::project::Project;
 use verdone_runtime::session::Loops;
@@ -31,7 +32,8 @@ pub(super) fn chosen_with(
         return Err(CliError::new(Kind::Usage, "no run was started here yet").hint("verdone run PLAN"));
     };
     if let Some(name) = &run.run {
-        return Ok((project, named(&runs, name)?.clone()));
+        let found = named(&runs, name).map_err(|message| CliError::usage(message).hint("verdone runs"))?;
+        return Ok((project, found.clone()));
     }
     for stored in runs.into_iter().take(MOST_SEARCHED) {
         // An unreadable journal is reported if it is the latest; otherwise, another run may have what is needed.
@@ -43,18 +45,17 @@ pub(super) fn chosen_with(
 }
 
 /// Finds a run by its id, by the start or end of it, or by its age: `last`, `last-1` and so on. Newest runs first.
-fn named<'r>(runs: &'r [StoredRun], name: &str) -> Result<&'r StoredRun, CliError> {
-    let unknown = |message: String| CliError::usage(message).hint("verdone runs");
+fn named<'r>(runs: &'r [StoredRun], name: &str) -> Result<&'r StoredRun, String> {
     if let Some(age) = age(name) {
-        let earlier = || unknown(format!("--run {name}: there are only {} runs here", runs.len()));
-        return runs.get(age).ok_or_else(earlier);
+        let too_old = || format!("--run {name}: only {} here", plural(runs.len(), "run is", "runs are"));
+        return runs.get(age).ok_or_else(too_old);
     }
     let found: Vec<&StoredRun> =
         runs.iter().filter(|run| run.id.as_str().starts_with(name) || run.id.as_str().ends_with(name)).collect();
     match found[..] {
         [run] => Ok(run),
-        [] => Err(unknown(format!("--run {name}: no such run here"))),
-        [..] => Err(unknown(format!("--run {name}: {} runs have an id like that", found.len()))),
+        [] => Err(format!("--run {name}: no such run here")),
+        [..] => Err(format!("--run {name}: {} runs have an id like that", found.len())),
     }
 }
 
@@ -117,7 +118,7 @@ mod tests {
         for (name, expected) in [
             ("last", Ok(0)),
             ("last-2", Ok(2)),
-            ("last-3", Err("--run last-3: there are only 3 runs here")),
+            ("last-3", Err("--run last-3: only 3 runs are here")),
             ("last-x", Err("--run last-x: no such run here")),
             ("20260102-110000-0a0b", Ok(2)),
             ("1234", Ok(1)),
@@ -127,7 +128,7 @@ mod tests {
             let found = named(&runs, name).map(|run| &run.id);
             match expected {
                 Ok(at) => assert_eq!(found.unwrap(), &runs[at].id, "{name}"),
-                Err(message) => assert_eq!(found.unwrap_err().to_string(), message),
+                Err(message) => assert_eq!(found.unwrap_err(), message),
             }
         }
     }

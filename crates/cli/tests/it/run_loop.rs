@@ -15,6 +15,7 @@ mod floods;
 mod formats;
 mod gates;
 mod git_table;
+mod history;
 mod land;
 mod large_files;
 mod lies;

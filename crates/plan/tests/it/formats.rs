@@ -18,11 +18,7 @@ fn criteria(story: &Story) -> Vec<(&str, Option<bool>)> {
 
 #[test]
 fn plan_md_has_heading_stories_with_tasks() {
-<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
-    let document = parse("plan.md", include_str!("../fixtures/plans/plan.md"));
-========
     let document = parse("plan.md", include_str!("../fixtures/plan.md"));
->>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::PlanMd);
     assert_eq!(summary(&document), [("US-001", "Sign in", Status::InProgress), ("US-002", "Sign out", Status::Open)]);
     let plan = document.plan();
@@ -51,11 +47,7 @@ fn plan_md_has_heading_stories_with_tasks() {
 
 #[test]
 fn prd_md_has_boxes_in_headings() {
-<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
-    let document = parse("prd.md", include_str!("../fixtures/plans/prd.md"));
-========
     let document = parse("prd.md", include_str!("../fixtures/prd.md"));
->>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::PrdMd);
     assert_eq!(summary(&document), [("US-001", "Sign in", Status::Done), ("US-002", "Sign out", Status::Open)]);
     let stories = &document.plan().stories;
@@ -68,11 +60,7 @@ fn prd_md_has_boxes_in_headings() {
 
 #[test]
 fn implementation_plans_have_priorities_and_work_in_progress() {
-<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
-    let document = parse("IMPLEMENTATION_PLAN.md", include_str!("../fixtures/plans/IMPLEMENTATION_PLAN.md"));
-========
     let document = parse("IMPLEMENTATION_PLAN.md", include_str!("../fixtures/IMPLEMENTATION_PLAN.md"));
->>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::ImplementationPlan);
     assert_eq!(
         summary(&document),
@@ -92,11 +80,7 @@ fn implementation_plans_have_priorities_and_work_in_progress() {
 
 #[test]
 fn implementation_plans_may_tick_numbered_headings() {
-<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
-    let text = include_str!("../fixtures/plans/headings.md");
-========
     let text = include_str!("../fixtures/headings.md");
->>>>>>>> plan:crates/plan/tests/it/formats.rs
     let mut document = parse("IMPLEMENTATION_PLAN.md", text);
     assert_eq!(
         summary(&document),
@@ -111,11 +95,7 @@ fn implementation_plans_may_tick_numbered_headings() {
 
 #[test]
 fn a_checklist_has_made_ids_and_nested_boxes_are_criteria() {
-<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
-    let document = parse("TODO.md", include_str!("../fixtures/plans/checklist.md"));
-========
     let document = parse("TODO.md", include_str!("../fixtures/checklist.md"));
->>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::Checklist);
     assert_eq!(
         summary(&document),
@@ -156,11 +136,7 @@ fn a_heading_above_stories_groups_them() {
 
 #[test]
 fn prd_json_has_user_stories() {
-<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
-    let document = parse("prd.json", include_str!("../fixtures/plans/prd.json"));
-========
     let document = parse("prd.json", include_str!("../fixtures/prd.json"));
->>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!(document.format(), Format::PrdJson);
     assert_eq!(
         summary(&document),
@@ -180,11 +156,7 @@ fn prd_json_has_user_stories() {
 
 #[test]
 fn json_marks_change_one_value_and_a_missing_one_is_added_in_style() {
-<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
-    let text = include_str!("../fixtures/plans/prd.json");
-========
     let text = include_str!("../fixtures/prd.json");
->>>>>>>> plan:crates/plan/tests/it/formats.rs
     let mut document = parse("prd.json", text);
     let undos: Vec<_> = [(1, Status::Done), (3, Status::Done), (2, Status::Done), (0, Status::Open)]
         .into_iter()
@@ -214,17 +186,10 @@ fn a_line_that_is_added_moves_the_stories_after_it() {
 
 #[test]
 fn feature_lists_come_in_two_shapes() {
-<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
-    let object = parse("feature_list.json", include_str!("../fixtures/plans/feature_list.json"));
-    assert_eq!(summary(&object), [("1", "New chat button", Status::Open), ("2", "Dark mode", Status::Done)]);
-    assert_eq!(criteria(&object.plan().stories[0]), [("Click it", None), ("See an empty chat", None)]);
-    let list = parse("feature_list.json", include_str!("../fixtures/plans/feature_array.json"));
-========
     let object = parse("feature_list.json", include_str!("../fixtures/feature_list.json"));
     assert_eq!(summary(&object), [("1", "New chat button", Status::Open), ("2", "Dark mode", Status::Done)]);
     assert_eq!(criteria(&object.plan().stories[0]), [("Click it", None), ("See an empty chat", None)]);
     let list = parse("feature_list.json", include_str!("../fixtures/feature_array.json"));
->>>>>>>> plan:crates/plan/tests/it/formats.rs
     assert_eq!((object.format(), list.format()), (Format::FeatureList, Format::FeatureList));
     assert_eq!(summary(&list), [("item-1", "New chat button", Status::Open), ("item-2", "Dark mode", Status::Done)]);
     assert!(list.plan().stories[0].body.contains("Second line"));
@@ -278,11 +243,7 @@ fn a_mark_that_the_format_cannot_say_changes_nothing() {
 
 #[test]
 fn the_fingerprint_follows_the_text_and_not_the_ticks() {
-<<<<<<<< HEAD:crates/core/tests/it/plan_formats.rs
-    let mut document = parse("plan.md", include_str!("../fixtures/plans/plan.md"));
-========
     let mut document = parse("plan.md", include_str!("../fixtures/plan.md"));
->>>>>>>> plan:crates/plan/tests/it/formats.rs
     let before = document.fingerprint();
     document.mark(0, Status::Done).unwrap();
     assert_eq!(document.fingerprint(), before);

@@ -67,7 +67,10 @@ impl Driver {
             return Ok(Err(NoCommit::Marked(why)));
         }
         if !earlier.mixed.is_empty() {
-            let why = format!("{} already had uncommitted changes when the loop started, and changed again since", named(&earlier.mixed));
+            let why = format!(
+                "{} already had uncommitted changes when the loop started, and changed again since",
+                named(&earlier.mixed)
+            );
             return Ok(Err(NoCommit::Marked(why)));
         }
         let candidate = self.candidate(checkpoint, &earlier.same)?;

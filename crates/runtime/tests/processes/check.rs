@@ -310,10 +310,7 @@ fn a_gate_that_says_it_has_tests_passes_only_where_some_are_counted() {
     let judged = |command: &str| run(&with(gate("test", Stage::Correctness, command), strict())).outcome;
     assert!(judged("echo '12 tests passed'").passed());
     let CheckOutcome::Unknown { reason } = judged("echo fine") else { panic!("nothing was counted") };
-    assert!(
-        reason.starts_with("no test count was found in its output") && reason.contains("zero_tests = \"ok\""),
-        "{reason}"
-    );
+    assert!(reason.starts_with("no test count was found in its output") && reason.contains("zero_tests = \"ok\""), "{reason}");
     assert!(run(&gate("test", Stage::Correctness, "echo fine")).outcome.passed(), "what is not set asks for nothing");
 }
 

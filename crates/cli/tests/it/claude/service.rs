@@ -168,7 +168,11 @@ fn stories_that_depend_on_each_other_are_done_in_one_session_that_the_user_can_f
     assert!(sessions[0]["fresh"].is_string() && sessions[1]["fresh"].is_null(), "{sessions:?}");
     assert!(!prompts(&world)[1].contains("# Hand-over"));
     assert_eq!(world.subjects().len(), 3);
-    assert!(!output.transcript().contains("cannot start a watchdog"), "the check of the client swept it away\n{}", output.transcript());
+    assert!(
+        !output.transcript().contains("cannot start a watchdog"),
+        "the check of the client swept it away\n{}",
+        output.transcript()
+    );
     assert!(output.stdout.contains("USD per verified story"), "{}", output.transcript());
 
     let shown = world.verdone(&["show", "US-002"]);

@@ -66,7 +66,8 @@ fn what_cannot_be_told_apart_is_not_committed_and_the_story_is_marked_all_the_sa
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("README.md", "The user's own.\nThe agent's.\n");
     world.write("one", "1\n");
-    let told = "story US-001 was not committed: README.md already had uncommitted changes when the loop started, and changed again";
+    let told =
+        "story US-001 was not committed: README.md already had uncommitted changes when the loop started, and changed again";
     stop(&world).blocked(told);
     assert!(last_commit(&world).as_str().unwrap().starts_with(told));
     assert_eq!((commits(&world), world.read("PLAN.md").matches("[x]").count()), (1, 1));

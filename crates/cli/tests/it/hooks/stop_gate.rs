@@ -233,10 +233,7 @@ fn a_mark_of_the_agents_is_a_claim_that_has_to_be_verified() {
     arm(&world, &["--plan", "PLAN.md"]);
     world.write("PLAN.md", &PLAN.replace("[ ]", "[x]").replace("test -f one", "true").replace("test -f two", "true"));
     let reason = stop(&world).blocked("No file was changed.");
-    assert!(
-        reason.contains("marked as done without verification, and Verdone removed the marks: US-001, US-002"),
-        "{reason}"
-    );
+    assert!(reason.contains("marked as done without verification, and Verdone removed the marks: US-001, US-002"), "{reason}");
     assert!(world.read("PLAN.md").starts_with("- [ ] US-001"));
     world.write("one", "");
     stop(&world).blocked("story US-001 is done (verified)");

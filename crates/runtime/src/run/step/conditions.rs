@@ -120,7 +120,8 @@ pub(super) fn tell_other_loops(
         now: Timestamp::now(),
     };
     if let Err(error) = ralph_state::write(&home, context.setup.config.done.ralph_state, &projection) {
-        reporter.report(Update::Notice { text: &format!("could not write the state of this run to {}: {error}", home.display()) });
+        reporter
+            .report(Update::Notice { text: &format!("could not write the state of this run to {}: {error}", home.display()) });
     }
 }
 
