@@ -62,6 +62,7 @@ impl Fault {
         Self { at, message: message.into(), hint: None }
     }
 
+    #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
