@@ -4,8 +4,9 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use serde_json::json;
+use verdone_core::agent::AgentKind;
 use verdone_core::config::detect::{Detection, Proposal};
-use verdone_runtime::project::init::{self, Written};
+use verdone_runtime::project::init::{self, Choices, STARTER_NAME, Written};
 
 use super::{Context, Outcome};
 use crate::args::InitArgs;
@@ -14,46 +15,87 @@ use crate::terminal::{Style, print, printable, say};
 
 pub(super) fn run(args: &InitArgs, context: &Context) -> Outcome {
     let above = context.project()?;
-    let root = above.start.as_path();
+    // One config for the whole repository, wherever the command is started.
+    let root = match (args.here, above.config_path.is_file()) {
+        (true, _) => above.start.as_path(),
+        (false, true) => above.root.as_path(),
+        (false, false) => above.git_top.as_path(),
+    };
     init::check_free(root, args.force)?;
-    if above.root != root && above.config_path.is_file() {
-        say(&format!("note: {} already has a config; this one will apply here and below\n", above.root.display()));
+    if !args.json && root != above.start {
+        let hint = "to configure only this folder: verdone init --here";
+        say(&printable(&format!("note: using the project's root, {} ({hint})\n", root.display())));
     }
     let mut found = init::detect_project(root)?;
-    if context.terminal.can_ask && !args.json {
-        found.gates = ask(found.gates, &mut io::stdin().lock(), &mut io::stderr().lock())?;
+    init::drop_missing(&mut found, root);
+    let is_asked = context.terminal.can_ask && !args.json && !args.yes;
+    let mut answers = Answers { agent: init::find_agent(root), gates: true, plan: found.plan.is_none() && (args.yes || is_asked) };
+    if is_asked {
+        answers = ask(&found, answers, &mut io::stdin().lock(), &mut io::stderr().lock())?;
     }
-    let written = init::write(root, found.plan.as_deref(), &found.gates, args.force)?;
-    let text = if args.json { in_json(&written, &found) } else { in_words(root, &written, &found, context) };
+    if !answers.gates {
+        found.gates.clear();
+    }
+    let choices = Choices {
+        plan: found.plan.as_deref().or(answers.plan.then_some(STARTER_NAME)),
+        starter_plan: answers.plan,
+        agent: answers.agent,
+        gates: &found.gates,
+        scripts: args.scripts,
+        force: args.force,
+    };
+    let written = init::write(root, &choices)?;
+    let text = if args.json { in_json(&written, &found, &answers) } else { in_words(root, &written, &found, &answers, context) };
     print(&text)?;
     Ok(0)
 }
 
-/// Asks about each gate; an empty answer means yes. End of input stops `init` before anything is written.
-fn ask(gates: Vec<Proposal>, answers: &mut impl BufRead, questions: &mut impl Write) -> Result<Vec<Proposal>, CliError> {
-    let mut taken = Vec::new();
-    for proposal in gates {
-        let gate = &proposal.gate;
-        let question = format!("{} Gate {} ({}): {}", proposal.because, gate.name, gate.stage.name(), gate.command.display());
-        loop {
-            write!(questions, "{}\n  Add it? [Y/n] ", printable(&question))?;
-            questions.flush()?;
-            let mut answer = String::new();
-            if answers.read_line(&mut answer)? == 0 {
-                return Err(CliError::error("input ended at a question: nothing was written"));
-            }
-            match answer.trim().to_lowercase().as_str() {
-                "" | "y" | "yes" => taken.push(proposal),
-                "n" | "no" => {}
-                _ => continue,
-            }
-            break;
-        }
-    }
-    Ok(taken)
+/// What was decided: by the user on a terminal, else by what was found.
+struct Answers {
+    agent: Option<AgentKind>,
+    /// Add the gates that were found.
+    gates: bool,
+    /// Write a starter plan.
+    plan: bool,
 }
 
-fn in_words(root: &Path, written: &Written, found: &Detection, context: &Context) -> String {
+/// Asks at most three questions; an empty answer means yes. End of input stops `init` before anything is written.
+fn ask(
+    found: &Detection,
+    mut answers: Answers,
+    input: &mut impl BufRead,
+    questions: &mut impl Write,
+) -> Result<Answers, CliError> {
+    if let Some(agent) = answers.agent {
+        answers.agent = confirm(&format!("Use {} as the agent?", agent.title()), input, questions)?.then_some(agent);
+    }
+    if !found.gates.is_empty() {
+        let list: String = found.gates.iter().map(|found| format!("  {}\n", found.gate.command.display())).collect();
+        answers.gates = confirm(&format!("Checks that every story must pass:\n{list}Add them?"), input, questions)?;
+    }
+    if answers.plan {
+        answers.plan = confirm(&format!("There is no plan yet. Write a starter plan to {STARTER_NAME}?"), input, questions)?;
+    }
+    Ok(answers)
+}
+
+fn confirm(question: &str, answers: &mut impl BufRead, questions: &mut impl Write) -> Result<bool, CliError> {
+    loop {
+        write!(questions, "{} [Y/n] ", printable(question))?;
+        questions.flush()?;
+        let mut answer = String::new();
+        if answers.read_line(&mut answer)? == 0 {
+            return Err(CliError::error("input ended at a question: nothing was written"));
+        }
+        match answer.trim().to_lowercase().as_str() {
+            "" | "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+fn in_words(root: &Path, written: &Written, found: &Detection, answers: &Answers, context: &Context) -> String {
     let paint = context.terminal.out;
     let name = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
     let mut lines = vec![format!("Wrote {} and {}.", name(&written.config), name(&written.gitignore))];
@@ -80,9 +122,14 @@ fn in_words(root: &Path, written: &Written, found: &Detection, context: &Context
     lines.push(format!(
         "Protected: tests and configuration{conventions}; `verdone protect` lists the files, [protect] changes that."
     ));
-    match &found.plan {
-        Some(plan) => lines.push(format!("Plan: {}", printable(plan))),
-        None => {
+    lines.push(match answers.agent {
+        Some(agent) => format!("Agent: {}", agent.title()),
+        None => "Agent: none yet. Set `run` under [agent.command], or install Claude Code.".to_owned(),
+    });
+    match (&found.plan, &written.plan) {
+        (Some(plan), _) => lines.push(format!("Plan: {}", printable(plan))),
+        (None, Some(starter)) => lines.push(format!("Plan: {} is a starter plan; write your stories there.", name(starter))),
+        (None, None) => {
             lines.push("No plan was found: name one with `verdone run PLAN`, or create one with `verdone plan new`.".to_owned());
         }
     }
@@ -90,13 +137,15 @@ fn in_words(root: &Path, written: &Written, found: &Detection, context: &Context
         lines.push(format!("Other files that look like plans: {}", printable(&found.other_plans.join(", "))));
     }
     lines.extend(found.notes.iter().map(|note| format!("Note: {}", printable(note))));
-    lines.push(
-        "Next: set the agent's command under [agent.command], then `verdone doctor` and `verdone run --dry-run`.".to_owned(),
-    );
+    lines.push(match (answers.agent, &written.plan) {
+        (None, _) => "Next: set the agent's command, then `verdone run`.".to_owned(),
+        (Some(_), Some(starter)) => format!("Next: write a story in {}, then `verdone run`.", name(starter)),
+        (Some(_), None) => "Next: `verdone run`.".to_owned(),
+    });
     lines.join("\n") + "\n"
 }
 
-fn in_json(written: &Written, found: &Detection) -> String {
+fn in_json(written: &Written, found: &Detection, answers: &Answers) -> String {
     let gate = |proposal: &Proposal| {
         let gate = &proposal.gate;
         json!({ "name": gate.name, "stage": gate.stage, "command": gate.command, "because": proposal.because })
@@ -106,7 +155,9 @@ fn in_json(written: &Written, found: &Detection) -> String {
         "gitignore": written.gitignore,
         "backup": written.backup,
         "scripts": written.scripts,
+        "agent": answers.agent,
         "plan": found.plan,
+        "starter_plan": written.plan,
         "other_plans": found.other_plans,
         "gates": found.gates.iter().map(gate).collect::<Vec<_>>(),
         "notes": found.notes,
@@ -129,18 +180,31 @@ mod tests {
             .to_vec()
     }
 
+    fn asked(text: &str) -> Result<(Option<AgentKind>, bool, bool), CliError> {
+        let found = Detection { gates: proposals(), ..Detection::default() };
+        let answers = Answers { agent: Some(AgentKind::Claude), gates: true, plan: true };
+        let mut questions = Vec::new();
+        let answers = ask(&found, answers, &mut text.as_bytes(), &mut questions)?;
+        let questions = String::from_utf8(questions).unwrap();
+        assert!(questions.starts_with("Use Claude Code as the agent? [Y/n] "), "{questions}");
+        assert!(questions.contains("Checks that every story must pass:\n  a\n  b\n  c\nAdd them? [Y/n] "), "{questions}");
+        Ok((answers.agent, answers.gates, answers.plan))
+    }
+
     #[test]
     fn answers_choose_and_silence_means_yes() {
-        for (answers, taken) in [("\n\n\n", "abc"), ("n\ny\nNO\n", "b"), ("what?\ny\nn\nYes\n", "ac"), ("y\ny\nn", "ab")] {
-            let mut questions = Vec::new();
-            let gates = ask(proposals(), &mut answers.as_bytes(), &mut questions).unwrap();
-            assert_eq!(gates.iter().map(|proposal| proposal.gate.name.as_str()).collect::<String>(), taken, "{answers:?}");
-            assert!(String::from_utf8(questions).unwrap().contains("Found it. Gate a (quality): a\n  Add it? [Y/n] "));
+        let claude = Some(AgentKind::Claude);
+        for (answers, chosen) in [
+            ("\n\n\n", (claude, true, true)),
+            ("n\ny\nNO\n", (None, true, false)),
+            ("what?\ny\nn\nYes\n", (claude, false, true)),
+        ] {
+            assert_eq!(asked(answers).unwrap(), chosen, "{answers:?}");
         }
     }
 
     #[test]
     fn the_end_of_input_stops_before_anything_is_written() {
-        assert!(ask(proposals(), &mut "y\n".as_bytes(), &mut Vec::new()).is_err());
+        assert!(asked("y\ny\n").is_err());
     }
 }

@@ -190,14 +190,14 @@ fn init_writes_what_it_found_and_asks_nothing_without_a_terminal() {
         seen.out,
         "\
 Wrote .verdone/config.toml and .verdone/.gitignore.
-Lifecycle scripts are in .verdone/hooks; they do nothing until you fill them in.
 Gates
   correctness  test  npm test
   quality      lint  npm run lint
 Protected: tests and configuration, by the conventions of JavaScript; `verdone protect` lists the files, [protect] changes that.
+Agent: none yet. Set `run` under [agent.command], or install Claude Code.
 Plan: PLAN.md
 Other files that look like plans: TODO.md
-Next: set the agent's command under [agent.command], then `verdone doctor` and `verdone run --dry-run`.
+Next: set the agent's command, then `verdone run`.
 "
     );
     assert_eq!(place.read(".verdone/.gitignore"), "runs/\n");
@@ -208,7 +208,7 @@ Next: set the agent's command under [agent.command], then `verdone doctor` and `
 
 #[test]
 fn init_never_overwrites_without_force_and_then_keeps_a_copy() {
-    let place = Place::repository(&[(".verdone/config.toml", "plan = \"mine.md\"\n"), ("go.mod", "module x\n")]);
+    let place = Place::repository(&[(".verdone/config.toml", "plan = \"mine.md\"\n"), ("Makefile", "test:\n\ttrue\n")]);
     let seen = place.run(&["init"]);
     assert_eq!((seen.code, seen.out.as_str()), (2, ""));
     assert_eq!(
@@ -222,10 +222,10 @@ fn init_never_overwrites_without_force_and_then_keeps_a_copy() {
     let written: Value = serde_json::from_str(&seen.out).unwrap();
     assert_eq!(written["config"], "PROJECT/.verdone/config.toml");
     assert_eq!(written["backup"], "PROJECT/.verdone/config.toml.bak");
-    assert_eq!(written["gates"][0]["command"], "go test ./...");
+    assert_eq!(written["gates"][0]["command"], "make test");
     assert_eq!(written["gates"][0]["stage"], "correctness");
     assert_eq!(place.read(".verdone/config.toml.bak"), "plan = \"mine.md\"\n");
-    assert!(place.read(".verdone/config.toml").contains("go vet ./..."));
+    assert!(place.read(".verdone/config.toml").contains("make test"));
 }
 
 #[test]
@@ -275,13 +275,48 @@ fn outside_of_a_repository_the_hint_is_git_init() {
 }
 
 #[test]
-fn init_in_a_subfolder_governs_that_folder_only() {
-    let place = Place::repository(&[(".verdone/config.toml", ""), ("web/package.json", r#"{"scripts":{"test":"vitest run"}}"#)]);
+fn init_in_a_subfolder_configures_the_whole_project_unless_told_otherwise() {
+    let place = Place::repository(&[("web/package.json", r#"{"scripts":{"test":"vitest run"}}"#), ("Makefile", "test:\n\ttrue\n")]);
     let seen = place.run(&["-C", "web", "init"]);
     assert_eq!(seen.code, 0);
-    assert_eq!(seen.err, "note: PROJECT already has a config; this one will apply here and below\n");
+    assert_eq!(seen.err, "note: using the project's root, PROJECT (to configure only this folder: verdone init --here)\n");
+    assert!(place.read(".verdone/config.toml").contains("make test") && !place.project.join("web/.verdone").exists());
+
+    let again = place.run(&["-C", "web", "init"]);
+    assert_eq!(again.code, 2, "the project has a config: {}", again.err);
+    let seen = place.run(&["-C", "web", "init", "--here"]);
+    assert_eq!((seen.code, seen.err.as_str()), (0, ""));
     assert!(place.read("web/.verdone/config.toml").contains("npm test"));
-    assert_eq!(place.read(".verdone/config.toml"), "");
+}
+
+#[test]
+fn init_adds_no_gate_whose_program_is_missing_and_says_so() {
+    let place = Place::repository(&[("go.mod", "module x\n")]);
+    let seen = place.run_with(&[("PATH", &path_without("go"))], &["init"]);
+    assert_eq!(seen.code, 0);
+    assert!(seen.out.contains("Note: go is not installed, so gate \"test\" (go test ./...) was not added\n"), "{}", seen.out);
+    assert!(!place.read(".verdone/config.toml").contains("\n[[gate]]"));
+}
+
+#[test]
+fn init_with_yes_chooses_the_installed_agent_and_writes_a_starter_plan_that_no_run_takes_for_a_plan() {
+    let place = Place::repository(&[("bin/claude", "#!/bin/sh\n")]);
+    assert!(Command::new("chmod").args(["+x", &path(&place.project.join("bin/claude"))]).status().unwrap().success());
+    let with_client = format!("{}:{}", path(&place.project.join("bin")), std::env::var("PATH").unwrap());
+    let seen = place.run_with(&[("PATH", &with_client)], &["init", "--yes"]);
+    assert_eq!((seen.code, seen.err.as_str()), (0, ""));
+    assert!(seen.out.contains("Agent: Claude Code\nPlan: PLAN.md is a starter plan; write your stories there.\n"), "{}", seen.out);
+    assert!(seen.out.ends_with("Next: write a story in PLAN.md, then `verdone run`.\n"), "{}", seen.out);
+    let config = place.read(".verdone/config.toml");
+    assert!(config.contains("name = \"claude\"") && config.lines().count() <= 15, "{config}");
+    let run = place.run_with(&[("PATH", &with_client)], &["run"]);
+    assert!(run.code != 0 && run.err.contains("PLAN.md"), "{}", run.err);
+}
+
+/// The folders of PATH that do not have this program.
+fn path_without(program: &str) -> String {
+    let folders = std::env::split_paths(&std::env::var_os("PATH").unwrap()).filter(|folder| !folder.join(program).exists());
+    std::env::join_paths(folders.collect::<Vec<_>>()).unwrap().into_string().unwrap()
 }
 
 #[test]

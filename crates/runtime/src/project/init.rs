@@ -6,13 +6,14 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use verdone_core::agent::AgentKind;
 use verdone_core::base::redact::Redactor;
 use verdone_core::config::detect::{Detection, FOLDERS, ProjectFiles, Proposal, TEXTS, detect, is_python_test};
 use verdone_core::config::template;
 use verdone_core::lifecycle::TEMPLATES;
 
 use crate::process::signal::Signals;
-use crate::process::{self, EnvPlan, Exit, Spawn, Stdin};
+use crate::process::{self, EnvPlan, Exit, Spawn, Stdin, missing_program};
 use crate::project::{FRESHER, HOME};
 
 /// How many names are read from one folder: enough for any real project.
@@ -32,9 +33,46 @@ pub struct Written {
     pub gitignore: PathBuf,
     /// The backup of the previous config.
     pub backup: Option<PathBuf>,
+    /// The starter plan, if one was written.
+    pub plan: Option<PathBuf>,
     /// The lifecycle scripts that were created.
     pub scripts: Vec<PathBuf>,
 }
+
+/// What to write.
+#[derive(Debug, Default)]
+pub struct Choices<'a> {
+    pub plan: Option<&'a str>,
+    /// Write a starter plan, because the project has none.
+    pub starter_plan: bool,
+    pub agent: Option<AgentKind>,
+    pub gates: &'a [Proposal],
+    /// Also write templates of lifecycle scripts.
+    pub scripts: bool,
+    /// Overwrite an existing config.
+    pub force: bool,
+}
+
+/// A plan to fill in: it has no story, so that a run refuses it until somebody edits it.
+const STARTER_PLAN: &str = "\
+# Plan
+
+<!-- One heading for each story, with a box for each task. The first line below shows the form:
+
+## Add a --version flag
+
+- [ ] `app --version` prints the version
+- [ ] there is a test for it
+
+A story is done when the project's checks pass. If it also has a line such as
+
+Verification: `cargo test version`
+
+that command must fail before the work and pass after it. -->
+";
+
+/// The name of the starter plan.
+pub const STARTER_NAME: &str = "PLAN.md";
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -108,17 +146,40 @@ pub fn check_free(root: &Path, force: bool) -> Result<(), InitError> {
     if !force && path.symlink_metadata().is_ok() { Err(InitError::Exists { path }) } else { Ok(()) }
 }
 
-/// Writes `.verdone/config.toml`, `.verdone/.gitignore` and the lifecycle scripts.
-pub fn write(root: &Path, plan: Option<&str>, gates: &[Proposal], force: bool) -> Result<Written, InitError> {
+/// The agent whose client is installed.
+pub fn find_agent(root: &Path) -> Option<AgentKind> {
+    exists(AgentKind::Claude.name(), root).then_some(AgentKind::Claude)
+}
+
+/// Removes proposals whose program is not installed, and notes them.
+pub fn drop_missing(found: &mut Detection, root: &Path) {
+    let (kept, missing): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut found.gates).into_iter().partition(|proposal| missing_program(&proposal.gate.command, root).is_none());
+    for proposal in missing {
+        let program = missing_program(&proposal.gate.command, root).unwrap_or_default();
+        let gate = &proposal.gate;
+        found.notes.push(format!("{program} is not installed, so gate {:?} ({}) was not added", gate.name, gate.command.display()));
+    }
+    found.gates = kept;
+}
+
+/// Writes `.verdone/config.toml`, `.verdone/.gitignore` and what else was chosen.
+pub fn write(root: &Path, choices: &Choices<'_>) -> Result<Written, InitError> {
+    let Choices { plan, starter_plan, agent, gates, scripts, force } = *choices;
     check_free(root, force)?;
     let home = root.join(HOME);
     fs::create_dir_all(&home).map_err(|source| InitError::Write { path: home.clone(), source })?;
     let (config, gitignore) = (home.join("config.toml"), home.join(".gitignore"));
     let backup = back_up(&config)?;
-    replace(&config, template(plan, gates).as_bytes())?;
+    replace(&config, template(plan, agent, gates).as_bytes())?;
     ignore_runs(&gitignore)?;
-    let scripts = write_scripts(root, &home.join("hooks"))?;
-    Ok(Written { config, gitignore, backup, scripts })
+    let starter = root.join(STARTER_NAME);
+    let starter = (starter_plan && starter.symlink_metadata().is_err()).then_some(starter);
+    if let Some(path) = &starter {
+        replace(path, STARTER_PLAN.as_bytes())?;
+    }
+    let scripts = if scripts { write_scripts(root, &home.join("hooks"))? } else { Vec::new() };
+    Ok(Written { config, gitignore, backup, plan: starter, scripts })
 }
 
 /// Existing scripts stay. Scripts of fresher are not shadowed by empty ones of ours.
@@ -232,7 +293,7 @@ mod tests {
         ]);
         let found = detect_project(temp.path()).unwrap();
         assert_eq!(found.plan.as_deref(), Some(".ralph/PRD-2/plan.md"));
-        let written = write(temp.path(), found.plan.as_deref(), &found.gates, false).unwrap();
+        let written = write(temp.path(), &Choices { plan: found.plan.as_deref(), gates: &found.gates, ..Choices::default() }).unwrap();
         assert_eq!(written.backup, None);
         let text = fs::read_to_string(&written.config).unwrap();
         let config = resolve(&[Layer::from_toml("c", &text).unwrap()]).unwrap().config;
@@ -245,10 +306,10 @@ mod tests {
     #[test]
     fn nothing_is_overwritten_without_force_and_force_keeps_every_copy() {
         let temp = folder(&[(".verdone/config.toml", "plan = \"mine.md\"\n"), (".verdone/.gitignore", "notes.txt")]);
-        assert!(matches!(write(temp.path(), None, &[], false), Err(InitError::Exists { .. })));
+        assert!(matches!(write(temp.path(), &Choices::default()), Err(InitError::Exists { .. })));
         assert_eq!(fs::read_to_string(temp.path().join(".verdone/config.toml")).unwrap(), "plan = \"mine.md\"\n");
         for n in ["", "2", "3"] {
-            let backup = write(temp.path(), None, &[], true).unwrap().backup.unwrap();
+            let backup = write(temp.path(), &Choices { force: true, ..Choices::default() }).unwrap().backup.unwrap();
             assert_eq!(backup, temp.path().join(format!(".verdone/config.toml.bak{n}")));
         }
         assert_eq!(fs::read_to_string(temp.path().join(".verdone/config.toml.bak")).unwrap(), "plan = \"mine.md\"\n");
@@ -260,12 +321,14 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
 
         let temp = folder(&[(".verdone/hooks/started", "mine"), (".fresher/hooks/finished", "theirs")]);
-        let written = write(temp.path(), None, &[], false).unwrap().scripts;
+        assert_eq!(write(temp.path(), &Choices { force: true, ..Choices::default() }).unwrap().scripts, Vec::<PathBuf>::new());
+        let with_scripts = Choices { scripts: true, force: true, ..Choices::default() };
+        let written = write(temp.path(), &with_scripts).unwrap().scripts;
         let names = ["next_iteration", "post_iteration", "custom/notify-slack"];
         assert_eq!(written, names.map(|name| temp.path().join(".verdone/hooks").join(name)));
         assert!(written.iter().all(|path| fs::metadata(path).unwrap().permissions().mode() & 0o111 == 0o111));
         assert_eq!(fs::read_to_string(temp.path().join(".verdone/hooks/started")).unwrap(), "mine");
-        assert_eq!(write(temp.path(), None, &[], true).unwrap().scripts, Vec::<PathBuf>::new());
+        assert_eq!(write(temp.path(), &with_scripts).unwrap().scripts, Vec::<PathBuf>::new());
     }
 
     #[test]

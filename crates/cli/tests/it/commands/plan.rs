@@ -91,6 +91,9 @@ fn init_proposes_what_it_finds() {
     sandbox.write("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\n");
     sandbox.write("package.json", r#"{"scripts":{"test":"node --test","lint":"eslint ."}}"#);
     sandbox.write("PLAN.md", "- [ ] US-001: One\n");
+    for program in ["cargo", "npm"] {
+        sandbox.add_script(program, "exit 0\n");
+    }
     transcript("init", &sandbox, &[&["init"], &["init"], &["init", "--force"]]);
     transcript("config-show", &sandbox, &[&["config", "show"]]);
 }
