@@ -10,8 +10,8 @@ use crate::StoryId;
 use crate::fingerprint::fingerprint;
 use crate::marker::{Draft, Marker, MarkerKind, Parsed};
 use crate::{
-    Dialect, Format, Plan, PlanError, Problem, Status, Story, checklist, feature_list, implementation_plan, markdown, plan_md,
-    prd_json,
+    Dialect, Format, Plan, PlanError, Problem, Status, Story, checklist, feature_list, implementation_plan, markdown, natural,
+    plan_md, prd_json,
 };
 
 /// A plan's text, its stories and the positions of their markers.
@@ -66,6 +66,9 @@ impl Document {
             Ok(text) => text,
             Err(error) => return Err(refuse(vec![not_utf8(error.as_bytes(), error.utf8_error().valid_up_to())])),
         };
+        if let Some(kind) = foreign_kind(name) {
+            return Err(refuse(vec![not_a_plan(kind)]));
+        }
         let lines = Lines::new(&text);
         let parsed = if is_json(name, &text) { parse_json(&text) } else { Ok(parse_markdown(name, &text)) };
         let mut parsed = parsed.map_err(|fault| refuse(vec![lines.problem(&fault)]))?;
@@ -287,6 +290,23 @@ fn is_json(name: &str, text: &str) -> bool {
     }
 }
 
+/// The kind of a file that is certainly not a plan, by its ending.
+fn foreign_kind(name: &str) -> Option<&'static str> {
+    let (_, extension) = name.rsplit_once('.')?;
+    match extension.to_ascii_lowercase().as_str() {
+        "toml" => Some("a TOML file"),
+        "yaml" | "yml" => Some("a YAML file"),
+        "rs" | "py" | "js" | "ts" | "go" | "java" | "c" | "cpp" | "rb" | "sh" => Some("source code"),
+        "lock" | "xml" | "html" | "css" | "csv" => Some("another kind of file"),
+        _ => None,
+    }
+}
+
+fn not_a_plan(kind: &str) -> Problem {
+    let hint = "a plan is Markdown (PLAN.md, TODO.md) or JSON (prd.json, feature_list.json)".to_owned();
+    Problem { line: 1, column: 1, message: format!("this is not a plan but {kind}"), hint: Some(hint) }
+}
+
 fn parse_json(text: &str) -> Result<Parsed, Fault> {
     let root = json::read(text)?;
     if feature_list::recognises(&root) { Ok(feature_list::parse(text, &root)) } else { prd_json::parse(text, &root) }
@@ -298,6 +318,8 @@ fn parse_markdown(name: &str, text: &str) -> Parsed {
         plan_md::parse(&scan)
     } else if implementation_plan::recognises(name, &scan) {
         implementation_plan::parse(&scan)
+    } else if natural::recognises(name, &scan) {
+        natural::parse(&scan)
     } else {
         checklist::parse(&scan)
     }

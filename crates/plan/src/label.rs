@@ -147,6 +147,12 @@ pub(crate) fn looks_like_id(id: &str) -> bool {
         && id.bytes().any(|byte| byte.is_ascii_digit())
 }
 
+/// `US-001`: capital letters, a dash and digits only.
+pub(crate) fn is_story_id(id: &str) -> bool {
+    let digits = |text: &str| text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_digit());
+    upper_id(id) && id.split_once('-').is_some_and(|(_, number)| digits(number))
+}
+
 fn upper_id(id: &str) -> bool {
     id.split_once('-').is_some_and(|(letters, _)| !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_uppercase()))
 }

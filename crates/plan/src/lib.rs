@@ -16,6 +16,7 @@ mod json_story;
 mod label;
 mod markdown;
 mod marker;
+mod natural;
 mod plan_md;
 mod prd_json;
 pub mod progress;

@@ -9,7 +9,7 @@ use verdone_text::position::{Fault, quote};
 
 use crate::StoryId;
 use crate::details::Details;
-use crate::label::{has_id, plain, split_id};
+use crate::label::{has_id, is_story_id, plain, split_id};
 use crate::markdown::{Block, BlockKind, Scan};
 use crate::marker::{Draft, Marker, MarkerKind, Parsed, made_id};
 use crate::{Format, Status, Story, ThinVec, checklist};
@@ -40,6 +40,7 @@ pub(crate) fn parse(scan: &Scan<'_>) -> Parsed {
         parsed.drafts.push(draft);
     }
     add_lines(scan, &sections, &mut parsed);
+    warn_about_headings(scan, &sections, &mut parsed);
     let spans = parsed.drafts.iter().map(|draft| draft.at);
     let mut covered: Vec<Range<usize>> = sections.iter().map(|section| section.span.clone()).collect();
     covered.extend(spans.skip(sections.len()).filter_map(|at| item_span(scan, at)));
@@ -191,8 +192,25 @@ fn add_lines(scan: &Scan<'_>, sections: &[Section], parsed: &mut Parsed) {
         }
     }
     if let Some((at, count)) = stray {
-        let message = format!("{count} boxes outside the stories are ignored; this is the first");
+        let message = match count {
+            1 => "this box is outside the stories and is ignored".to_owned(),
+            _ => format!("{count} boxes outside the stories are ignored; this is the first"),
+        };
         parsed.warnings.push(Fault::new(at, message).hint("give it an id (`- [ ] US-009: Title`) to make it a story"));
+    }
+}
+
+/// Warns about headings that look like stories but have no colon after their id.
+fn warn_about_headings(scan: &Scan<'_>, sections: &[Section], parsed: &mut Parsed) {
+    let stories: HashSet<usize> = sections.iter().map(|section| section.heading).collect();
+    for (index, block) in scan.blocks.iter().enumerate() {
+        let BlockKind::Heading { level } = block.kind else { continue };
+        let (first, rest) = scan.content(block).trim().split_once(' ').unwrap_or_default();
+        if level > 1 && !stories.contains(&index) && is_story_id(first) {
+            let message = format!("this heading is not a story: {} has no colon after it", quote(first));
+            let hint = format!("write `{} {first}: {}`", "#".repeat(level.into()), plain(rest));
+            parsed.warnings.push(Fault::new(block.span.start, message).hint(hint));
+        }
     }
 }
 

@@ -29,7 +29,7 @@ use verdone_core::engine::prompt;
 use verdone_core::engine::run::Rules;
 use verdone_core::journal::event::{Event, Seal};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_plan::{Plan, ReviewState, Status};
+use verdone_plan::{Plan, Problem, ReviewState, Status};
 
 use crate::agent::{RunAgent, check_agent};
 use crate::base::clock::Stopwatch;
@@ -330,11 +330,21 @@ impl Ready {
         Ok((context, rules))
     }
 
+    /// What the plan's author should know: boxes and headings that are no stories, labels with typos, and so on.
+    pub fn plan_warnings(&self) -> Vec<String> {
+        let name = self.plan_name();
+        let text = |problem: &Problem| match &problem.hint {
+            Some(hint) => format!("{name}:{}: {} ({hint})", problem.line, problem.message),
+            None => format!("{name}:{}: {}", problem.line, problem.message),
+        };
+        self.plan.plan().warnings.iter().map(text).collect()
+    }
+
     /// Drives the run to its end. Returns its exit code.
     pub fn run(self, ours: CheckoutLock, signals: Signals, reporter: &mut dyn Reporter) -> Result<Ended, RunError> {
         let CheckoutLock { mut lock } = ours;
         let store = Store::new(&self.request.project.root);
-        for text in &self.request.warnings {
+        for text in self.request.warnings.iter().chain(&self.plan_warnings()) {
             reporter.report(Update::Notice { text });
         }
         for finding in self.examine()? {

@@ -19,7 +19,7 @@ use verdone_runtime::run::{CheckoutLock, Ended, Ready, RunError, RunPlan, RunReq
 use super::reporter::reporter;
 use super::{Context, Outcome, land, plan as plan_command};
 use crate::args::{Mode, RunArgs};
-use crate::error::CliError;
+use crate::error::{CliError, Kind};
 use crate::terminal::{print, print_json, printable, printable_line, say};
 
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
@@ -115,7 +115,10 @@ fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
 fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
     let branch = ready.branch()?;
     let findings: Vec<Finding> = ready.examine()?;
-    let (only, warnings) = (ready.request.only.clone(), ready.request.warnings.clone());
+    let is_refused = findings.iter().any(|finding| finding.health == Health::Bad);
+    let code = if is_refused { Kind::Usage.exit_code() } else { 0 };
+    let only = ready.request.only.clone();
+    let warnings = [ready.request.warnings.clone(), ready.plan_warnings()].concat();
     let plan_name = ready.plan_name();
     let run = RunId::from("RUN-ID");
     let spaces = ready.workspaces(&run, Path::new(""))?;
@@ -148,7 +151,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
             "problems": findings.iter().filter(|f| f.health == Health::Bad).map(|f| &f.message).collect::<Vec<_>>(),
         });
         print_json(&value)?;
-        return Ok(0);
+        return Ok(code);
     }
     let mut out = String::new();
     let mut fact = |name: &str, text: &str| out.push_str(&format!("{name:<9}{}\n", printable_line(text)));
@@ -173,7 +176,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
         out.push_str(&format!("\n--- first prompt ---\n{prompt}"));
     }
     print(&printable(&out))?;
-    Ok(0)
+    Ok(code)
 }
 
 fn limits(limits: &Limits) -> String {

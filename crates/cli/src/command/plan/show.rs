@@ -3,6 +3,8 @@
 use verdone_core::base::id::StoryId;
 use verdone_plan::{Progress, Selection, Status, select};
 use verdone_report::plural;
+use verdone_runtime::process::program_exists;
+use verdone_runtime::project::plan_file::resolve_checks;
 use verdone_runtime::project::shown;
 
 use super::{Context, Outcome, open};
@@ -24,6 +26,7 @@ pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
     }
     let paint = context.terminal.out;
     let widest = plan.stories.iter().map(|story| story.id.as_str().chars().count()).max().unwrap_or(0).min(24);
+    let path = std::env::var_os("PATH");
     let mut out = String::new();
     for (index, story) in plan.stories.iter().enumerate() {
         let status = match story.status {
@@ -44,8 +47,8 @@ pub(super) fn run(args: &PlanShowArgs, context: &Context) -> Outcome {
         if !story.scope.is_empty() {
             detail(&mut out, format!("scope {}", story.scope.join(", ")));
         }
-        for check in &story.checks {
-            detail(&mut out, format!("check {check}"));
+        for check in resolve_checks(story, |program| program_exists(program, path.as_deref(), &project.root)) {
+            detail(&mut out, format!("check {}", check.display()));
         }
     }
     let open = plan.open().count();
