@@ -83,20 +83,21 @@ fn every_command_that_a_document_names_exists() {
     assert!(seen > 50, "{seen}");
 }
 
-/// Fenced blocks of the guide whose info string has a second word: `(language, name, text)`.
-fn examples(guide: &str) -> Vec<(&str, &str, String)> {
+/// Fenced blocks whose info string has a second word: `(language, name, text)`.
+fn examples(page: &str) -> Vec<(&str, &str, String)> {
     let mut found = Vec::new();
-    for block in guide.split("\n```").skip(1).step_by(2) {
+    for block in page.split("\n```").skip(1).step_by(2) {
         let (info, text) = block.split_once('\n').unwrap();
-        let (language, name) = info.split_once(' ').unwrap_or_else(|| panic!("a block without a name: {info}"));
-        found.push((language, name, format!("{text}\n")));
+        if let Some((language, name)) = info.split_once(' ') {
+            found.push((language, name, format!("{text}\n")));
+        }
     }
     found
 }
 
 #[test]
-fn every_example_of_the_guide_is_good() {
-    let guide = fs::read_to_string(repository_root().join("docs/guide.md")).unwrap();
+fn every_example_of_the_pages_is_good() {
+    const PAGES: [&str; 6] = ["quick-start", "plans", "checks-and-proofs", "runs", "workspaces-and-safety", "sessions"];
     let formats = [
         ("PLAN.md", "plan_md"),
         ("prd.md", "prd_md"),
@@ -107,23 +108,31 @@ fn every_example_of_the_guide_is_good() {
     ];
     let sandbox = repository();
     let mut plans = Vec::new();
-    for (language, name, text) in examples(&guide) {
-        if language == "toml" {
-            sandbox.write(".verdone/config.toml", text);
-            verdone(&sandbox, &["config", "show"]).assert_code(0);
-            continue;
+    let mut settings = 0;
+    for page in PAGES {
+        let text = fs::read_to_string(repository_root().join(format!("docs/{page}.md"))).unwrap();
+        for (language, name, text) in examples(&text) {
+            if language == "toml" {
+                sandbox.write(".verdone/config.toml", text);
+                verdone(&sandbox, &["config", "show"]).assert_code(0);
+                settings += 1;
+                continue;
+            }
+            sandbox.write(name, &text);
+            let shown = verdone(&sandbox, &["plan", "show", "--json", name]);
+            shown.assert_code(0);
+            let stories: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+            let format = &stories["plan"]["format"];
+            assert!(formats.iter().any(|(file, wanted)| *file == name && format == wanted), "{name} is read as {format}");
+            let checked = stories["plan"]["stories"][0]["checks"].as_array().unwrap().len();
+            assert_eq!(checked > 0, text.contains("Verification"), "{name}: {}", shown.stdout);
+            plans.push(name.to_owned());
         }
-        sandbox.write(name, &text);
-        let shown = verdone(&sandbox, &["plan", "show", "--json", name]);
-        shown.assert_code(0);
-        let format = serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap()["plan"]["format"].clone();
-        assert!(formats.iter().any(|(file, wanted)| *file == name && format == *wanted), "{name} is read as {format}");
-        let stories: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
-        let checked = stories["plan"]["stories"][0]["checks"].as_array().unwrap().len();
-        assert_eq!(checked > 0, text.contains("Verification"), "{name}: {}", shown.stdout);
-        plans.push(name);
     }
-    assert_eq!(plans, formats.map(|(name, _)| name));
+    assert!(settings > 10, "only {settings} examples of settings were found");
+    for (name, _) in formats {
+        assert!(plans.iter().any(|plan| plan == name), "no page shows {name}");
+    }
 }
 
 /// The README's one-line command for any repository, run exactly as written.
