@@ -276,7 +276,8 @@ fn outside_of_a_repository_the_hint_is_git_init() {
 
 #[test]
 fn init_in_a_subfolder_configures_the_whole_project_unless_told_otherwise() {
-    let place = Place::repository(&[("web/package.json", r#"{"scripts":{"test":"vitest run"}}"#), ("Makefile", "test:\n\ttrue\n")]);
+    let place =
+        Place::repository(&[("web/package.json", r#"{"scripts":{"test":"vitest run"}}"#), ("Makefile", "test:\n\ttrue\n")]);
     let seen = place.run(&["-C", "web", "init"]);
     assert_eq!(seen.code, 0);
     assert_eq!(seen.err, "note: using the project's root, PROJECT (to configure only this folder: verdone init --here)\n");
@@ -305,7 +306,11 @@ fn init_with_yes_chooses_the_installed_agent_and_writes_a_starter_plan_that_no_r
     let with_client = format!("{}:{}", path(&place.project.join("bin")), std::env::var("PATH").unwrap());
     let seen = place.run_with(&[("PATH", &with_client)], &["init", "--yes"]);
     assert_eq!((seen.code, seen.err.as_str()), (0, ""));
-    assert!(seen.out.contains("Agent: Claude Code\nPlan: PLAN.md is a starter plan; write your stories there.\n"), "{}", seen.out);
+    assert!(
+        seen.out.contains("Agent: Claude Code\nPlan: PLAN.md is a starter plan; write your stories there.\n"),
+        "{}",
+        seen.out
+    );
     assert!(seen.out.ends_with("Next: write a story in PLAN.md, then `verdone run`.\n"), "{}", seen.out);
     let config = place.read(".verdone/config.toml");
     assert!(config.contains("name = \"claude\"") && config.lines().count() <= 15, "{config}");
