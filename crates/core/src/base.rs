@@ -7,6 +7,7 @@ pub mod id;
 pub(crate) mod json;
 pub mod money;
 pub mod pattern;
+pub mod plural;
 pub(crate) mod position;
 pub mod proof;
 pub mod redact;
