@@ -1,14 +1,14 @@
 //! A table of commands: what is denied and by which rule, what is allowed, what cannot be determined.
 
-#[path = "policy/place.rs"]
-mod place;
+#[path = "policy/project.rs"]
+mod project;
 #[path = "policy/table.rs"]
 mod table;
 
 use verdone_core::base::verdict::PolicyVerdict;
 use verdone_core::policy::{OnUnknown, PolicyContext, ToolCall, evaluate};
 
-use place::{context, rules};
+use project::{context, rules};
 use table::{COMPUTED, DATA, DENIED, EVERYDAY};
 
 fn rule_that_denies(command: &str, context: &PolicyContext) -> Option<String> {

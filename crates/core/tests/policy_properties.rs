@@ -1,7 +1,7 @@
 //! Properties of every command: data is never denied, wrapping never helps, and no input breaks the parser.
 
-#[path = "policy/place.rs"]
-mod place;
+#[path = "policy/project.rs"]
+mod project;
 #[path = "policy/table.rs"]
 mod table;
 
@@ -11,7 +11,7 @@ use verdone_core::base::verdict::PolicyVerdict;
 use verdone_core::policy::{Rule, ToolCall, evaluate, paths_to_resolve};
 use verdone_shell::{MAX_SOURCE, Variables, Why, parse};
 
-use place::{context, rules};
+use project::{context, rules};
 use table::{COMPUTED, DATA, DENIED, EVERYDAY};
 
 fn verdict(command: &str, rules: &[Rule]) -> (PolicyVerdict, String) {

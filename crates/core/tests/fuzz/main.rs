@@ -15,8 +15,8 @@
 #![expect(clippy::print_stderr, reason = "a worker tells its parent what went wrong")]
 
 mod mutate;
-#[path = "../policy/place.rs"]
-mod place;
+#[path = "../policy/project.rs"]
+mod project;
 mod shrink;
 #[path = "../policy/table.rs"]
 mod table;

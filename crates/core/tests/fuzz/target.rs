@@ -13,7 +13,7 @@ use verdone_core::hook::{HookInput, Response, Situation, Target as FileTarget, V
 use verdone_core::policy::{Mode, OnUnknown, PolicyContext, ToolCall, built_in, evaluate, paths_to_resolve};
 use verdone_shell::{Variables, parse};
 
-use crate::place::{context, rules};
+use crate::project::{context, rules};
 use crate::table::{COMPUTED, DATA, DENIED, EVERYDAY};
 
 pub(crate) struct Target {
