@@ -13,7 +13,7 @@ struct Place {
     project: PathBuf,
 }
 
-struct Seen {
+struct Printed {
     code: i32,
     out: String,
     err: String,
@@ -58,24 +58,24 @@ impl Place {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Seen {
+    fn run(&self, arguments: &[&str]) -> Printed {
         self.see(self.command(arguments))
     }
 
-    fn run_with(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Seen {
+    fn run_with(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Printed {
         let mut command = self.command(arguments);
         command.envs(environment.iter().copied());
         self.see(command)
     }
 
     /// Replaces this test's paths with `HOME` and `PROJECT`, so that transcripts are the same everywhere.
-    fn see(&self, mut command: Command) -> Seen {
+    fn see(&self, mut command: Command) -> Printed {
         let output = command.output().unwrap();
         let tidy = |bytes: Vec<u8>| {
             let text = String::from_utf8(bytes).unwrap();
             text.replace(&path(&self.project), "PROJECT").replace(&path(&self.home), "HOME")
         };
-        Seen { code: output.status.code().unwrap(), out: tidy(output.stdout), err: tidy(output.stderr) }
+        Printed { code: output.status.code().unwrap(), out: tidy(output.stdout), err: tidy(output.stderr) }
     }
 }
 

@@ -4,10 +4,10 @@
 //! `VERDONE_PARITY=WORD` runs only the rules with this word in their names.
 
 mod case;
+mod observed;
 mod page;
 mod project;
 mod rules;
-mod seen;
 mod surfaces;
 
 use std::collections::BTreeSet;

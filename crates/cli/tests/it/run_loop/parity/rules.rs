@@ -3,7 +3,7 @@
 use verdone_core::verify::Proof::{AgentTested, Unchecked, Untested, Verified};
 
 use super::case::{CAN_BE_FOOLED, Case, Ends, SECRET, STARTED};
-use super::seen::Fate::{self, Accepted, Done, Failed, NeedsReview, NeedsReviewAfterFeedback, NoCommit, Refused};
+use super::observed::Fate::{self, Accepted, Done, Failed, NeedsReview, NeedsReviewAfterFeedback, NoCommit, Refused};
 
 #[derive(Debug)]
 pub(crate) struct Rule {
