@@ -19,7 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use verdone_runtime::project::config_file::Flags;
 
 pub(crate) use audit::AuditArgs;
-pub(crate) use config::{ConfigCommand, ConfigSchemaArgs, ConfigShowArgs};
+pub(crate) use config::{ConfigCommand, ConfigShowArgs};
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use done::{ClaimArgs, DoneArgs};
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
