@@ -38,7 +38,7 @@ fn bookkeeping_that_calls_a_story_done_needs_a_commit_of_that_story() {
     assert_eq!(line.problems(), told(&[("chore: record progress", "marked_without_evidence")]));
     let found = audit(&line.history);
     assert_eq!((found.bookkeeping, found.others), (0, 0));
-    assert!(found.stories[2].problems[0].text.contains("it calls US-3, US-4 done"), "{}", found.stories[2].problems[0].text);
+    assert!(found.stories[2].problems[0].text.contains("it marks US-3, US-4 as done"), "{}", found.stories[2].problems[0].text);
     line.history.shallow = true;
     assert_eq!(line.problems(), told(&[]), "its evidence may lie beyond the end");
     line.history.shallow = false;
