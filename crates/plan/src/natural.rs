@@ -5,12 +5,12 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use crate::Format;
 use crate::checklist::top_boxes;
 use crate::label::{has_id, plain};
 use crate::markdown::{Block, BlockKind, Scan};
 use crate::marker::Parsed;
 use crate::plan_md::{document_title, outside, section_draft, sections};
-use crate::{Format, checklist};
 
 /// Names of lists, in lower case and without ending.
 const LISTS: [&str; 5] = ["todo", "todos", "tasks", "checklist", "backlog"];
@@ -24,7 +24,7 @@ pub(crate) fn recognises(name: &str, scan: &Scan<'_>) -> bool {
 }
 
 pub(crate) fn parse(scan: &Scan<'_>) -> Parsed {
-    let stories: HashSet<usize> = checklist::top_boxes(scan).into_iter().filter_map(|index| heading_above(scan, index)).collect();
+    let stories: HashSet<usize> = top_boxes(scan).into_iter().filter_map(|index| heading_above(scan, index)).collect();
     let starts: HashSet<usize> = stories.iter().map(|index| scan.blocks[*index].span.start).collect();
     let sections = sections(scan, |_, block| starts.contains(&block.span.start));
     let mut parsed = Parsed::new(Format::PlanMd);

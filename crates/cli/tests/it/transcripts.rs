@@ -147,7 +147,7 @@ fn usage_errors_end_with_two_and_say_what_to_do() {
     let place = Place::repository(&[]);
     for (arguments, message) in [
         (&[][..], "Usage: verdone"),
-        (&["rum"][..], "similar subcommands exist: 'run'"),
+        (&["rum"][..], "'run'"),
         (&["run", "--max-iteration", "3"][..], "--max-iterations"),
         (&["run", "--max-iterations", "many"][..], "invalid value 'many'"),
         (&["run", "--max-iterations", "-1"][..], "-1"),
@@ -156,7 +156,7 @@ fn usage_errors_end_with_two_and_say_what_to_do() {
         (&["run", "--color", "always", "--no-color"][..], "cannot be used with"),
         (&["run", "PLAN.md", "--prd", "1"][..], "cannot be used with"),
         (&["run", "--json", "--quiet"][..], "cannot be used with"),
-        (&["show"][..], "<STORY>"),
+        (&["show"][..], "no run was started here yet"),
         (&["plan"][..], "Usage: verdone plan"),
         (&["plan", "new"][..], "<REQUEST>"),
         (&["config"][..], "Usage: verdone config"),
@@ -320,7 +320,8 @@ fn init_with_yes_chooses_the_installed_agent_and_writes_a_starter_plan_that_no_r
 
 /// The folders of PATH that do not have this program.
 fn path_without(program: &str) -> String {
-    let folders = std::env::split_paths(&std::env::var_os("PATH").unwrap()).filter(|folder| !folder.join(program).exists());
+    let all = std::env::var_os("PATH").unwrap();
+    let folders = std::env::split_paths(&all).filter(|folder| !folder.join(program).exists());
     std::env::join_paths(folders.collect::<Vec<_>>()).unwrap().into_string().unwrap()
 }
 

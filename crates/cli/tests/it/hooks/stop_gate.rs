@@ -253,7 +253,7 @@ fn a_story_that_is_gone_from_the_plan_is_not_done() {
     world.write("one", "");
     stop(&world).blocked("Story US-002 was in the plan when the loop started, but is missing now.");
     world.write("PLAN.md", "no plan at all");
-    stop(&world).blocked("Verdone's Stop gate could not judge this turn (fault 1 of 3");
+    stop(&world).blocked("Verdone's Stop gate could not judge this turn (fault 1 of at most 3");
 }
 
 #[test]

@@ -240,7 +240,7 @@ fn rulings_on_counts() {
             gate(count(3, 0, 0), count(3, 1, 0)),
             None,
             Failed,
-            "exit code 0, but counts 1 failed",
+            "exited with code 0, but counts 1 failed",
         ),
         row("skipped is not passed", gate(count(3, 0, 0), count(2, 0, 1)), Untested, NeedsReview, "now 2"),
         row("a count that vanished", gate(count(3, 0, 0), None), Untested, NeedsReview, "counts none now"),
