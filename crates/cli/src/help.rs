@@ -88,7 +88,7 @@ mod tests {
             for line in page.lines().take_while(|line| !line.starts_with("Options:")) {
                 assert!(line.chars().count() <= width || line.starts_with("Usage"), "{width}: {line}");
             }
-            assert!(page.contains("\nLook:\n  status       Show the state of the last run"), "{page}");
+            assert!(page.contains("\nLook:\n  status       Show the state"), "{width}: {page}");
         }
     }
 }
