@@ -92,7 +92,7 @@ fn every_failure_and_every_doubt_has_a_rule() {
 }
 
 #[test]
-fn the_page_on_verification_has_the_table() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verification.md");
+fn the_page_on_rules_has_the_table() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules.md");
     assert_block(page, "parity", &page::table());
 }
