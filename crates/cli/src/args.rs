@@ -1,6 +1,7 @@
 //! All command-line arguments. The help text is the reference: `docs/cli.md` is generated from it.
 
 mod audit;
+mod config;
 mod control;
 mod done;
 mod install;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use verdone_runtime::project::config_file::Flags;
 
 pub(crate) use audit::AuditArgs;
+pub(crate) use config::{ConfigCommand, ConfigShowArgs};
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use done::{ClaimArgs, DoneArgs};
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
@@ -477,41 +479,6 @@ pub(crate) enum DemoAgent {
     Scripted,
     Claude,
 }
-
-/// Show the current settings, or their schema.
-#[derive(Debug, Subcommand)]
-#[command(after_help = "\
-Examples:
-  verdone config show
-  verdone config schema > config.schema.json")]
-pub(crate) enum ConfigCommand {
-    Show(ConfigShowArgs),
-    Schema(ConfigSchemaArgs),
-}
-
-/// Show every setting with its value and where it comes from.
-///
-/// Later sources override earlier ones: the defaults; the variables `MAX_ITERATIONS`, `TIMEOUT_AGENT`, `PLAN_PATH`, `PROGRESS_PATH`,
-/// `PRD_NUMBER` and `RALPH_ROOT`, if there is a `.ralph/` folder; `.verdone/config.toml`; flags.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  verdone config show
-  verdone config show --json")]
-pub(crate) struct ConfigShowArgs {
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Print the JSON Schema of `.verdone/config.toml`.
-///
-/// Editors that support JSON Schema for TOML can use it to complete and check the file.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  verdone config schema > config.schema.json")]
-pub(crate) struct ConfigSchemaArgs {}
 
 /// Print a completion script for a shell.
 ///

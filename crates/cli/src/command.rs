@@ -39,7 +39,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use verdone_runtime::agent::scripted;
 use verdone_runtime::base::fault;
 use verdone_runtime::hook;
@@ -53,7 +53,8 @@ use verdone_runtime::workspace::measure;
 
 use crate::args::{CheckpointsArgs, Cli, ColorWhen, Command, HookArgs};
 use crate::error::{CliError, Kind};
-use crate::terminal::{Terminal, say};
+use crate::help;
+use crate::terminal::{Terminal, say, stdout_width};
 
 /// Context shared by all commands.
 #[derive(Debug)]
@@ -128,7 +129,8 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
         return hook::main(&arguments[2..]).into();
     }
     let faults = std::env::var_os(fault::VARIABLE).map_or(Ok(()), |value| fault::arm(&lossy(&value)));
-    let cli = match Cli::try_parse_from(arguments) {
+    let matches = help::command(stdout_width().min(100)).try_get_matches_from(arguments);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are not errors; everything else is a usage error with exit code 2.

@@ -5,6 +5,7 @@ mod command;
 #[cfg(test)]
 mod docs;
 mod error;
+mod help;
 mod terminal;
 
 use std::process::ExitCode;

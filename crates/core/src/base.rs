@@ -4,6 +4,7 @@ pub mod excerpt;
 pub mod finish;
 pub mod id;
 pub mod money;
+pub mod plural;
 pub mod proof;
 pub mod redact;
 pub mod seal;

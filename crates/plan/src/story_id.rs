@@ -74,7 +74,9 @@ mod tests {
             ("US-002", Some("US-002")),
             ("Us-002", None),
             ("us-003", Some("Us-003")),
-            ("us-01", None),
+            ("us-01", Some("US-001")),
+            ("us-2", None),
+            ("us-10", None),
         ] {
             assert_eq!(StoryId::from(asked).meant_among(&known).map(StoryId::as_str), expected, "{asked}");
         }

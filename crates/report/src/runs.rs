@@ -21,7 +21,7 @@ pub struct ListedRun {
     pub started: Option<jiff::Timestamp>,
     pub plan: String,
     pub agent: String,
-    /// `2 verified, 1 failed`; empty if it worked on no story.
+    /// `2 verified, 1 failed`
     pub results: String,
     pub commits: u32,
     /// Story commits that are not on the user's branch.
@@ -46,7 +46,7 @@ impl ListedRun {
             started: view.started,
             plan: view.plan.clone(),
             agent: view.agent.clone(),
-            results: results(view),
+            results: found(view),
             commits: view.commits,
             unlanded: view.unlanded,
             cost_usd: view.cost_usd,
@@ -56,7 +56,7 @@ impl ListedRun {
     }
 
     fn sentence(&self) -> String {
-        let mut parts = vec![if self.results.is_empty() { "no story was worked on".to_owned() } else { self.results.clone() }];
+        let mut parts = vec![self.results.clone()];
         if self.commits > 0 {
             let commits = plural(self.commits as usize, "commit", "commits");
             parts.push(match self.unlanded {
@@ -91,9 +91,7 @@ pub fn runs(list: &[ListedRun], zone: &TimeZone, style: &Style) -> String {
 pub fn stories(view: &RunView, style: &Style) -> String {
     let mut out = String::new();
     let run = view.run.as_ref().map_or_else(String::new, |run| format!("Run {}: ", clean(run.as_str())));
-    let found = results(view);
-    let found = if found.is_empty() { "no story was worked on".to_owned() } else { found };
-    out.push_str(&paragraph(Tone::Strong, &format!("{run}{found}"), "", style));
+    out.push_str(&paragraph(Tone::Strong, &format!("{run}{}", found(view)), "", style));
     for story in &view.touched {
         let title = clean(&story.title);
         let id = clean(story.id.as_str());
@@ -103,6 +101,15 @@ pub fn stories(view: &RunView, style: &Style) -> String {
         out.push_str(&paragraph(Tone::Plain, &because(result_of(view, story), &reason(story)), "    ", style));
     }
     out
+}
+
+/// What came of the stories.
+fn found(view: &RunView) -> String {
+    match (results(view), view.touched.len()) {
+        (_, 0) => "no story was worked on".to_owned(),
+        (found, touched) if found.is_empty() => format!("{} worked on, none done", plural(touched, "story", "stories")),
+        (found, _) => found,
+    }
 }
 
 /// Why the story has its result: the reasons of its last verification.

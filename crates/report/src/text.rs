@@ -3,17 +3,13 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use verdone_core::agent::SessionUse;
+pub use verdone_core::base::plural::plural;
 use verdone_core::base::verdict::Red;
 use verdone_core::check::{CheckRun, TestCount};
 use verdone_core::journal::event::{Rejection, WaitCause};
 
 use crate::style::Mark;
 use crate::width::clean;
-
-/// `1 story`, `2 stories`.
-pub fn plural(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
 
 /// `40ms`, `0.4s`, `12s`, `3m 05s`, `1h 02m`, `2d 03h`.
 pub fn duration(ms: u64) -> String {
@@ -236,7 +232,6 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!((plural(1, "story", "stories"), plural(0, "story", "stories")), ("1 story".into(), "0 stories".into()));
         assert_eq!((thousands(999), thousands(1_000), thousands(1_234_567)), ("999".into(), "1,000".into(), "1,234,567".into()));
         assert_eq!((cost(0.0123), cost(1.5)), ("0.0123 USD".into(), "1.50 USD".into()));
     }

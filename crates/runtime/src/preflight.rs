@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use verdone_core::base::id::StoryId;
+use verdone_core::base::plural::plural;
 use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::done::{Approval, DoneSettings, JudgeChoice, KnownBeforeWork, PlanFact, best_case, stated_complexity};
@@ -12,7 +13,7 @@ use verdone_plan::{Plan, Status};
 use crate::agent::check_judge;
 use crate::base::fault;
 use crate::base::finding::{FIRST_COMMIT, Finding, Health};
-use crate::base::text::{listed, plural};
+use crate::base::text::listed;
 use crate::git::{Git, GitError, Kind, Status as GitStatus};
 use crate::process::{RUN_VARIABLE, missing_program};
 
@@ -63,7 +64,7 @@ fn checkout(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Finding {
     if names.is_empty() {
         return Finding::good("checkout", "nothing uncommitted");
     }
-    let what = plural(u32::try_from(names.len()).unwrap_or(u32::MAX), "uncommitted file is", "uncommitted files are");
+    let what = plural(names.len(), "uncommitted file is", "uncommitted files are");
     Finding::warning("checkout", format!("{what} not part of the run: {}", listed(&names)))
 }
 

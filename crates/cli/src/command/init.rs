@@ -29,7 +29,8 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Outcome {
     let mut found = init::detect_project(root)?;
     init::drop_missing(&mut found, root);
     let is_asked = context.terminal.can_ask && !args.json && !args.yes;
-    let mut answers = Answers { agent: init::find_agent(root), gates: true, plan: found.plan.is_none() && (args.yes || is_asked) };
+    let mut answers =
+        Answers { agent: init::find_agent(root), gates: true, plan: found.plan.is_none() && (args.yes || is_asked) };
     if is_asked {
         answers = ask(&found, answers, &mut io::stdin().lock(), &mut io::stderr().lock())?;
     }
@@ -194,11 +195,9 @@ mod tests {
     #[test]
     fn answers_choose_and_silence_means_yes() {
         let claude = Some(AgentKind::Claude);
-        for (answers, chosen) in [
-            ("\n\n\n", (claude, true, true)),
-            ("n\ny\nNO\n", (None, true, false)),
-            ("what?\ny\nn\nYes\n", (claude, false, true)),
-        ] {
+        for (answers, chosen) in
+            [("\n\n\n", (claude, true, true)), ("n\ny\nNO\n", (None, true, false)), ("what?\ny\nn\nYes\n", (claude, false, true))]
+        {
             assert_eq!(asked(answers).unwrap(), chosen, "{answers:?}");
         }
     }

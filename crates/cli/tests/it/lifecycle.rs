@@ -3,8 +3,8 @@
 mod exit_codes;
 mod finish_types;
 mod fresher;
-mod place;
 mod processes;
+mod script_view;
 mod templates;
 mod variables;
 mod world;

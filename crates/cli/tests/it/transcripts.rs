@@ -13,7 +13,7 @@ struct Place {
     project: PathBuf,
 }
 
-struct Seen {
+struct Printed {
     code: i32,
     out: String,
     err: String,
@@ -58,24 +58,24 @@ impl Place {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Seen {
+    fn run(&self, arguments: &[&str]) -> Printed {
         self.see(self.command(arguments))
     }
 
-    fn run_with(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Seen {
+    fn run_with(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Printed {
         let mut command = self.command(arguments);
         command.envs(environment.iter().copied());
         self.see(command)
     }
 
     /// Replaces this test's paths with `HOME` and `PROJECT`, so that transcripts are the same everywhere.
-    fn see(&self, mut command: Command) -> Seen {
+    fn see(&self, mut command: Command) -> Printed {
         let output = command.output().unwrap();
         let tidy = |bytes: Vec<u8>| {
             let text = String::from_utf8(bytes).unwrap();
             text.replace(&path(&self.project), "PROJECT").replace(&path(&self.home), "HOME")
         };
-        Seen { code: output.status.code().unwrap(), out: tidy(output.stdout), err: tidy(output.stderr) }
+        Printed { code: output.status.code().unwrap(), out: tidy(output.stdout), err: tidy(output.stderr) }
     }
 }
 
@@ -147,7 +147,7 @@ fn usage_errors_end_with_two_and_say_what_to_do() {
     let place = Place::repository(&[]);
     for (arguments, message) in [
         (&[][..], "Usage: verdone"),
-        (&["rum"][..], "similar subcommands exist: 'run'"),
+        (&["rum"][..], "'run'"),
         (&["run", "--max-iteration", "3"][..], "--max-iterations"),
         (&["run", "--max-iterations", "many"][..], "invalid value 'many'"),
         (&["run", "--max-iterations", "-1"][..], "-1"),
@@ -156,7 +156,7 @@ fn usage_errors_end_with_two_and_say_what_to_do() {
         (&["run", "--color", "always", "--no-color"][..], "cannot be used with"),
         (&["run", "PLAN.md", "--prd", "1"][..], "cannot be used with"),
         (&["run", "--json", "--quiet"][..], "cannot be used with"),
-        (&["show"][..], "<STORY>"),
+        (&["show"][..], "no run was started here yet"),
         (&["plan"][..], "Usage: verdone plan"),
         (&["plan", "new"][..], "<REQUEST>"),
         (&["config"][..], "Usage: verdone config"),
@@ -276,7 +276,8 @@ fn outside_of_a_repository_the_hint_is_git_init() {
 
 #[test]
 fn init_in_a_subfolder_configures_the_whole_project_unless_told_otherwise() {
-    let place = Place::repository(&[("web/package.json", r#"{"scripts":{"test":"vitest run"}}"#), ("Makefile", "test:\n\ttrue\n")]);
+    let place =
+        Place::repository(&[("web/package.json", r#"{"scripts":{"test":"vitest run"}}"#), ("Makefile", "test:\n\ttrue\n")]);
     let seen = place.run(&["-C", "web", "init"]);
     assert_eq!(seen.code, 0);
     assert_eq!(seen.err, "note: using the project's root, PROJECT (to configure only this folder: verdone init --here)\n");
@@ -305,7 +306,11 @@ fn init_with_yes_chooses_the_installed_agent_and_writes_a_starter_plan_that_no_r
     let with_client = format!("{}:{}", path(&place.project.join("bin")), std::env::var("PATH").unwrap());
     let seen = place.run_with(&[("PATH", &with_client)], &["init", "--yes"]);
     assert_eq!((seen.code, seen.err.as_str()), (0, ""));
-    assert!(seen.out.contains("Agent: Claude Code\nPlan: PLAN.md is a starter plan; write your stories there.\n"), "{}", seen.out);
+    assert!(
+        seen.out.contains("Agent: Claude Code\nPlan: PLAN.md is a starter plan; write your stories there.\n"),
+        "{}",
+        seen.out
+    );
     assert!(seen.out.ends_with("Next: write a story in PLAN.md, then `verdone run`.\n"), "{}", seen.out);
     let config = place.read(".verdone/config.toml");
     assert!(config.contains("name = \"claude\"") && config.lines().count() <= 15, "{config}");
@@ -315,7 +320,8 @@ fn init_with_yes_chooses_the_installed_agent_and_writes_a_starter_plan_that_no_r
 
 /// The folders of PATH that do not have this program.
 fn path_without(program: &str) -> String {
-    let folders = std::env::split_paths(&std::env::var_os("PATH").unwrap()).filter(|folder| !folder.join(program).exists());
+    let all = std::env::var_os("PATH").unwrap();
+    let folders = std::env::split_paths(&all).filter(|folder| !folder.join(program).exists());
     std::env::join_paths(folders.collect::<Vec<_>>()).unwrap().into_string().unwrap()
 }
 

@@ -78,7 +78,7 @@ impl<'w> Run<'w> {
     }
 
     /// The content of a folder written from scratch.
-    fn fresh(&self, commit: &Oid) -> BTreeMap<PathBuf, Seen> {
+    fn fresh(&self, commit: &Oid) -> BTreeMap<PathBuf, FileState> {
         let mut spaces = open(self.world, &self.git, "fresh");
         spaces.reset_agent(&self.git, commit, BRANCH, &[]).unwrap();
         listed(&spaces.agent().unwrap().tree)
@@ -98,10 +98,10 @@ fn agent_does(place: &Place, script: &str) {
 }
 
 /// Type and permissions, number of hard links, modification time if it is a file, and content.
-type Seen = (u32, u64, Option<(i64, i64)>, Vec<u8>);
+type FileState = (u32, u64, Option<(i64, i64)>, Vec<u8>);
 
 /// Everything in a folder except git's index and logs, which depend on the time. Does not follow links.
-fn listed(top: &Path) -> BTreeMap<PathBuf, Seen> {
+fn listed(top: &Path) -> BTreeMap<PathBuf, FileState> {
     let mut all = BTreeMap::new();
     let mut open = vec![top.to_owned()];
     while let Some(path) = open.pop() {
@@ -127,7 +127,7 @@ fn listed(top: &Path) -> BTreeMap<PathBuf, Seen> {
 }
 
 /// The paths that differ between the two.
-fn differences(one: &BTreeMap<PathBuf, Seen>, other: &BTreeMap<PathBuf, Seen>) -> BTreeSet<PathBuf> {
+fn differences(one: &BTreeMap<PathBuf, FileState>, other: &BTreeMap<PathBuf, FileState>) -> BTreeSet<PathBuf> {
     one.keys().chain(other.keys()).filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
 }
 
@@ -276,7 +276,7 @@ fn attributes_that_say_how_files_are_written_count_for_all_of_them() {
             let place = run.reset(to);
             assert_eq!(fs::read_to_string(place.tree.join("src/a.rs")).unwrap(), ends);
             // Files whose line endings differ from the checkout get the time of writing.
-            let timeless = |all: BTreeMap<PathBuf, Seen>| {
+            let timeless = |all: BTreeMap<PathBuf, FileState>| {
                 all.into_iter().map(|(path, seen)| (path, (seen.0, seen.1, None, seen.3))).collect()
             };
             assert_eq!(differences(&timeless(listed(&place.tree)), &timeless(run.fresh(to))), BTreeSet::new());

@@ -132,7 +132,7 @@ pub enum ZeroTests {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GateSettings {
-    /// How many gates of one stage run at the same time. 1 runs them one after another; 0 uses the number of processors, at most 4.
+    /// How many gates of one stage run at the same time. With 1, they run one after another; 0 uses the number of processors, at most 4.
     /// They share a workspace.
     pub parallel: u32,
     /// Whether to skip later stages when a blocking gate fails.

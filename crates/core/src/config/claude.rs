@@ -127,7 +127,7 @@ mod tests {
             ("context_share = 0", "c.toml:2:17: `agent.claude.context_share` must be a percentage", ""),
             ("context_share = 101", "c.toml:2:17: `agent.claude.context_share` must be a percentage", ""),
             ("pause_at = 101", "c.toml:2:12: `agent.claude.pause_at` must be a percentage", "0 disables"),
-            ("env = { CLAUDE_CODE_SIMPLE = \"1\" }", "c.toml:2:30: CLAUDE_CODE_SIMPLE switches", ""),
+            ("env = { CLAUDE_CODE_SIMPLE = \"1\" }", "c.toml:2:30: CLAUDE_CODE_SIMPLE disables", ""),
             ("env = { \"A=B\" = \"1\" }", "c.toml:2:17: \"A=B\" is not a valid variable", ""),
             ("permission = \"bypas\"", "c.toml:2:14: `agent.claude.permission` cannot be \"bypas\"", "\"bypass\""),
             ("sesions = \"fresh\"", "c.toml:2:1: unknown key `sesions`", "`sessions`"),

@@ -132,7 +132,11 @@ mod tests {
             (format!("{own}prover = \"claim\"\nmin_complexity = 11\n"), "c.toml:4:18: the highest complexity", ""),
             (format!("{own}prover = \"ci\"\n{own}prover = \"ci\"\n"), "c.toml:5:8: two conditions are named \"ui\"", ""),
             (own.to_owned(), "c.toml:1:1: `done.condition[0]` needs the key `prover`", ""),
-            ("[[done.condition]]\nname = \"a b\"\nprover = \"git\"\n".to_owned(), "c.toml:2:8: \"a b\" is no name", ""),
+            (
+                "[[done.condition]]\nname = \"a b\"\nprover = \"git\"\n".to_owned(),
+                "c.toml:2:8: \"a b\" is not a condition name",
+                "",
+            ),
             (
                 "[[done.condition]]\nname = \"quality_passed\"\nprover = \"claim\"\n".to_owned(),
                 "c.toml:2:8: \"quality_passed\" is one of Verdone's own conditions",

@@ -250,7 +250,7 @@ mod tests {
             ("[workspace.folders]\ntarget = \"overlai\"", "c.toml:2:10: `workspace.folders.target` cannot be", "overlay"),
             ("[workspace]\nstate = \"state\"", "c.toml:2:9: the folder for workspaces must be absolute", ""),
             ("[workspace]\nstate = \"/a/../b\"", "c.toml:2:9: the folder for workspaces cannot contain `..`", ""),
-            ("[workspace]\nwritable = [\"~/x\", \"dist\"]", "c.toml:2:20: a writable path must be absolute", "stays"),
+            ("[workspace]\nwritable = [\"~/x\", \"dist\"]", "c.toml:2:20: a writable path must be absolute", "always stay"),
             ("[workspace]\nwritable = [\"~/\"]", "c.toml:2:13: `~/` is too broad to be writable", "single folders"),
             ("[workspace]\nwritable = [\"/\"]", "c.toml:2:13: `/` is too broad to be writable", "single folders"),
             ("[workspace]\npaht = \"own\"", "c.toml:2:1: unknown key `paht` in `workspace`", "`path`"),

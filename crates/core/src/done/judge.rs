@@ -5,6 +5,7 @@ use super::{
     JudgeFact, JudgeSettings, JudgedCondition, Lessons, LessonsConsulted, OwnCondition, PlanFact, Profile, Prover, StateFile,
     TASKS_CLOSED, UNKNOWN_COMPLEXITY,
 };
+use crate::base::plural::plural;
 
 /// How many names a sentence lists.
 const NAMED: usize = 3;
@@ -206,7 +207,7 @@ fn questions(plan: &PlanFact) -> ConditionOutcome {
         PlanFact::Unreadable { why } => unknown(why),
         PlanFact::Found { questions, .. } if questions.is_empty() => held("the plan has no open question"),
         PlanFact::Found { questions, name, .. } => missing(
-            format!("{} open: {}", counted(questions.len(), "question is", "questions are"), listed(questions)),
+            format!("{} open: {}", plural(questions.len(), "question is", "questions are"), listed(questions)),
             format!("Ask the user; the answer goes below the question in {name}, as `Answer: …`"),
         ),
     }
@@ -238,7 +239,7 @@ fn implemented(git: &GitFact, profile: Profile) -> ConditionOutcome {
         };
         return missing(why, "Make the change that the task asks for");
     }
-    let files = counted(changed as usize, "file was changed", "files were changed");
+    let files = plural(changed as usize, "file was changed", "files were changed");
     match (uncommitted.is_empty(), profile) {
         (true, _) => held(files),
         (false, Profile::Loop) => held(format!("{files}; not committed yet: {}", listed(uncommitted))),
@@ -276,10 +277,10 @@ fn stage(facts: &Facts, name: &str) -> GateFact {
 fn gate(stage: &str, fact: GateFact, asked: bool) -> ConditionOutcome {
     match fact {
         GateFact::Green { checks } => {
-            held(format!("{} green: {}", counted(checks.len(), "check is", "checks are"), listed(&checks)))
+            held(format!("{} green: {}", plural(checks.len(), "check is", "checks are"), listed(&checks)))
         }
         GateFact::Red { failed } => {
-            missing(format!("{} red: {}", counted(failed.len(), "check is", "checks are"), listed(&failed)), "Fix what fails")
+            missing(format!("{} red: {}", plural(failed.len(), "check is", "checks are"), listed(&failed)), "Fix what fails")
         }
         GateFact::Unknown { why } => unknown(why),
         GateFact::NotDue => not_needed(format!("this change does not need a gate of the stage {stage:?}")),
@@ -382,7 +383,7 @@ fn tasks(facts: &Facts) -> ConditionOutcome {
     match facts.tasks.len() {
         0 => not_needed("no task is open"),
         count => missing(
-            format!("{} not finished: {}", counted(count, "task is", "tasks are"), listed(&facts.tasks)),
+            format!("{} not finished: {}", plural(count, "task is", "tasks are"), listed(&facts.tasks)),
             "Finish them, or delete those that are no longer wanted",
         ),
     }
@@ -427,10 +428,6 @@ fn unknown(why: impl Into<String>) -> ConditionOutcome {
 
 fn missing(why: impl Into<String>, todo: impl Into<String>) -> ConditionOutcome {
     ConditionOutcome::Missing { why: why.into(), todo: todo.into() }
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn listed(names: &[String]) -> String {

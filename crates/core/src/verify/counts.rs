@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::{Baseline, Tree};
 use super::observed::CheckResult;
+use crate::base::plural::plural;
 use crate::check::{CheckOutcome, CheckRun, TestCount};
 
 pub use verdone_testlog::TestNames;
@@ -134,7 +135,7 @@ pub(super) fn compare(before: &Baseline, after: &CheckResult) -> Option<CountFal
 }
 
 fn tests(number: u64) -> String {
-    if number == 1 { "1 test".to_owned() } else { format!("{number} tests") }
+    plural(usize::try_from(number).unwrap_or(usize::MAX), "test", "tests")
 }
 
 /// The first few names, for a sentence.

@@ -1,6 +1,6 @@
 //! Policy rules on command lines.
 
 mod commands;
-pub(crate) mod place;
+pub(crate) mod project;
 mod properties;
 pub(crate) mod table;

@@ -6,5 +6,5 @@ mod select;
 
 use verdone_plan::Dialect;
 
-/// Knows no words of its own.
+/// Knows no word for a proof.
 const DIALECT: Dialect = Dialect { read_proof: |text| Err(format!("{text:?} is unknown")), no_check_hint: "add a check" };

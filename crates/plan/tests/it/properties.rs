@@ -65,7 +65,7 @@ impl Builder {
 }
 
 /// Words that are tricky in Markdown, JSON or Unicode, but are neither ids nor boxes.
-fn words() -> impl Strategy<Value = String> {
+fn tricky_words() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         Just("plain"),
         Just("naïve"),
@@ -110,7 +110,7 @@ struct Part {
 }
 
 fn parts() -> impl Strategy<Value = Vec<Part>> {
-    let part = (words(), noise(), 1..4usize, prop_oneof![Just("-"), Just("*"), Just("+"), Just("1.")], any::<bool>())
+    let part = (tricky_words(), noise(), 1..4usize, prop_oneof![Just("-"), Just("*"), Just("+"), Just("1.")], any::<bool>())
         .prop_map(|(title, noise, tasks, bullet, nested)| Part { title, noise, tasks, bullet, nested });
     prop::collection::vec(part, 1..6)
 }

@@ -1,4 +1,4 @@
-//! Formats lists of names and counts for messages.
+//! Formats lists of names for messages.
 
 /// How many names a message lists.
 const SHOWN: usize = 8;
@@ -12,11 +12,6 @@ pub(crate) fn listed<N: AsRef<str>>(names: &[N]) -> String {
     shown.join(", ")
 }
 
-/// `1 file`, `2 files`.
-pub(crate) fn plural(count: u32, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,6 +22,5 @@ mod tests {
         assert_eq!(listed(&names[..8]), "1, 2, 3, 4, 5, 6, 7, 8");
         assert_eq!(listed(&names), "1, 2, 3, 4, 5, 6, 7, 8, and 2 more");
         assert_eq!(listed::<&str>(&[]), "");
-        assert_eq!((plural(1, "file", "files"), plural(0, "file", "files")), ("1 file".to_owned(), "0 files".to_owned()));
     }
 }

@@ -22,7 +22,7 @@ pub struct TreeNow {
 impl Git {
     /// The tree of all current files. Leaves out files larger than `largest` bytes.
     pub(crate) fn tree_now(&self, largest: u64, known: &mut KnownFiles) -> Result<TreeNow, GitError> {
-        let (status, looked) = self.look(known, &PathSet::default(), &|_| true)?;
+        let (status, looked) = self.scan_work_tree(known, &PathSet::default(), &|_| true)?;
         let mut plan = Plan::like(&id_of(&status));
         let mut whole = self.hidden()?.iter().all(|path| self.is_file(path).is_ok_and(|size| size.is_none()));
         for Entry { path, kind } in &status.entries {

@@ -28,7 +28,7 @@ pub(crate) struct WorkTreeState {
 
 impl Git {
     /// Runs one `git status` and meanwhile reads every tracked file. Leaves out `but` and untracked files that are not `wanted`.
-    pub(crate) fn look(
+    pub(crate) fn scan_work_tree(
         &self,
         known: &mut KnownFiles,
         but: &PathSet,
@@ -154,9 +154,9 @@ mod tests {
             self.git(&["commit", "--quiet", "--allow-empty", "--message", "c"]);
         }
 
-        fn look(&self) -> WorkTreeState {
+        fn state(&self) -> WorkTreeState {
             let git = Git::open(self.dir.path()).unwrap();
-            git.look(&mut KnownFiles::default(), &["own"].into_iter().collect(), &|path| path.as_bytes() != b"unwanted")
+            git.scan_work_tree(&mut KnownFiles::default(), &["own"].into_iter().collect(), &|path| path.as_bytes() != b"unwanted")
                 .unwrap()
                 .1
         }
@@ -165,11 +165,11 @@ mod tests {
     #[test]
     fn everything_that_can_be_seen_counts_and_nothing_else() {
         let world = World::new();
-        let mut last = world.look();
+        let mut last = world.state();
         assert!(last.whole);
         let mut step = |what: &str, content: bool, around: bool, change: &dyn Fn()| {
             change();
-            let now = world.look();
+            let now = world.state();
             assert_eq!((now.content != last.content, now.around != last.around), (content, around), "{what}");
             assert!(now.whole, "{what}");
             last = now;

@@ -153,12 +153,17 @@ pub fn find_agent(root: &Path) -> Option<AgentKind> {
 
 /// Removes proposals whose program is not installed, and notes them.
 pub fn drop_missing(found: &mut Detection, root: &Path) {
-    let (kept, missing): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut found.gates).into_iter().partition(|proposal| missing_program(&proposal.gate.command, root).is_none());
+    let (kept, missing): (Vec<_>, Vec<_>) = std::mem::take(&mut found.gates)
+        .into_iter()
+        .partition(|proposal| missing_program(&proposal.gate.command, root).is_none());
     for proposal in missing {
         let program = missing_program(&proposal.gate.command, root).unwrap_or_default();
         let gate = &proposal.gate;
-        found.notes.push(format!("{program} is not installed, so gate {:?} ({}) was not added", gate.name, gate.command.display()));
+        found.notes.push(format!(
+            "{program} is not installed, so gate {:?} ({}) was not added",
+            gate.name,
+            gate.command.display()
+        ));
     }
     found.gates = kept;
 }
@@ -293,7 +298,8 @@ mod tests {
         ]);
         let found = detect_project(temp.path()).unwrap();
         assert_eq!(found.plan.as_deref(), Some(".ralph/PRD-2/plan.md"));
-        let written = write(temp.path(), &Choices { plan: found.plan.as_deref(), gates: &found.gates, ..Choices::default() }).unwrap();
+        let written =
+            write(temp.path(), &Choices { plan: found.plan.as_deref(), gates: &found.gates, ..Choices::default() }).unwrap();
         assert_eq!(written.backup, None);
         let text = fs::read_to_string(&written.config).unwrap();
         let config = resolve(&[Layer::from_toml("c", &text).unwrap()]).unwrap().config;

@@ -2,12 +2,12 @@
 //! earlier run of the same plan that has not landed yet.
 
 use verdone_core::base::id::{Oid, RunId};
+use verdone_core::base::plural::plural;
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
 
 use super::RunError;
 use crate::base::finding::Finding;
-use crate::base::text::plural;
 use crate::git::Git;
 use crate::preflight;
 use crate::store::Store;
@@ -77,8 +77,10 @@ impl RunBranch {
         }
         if behind > 0 {
             let on = target.as_deref().unwrap_or("HEAD");
-            let message =
-                format!("{} on branch {name} not landed yet, and {on} has moved on", plural(waiting, "commit is", "commits are"));
+            let message = format!(
+                "{} on branch {name} not landed yet, and {on} has moved on",
+                plural(waiting as usize, "commit is", "commits are")
+            );
             return Err(refused(
                 &message,
                 &["verdone land re-applies and re-verifies them", "or start over: verdone run --fresh"],
@@ -96,7 +98,7 @@ impl RunBranch {
     pub fn announce(&self, git: &Git, reporter: &mut dyn Reporter) -> Result<(), RunError> {
         if let Some(name) = self.name.as_ref().filter(|_| self.at.is_some()) {
             let (waiting, _) = git.ahead_behind(&self.tip, &self.head)?;
-            let text = format!("continuing branch {name} ({} to land)", plural(waiting, "commit", "commits"));
+            let text = format!("continuing branch {name} ({} to land)", plural(waiting as usize, "commit", "commits"));
             reporter.report(Update::Notice { text: &text });
         }
         Ok(())

@@ -10,6 +10,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::Oid;
+use verdone_core::base::plural::plural;
 use verdone_core::check::{Check, CheckOptions, CheckOrigin};
 use verdone_core::config::Config;
 use verdone_core::evidence::{Evidence, NotedCheck};
@@ -18,7 +19,6 @@ use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::{JobStory, Outcome, Proof, Surface, Tree, VerifyJob, VerifyReport};
 
 use crate::base::clock::Stopwatch;
-use crate::base::text::plural;
 use crate::git::{CommitError, Git, GitError, Landing, Merged};
 use crate::process::signal::Signals;
 use crate::process::{self, VERIFY_VARIABLE};
@@ -110,7 +110,7 @@ impl Waiting {
         } else {
             String::new()
         };
-        format!("{} on branch {} to land on {target}{moved}", plural(self.commits, "commit", "commits"), self.branch)
+        format!("{} on branch {} to land on {target}{moved}", plural(self.commits as usize, "commit", "commits"), self.branch)
     }
 }
 
@@ -252,7 +252,7 @@ pub fn land(request: &LandRequest<'_>, signals: &Signals, reporter: &mut dyn Rep
         if let Some(at) = git.checked_out_at(&branch)? {
             return Err(GitError::CheckedOut { name: branch, at, why: None }.into());
         }
-        let text = format!("Re-applying {} on top of {}", plural(commits, "commit", "commits"), target.shown());
+        let text = format!("Re-applying {} on top of {}", plural(commits as usize, "commit", "commits"), target.shown());
         reporter.report(Update::Notice { text: &text });
         let reapplying = Reapplying { request, git: &git, run: stored.id.as_str(), signals };
         let (new, evident) = reapplying.all(&all, &head, reporter)?;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use verdone_core::base::finish::Finish;
 use verdone_core::base::id::RunId;
+use verdone_core::base::plural::plural;
 use verdone_core::config::Limits;
 use verdone_core::engine::run::{Attempt, Phase, State, apply};
 use verdone_core::evidence::Evidence;
@@ -20,7 +21,6 @@ use verdone_core::verify::Outcome;
 
 use crate::base::atomic::sweep_drafts;
 use crate::base::fault::{self, Point};
-use crate::base::text::plural;
 use crate::git::{Git, GitError, InterruptedLanding, Landing};
 use crate::process;
 use crate::process::signal::Signals;
@@ -212,7 +212,7 @@ fn write_missing_notes(git: &Git, stored: &StoredRun, reporter: &mut dyn Reporte
 
 fn begin(run: &RunId, signals: &Signals, reporter: &mut dyn Reporter) {
     reporter.report(Update::Notice { text: &format!("run {run} did not end properly; cleaning up") });
-    let strays = process::end_strays(&[run], Limits::default().grace.duration(), signals);
+    let strays = process::end_strays(&[run], Limits::default().grace.duration(), signals) as usize;
     if strays > 0 {
         let text = format!("ended {} it left behind", plural(strays, "process", "processes"));
         reporter.report(Update::Notice { text: &text });

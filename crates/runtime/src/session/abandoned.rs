@@ -29,7 +29,7 @@ pub struct AbandonedLoops {
 impl AbandonedLoops {
     /// Abandoned loops of this project, and of every project that is gone.
     pub fn find(root: &Path) -> Self {
-        SealedCopy::find(root).map(|custody| Self::find_at(custody.dir(), SystemTime::now())).unwrap_or_default()
+        SealedCopy::find(root).map(|sealed_copy| Self::find_at(sealed_copy.dir(), SystemTime::now())).unwrap_or_default()
     }
 
     fn find_at(own: &Path, now: SystemTime) -> Self {

@@ -37,33 +37,34 @@ const ASKED_COUNTS: Duration = Duration::from_mins(1);
 pub struct Loops {
     root: PathBuf,
     sessions: PathBuf,
-    custody: Option<SealedCopy>,
+    sealed_copy: Option<SealedCopy>,
 }
 
 impl Loops {
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), sessions: crate::store::sessions::own_sessions(root), custody: SealedCopy::find(root) }
+        Self { root: root.to_owned(), sessions: crate::store::sessions::own_sessions(root), sealed_copy: SealedCopy::find(root) }
     }
 
     pub(crate) fn session(&self, id: &str) -> SessionFiles {
         let encoded = encode_component(id);
         // Lists show folder names, so accept these as well.
-        let is_there = || self.sessions.join(id).is_dir() || self.custody.as_ref().is_some_and(|custody| custody.has(id));
+        let is_there =
+            || self.sessions.join(id).is_dir() || self.sealed_copy.as_ref().is_some_and(|sealed_copy| sealed_copy.has(id));
         let is_name = id.contains('%') && !id.contains('/') && is_there();
         self.named(if is_name { id } else { &encoded })
     }
 
     /// The session with this folder name.
     pub(crate) fn named(&self, name: &str) -> SessionFiles {
-        let custody = self.custody.clone().map(|custody| (custody, name.to_owned()));
-        SessionFiles { root: self.root.clone(), dir: self.sessions.join(name), custody }
+        let sealed_copy = self.sealed_copy.clone().map(|sealed_copy| (sealed_copy, name.to_owned()));
+        SessionFiles { root: self.root.clone(), dir: self.sessions.join(name), sealed_copy }
     }
 
     pub fn all(&self) -> Result<Vec<SessionLoop>, StopError> {
         let listed = crate::store::sessions::sessions(&self.sessions).map_err(|source| file_error(&self.sessions, source))?;
         let mut names: Vec<String> = listed.into_iter().map(|session| session.name).collect();
         // A session whose folder was deleted is still held.
-        let kept = self.custody.as_ref().map(SealedCopy::names).unwrap_or_default();
+        let kept = self.sealed_copy.as_ref().map(SealedCopy::names).unwrap_or_default();
         names.extend(kept.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
         let one = |session: String| Some(SessionLoop { seen: self.named(&session).seen().transpose()?, session });
         Ok(names.into_iter().filter_map(one).collect())
@@ -84,7 +85,7 @@ impl Loops {
 
     /// Whether this loop holds a session or waits for one.
     pub fn hold(&self, run: &RunId) -> bool {
-        let names = self.custody.as_ref().map(SealedCopy::names).unwrap_or_default();
+        let names = self.sealed_copy.as_ref().map(SealedCopy::names).unwrap_or_default();
         let all = names.iter().map(String::as_str).chain([sealed_copy::NEXT]);
         all.filter_map(|name| self.named(name).held().ok()?).any(|held| held.run == *run)
     }
@@ -95,20 +96,22 @@ impl Loops {
     }
 
     pub fn remove_next(&self) -> Result<(), StopError> {
-        self.custody.as_ref().map_or(Ok(()), |custody| custody.remove(sealed_copy::NEXT))
+        self.sealed_copy.as_ref().map_or(Ok(()), |sealed_copy| sealed_copy.remove(sealed_copy::NEXT))
     }
 
     /// Gives the waiting loop to a session. The rename is atomic, so only one of two starting sessions gets it.
     pub(super) fn claim(&self, session: &SessionFiles) -> Result<bool, StopError> {
-        let Some((custody, name)) = session.custody.as_ref().filter(|(custody, _)| custody.has(sealed_copy::NEXT)) else {
+        let Some((sealed_copy, name)) =
+            session.sealed_copy.as_ref().filter(|(sealed_copy, _)| sealed_copy.has(sealed_copy::NEXT))
+        else {
             return Ok(false);
         };
         // An unreadable loop would break the session that takes it.
         if self.named(sealed_copy::NEXT).held()?.is_none() || session.is_held() {
             return Ok(false);
         }
-        custody.remove(name)?;
-        custody.hand_over(name)
+        sealed_copy.remove(name)?;
+        sealed_copy.hand_over(name)
     }
 
     /// Remembers which session runs `verdone loop start`.
@@ -169,7 +172,7 @@ pub(crate) struct SessionFiles {
     root: PathBuf,
     pub(super) dir: PathBuf,
     /// Where its loop is stored, and its name there.
-    pub(super) custody: Option<(SealedCopy, String)>,
+    pub(super) sealed_copy: Option<(SealedCopy, String)>,
 }
 
 impl SessionFiles {
@@ -180,14 +183,14 @@ impl SessionFiles {
 
     /// Whether a loop holds the session.
     pub(crate) fn is_held(&self) -> bool {
-        self.custody.as_ref().is_some_and(|(custody, name)| custody.has(name))
+        self.sealed_copy.as_ref().is_some_and(|(sealed_copy, name)| sealed_copy.has(name))
     }
 
     /// The loop that holds the session.
     pub(super) fn held(&self) -> Result<Option<HeldLoop>, StopError> {
-        let Some((custody, name)) = &self.custody else { return Ok(None) };
-        let Some(body) = custody.get_bytes(name, LOOP)? else { return Ok(None) };
-        parse_loop(&custody.path(name, LOOP), &body).map(Some)
+        let Some((sealed_copy, name)) = &self.sealed_copy else { return Ok(None) };
+        let Some(body) = sealed_copy.get_bytes(name, LOOP)? else { return Ok(None) };
+        parse_loop(&sealed_copy.path(name, LOOP), &body).map(Some)
     }
 
     /// The same, or the last loop that ended. Anyone could write that an ended one is still active.
@@ -202,18 +205,20 @@ impl SessionFiles {
 
     /// Whether an earlier version started a loop here, which this version cannot continue. Removes that loop.
     pub(super) fn had_old_loop(&self) -> bool {
-        self.custody.as_ref().is_some_and(|(custody, name)| custody.forget_old(name))
+        self.sealed_copy.as_ref().is_some_and(|(sealed_copy, name)| sealed_copy.forget_old(name))
     }
 
     /// The last finding of the loop, ended or not.
     pub(super) fn finding(&self) -> Result<Option<Finding>, StopError> {
-        let Some((custody, name)) = &self.custody else { return Ok(None) };
-        let held = custody.get(name, FINDING)?;
-        Ok(held.or_else(|| custody.read_sealed(&self.dir.join(FINDING), FINDING)))
+        let Some((sealed_copy, name)) = &self.sealed_copy else { return Ok(None) };
+        let held = sealed_copy.get(name, FINDING)?;
+        Ok(held.or_else(|| sealed_copy.read_sealed(&self.dir.join(FINDING), FINDING)))
     }
 
     pub(super) fn journal(&self, held: &HeldLoop) -> Result<Option<LoopJournal>, StopError> {
-        self.custody.as_ref().map_or(Ok(None), |(custody, name)| LoopJournal::open(custody, name, &self.root, &held.run))
+        self.sealed_copy
+            .as_ref()
+            .map_or(Ok(None), |(sealed_copy, name)| LoopJournal::open(sealed_copy, name, &self.root, &held.run))
     }
 
     /// The loop with the state from its journal.
@@ -223,7 +228,7 @@ impl SessionFiles {
             Some(journal) => journal.state().clone(),
             None => state_in(&self.root, &held),
         };
-        let memory = self.custody.as_ref().map_or(Ok(None), |(custody, name)| Memory::read(custody, name))?;
+        let memory = self.sealed_copy.as_ref().map_or(Ok(None), |(sealed_copy, name)| Memory::read(sealed_copy, name))?;
         let unaccepted = memory.map(|memory| memory.unaccepted()).unwrap_or_default();
         Ok(Some(SeenLoop { held, state, unaccepted }))
     }
@@ -231,8 +236,8 @@ impl SessionFiles {
     /// Saves the gate's counters. If a crash loses them, a session is held no longer than the limit allows. Failing to write them is an
     /// error, because a loop that cannot count would hold forever.
     pub(super) fn count(&self, held: &HeldLoop) -> Result<(), StopError> {
-        let (custody, name) = self.custody.as_ref().ok_or(StopError::NoSecret)?;
-        custody.put(name, LOOP, held, Durable::No)
+        let (sealed_copy, name) = self.sealed_copy.as_ref().ok_or(StopError::NoSecret)?;
+        sealed_copy.put(name, LOOP, held, Durable::No)
     }
 
     /// Ends the loop: what is left of it moves to the session's folder, and its journal to the runs.
@@ -244,8 +249,8 @@ impl SessionFiles {
             self.make_folder()?;
             write_bytes(&path, &text)?;
             // Keep the last verification for as long as the files stay the same. It is only a shortcut.
-            if let Some((custody, name)) = &self.custody {
-                let _ = fs::copy(custody.path(name, FINDING), self.dir.join(FINDING));
+            if let Some((sealed_copy, name)) = &self.sealed_copy {
+                let _ = fs::copy(sealed_copy.path(name, FINDING), self.dir.join(FINDING));
             }
         }
         self.forget_loop()
@@ -258,7 +263,7 @@ impl SessionFiles {
     }
 
     pub(super) fn forget_loop(&self) -> Result<(), StopError> {
-        self.custody.as_ref().map_or(Ok(()), |(custody, name)| custody.remove(name))
+        self.sealed_copy.as_ref().map_or(Ok(()), |(sealed_copy, name)| sealed_copy.remove(name))
     }
 
     /// Counts a failure with as few dependencies as possible. Returns the number of failures in a row.
@@ -270,7 +275,7 @@ impl SessionFiles {
             })
         };
         // Outside the project, out of reach of whoever broke the folder.
-        let outside = self.custody.as_ref().map(|(custody, name)| count(&custody.faults(name)));
+        let outside = self.sealed_copy.as_ref().map(|(sealed_copy, name)| count(&sealed_copy.faults(name)));
         let counted = outside.filter(Result::is_ok).unwrap_or_else(|| count(&self.dir.join(FAULTS)));
         match counted {
             Ok(count) => u32::try_from(count).unwrap_or(u32::MAX),
@@ -283,8 +288,8 @@ impl SessionFiles {
     pub(super) fn forget_faults(&self) {
         // A leftover file makes the gate release sooner, never later.
         let _ = fs::remove_file(self.dir.join(FAULTS));
-        if let Some((custody, name)) = &self.custody {
-            let _ = fs::remove_file(custody.faults(name));
+        if let Some((sealed_copy, name)) = &self.sealed_copy {
+            let _ = fs::remove_file(sealed_copy.faults(name));
         }
     }
 

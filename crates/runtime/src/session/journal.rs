@@ -21,7 +21,7 @@ use super::sealed_copy::{Durable, JOURNAL, SealedCopy};
 
 #[derive(Debug)]
 pub(super) struct LoopJournal {
-    custody: SealedCopy,
+    sealed_copy: SealedCopy,
     name: String,
     store: Store,
     run_dir: PathBuf,
@@ -33,16 +33,16 @@ pub(super) struct LoopJournal {
 
 impl LoopJournal {
     /// An empty journal for a loop that starts.
-    pub(super) fn create(custody: &SealedCopy, name: &str, store: Store, run: &RunId) -> Self {
-        let (custody, name, run_dir) = (custody.clone(), name.to_owned(), store.dir(run));
-        Self { custody, name, store, run_dir, text: Vec::new(), events: Vec::new(), state: State::default() }
+    pub(super) fn create(sealed_copy: &SealedCopy, name: &str, store: Store, run: &RunId) -> Self {
+        let (sealed_copy, name, run_dir) = (sealed_copy.clone(), name.to_owned(), store.dir(run));
+        Self { sealed_copy, name, store, run_dir, text: Vec::new(), events: Vec::new(), state: State::default() }
     }
 
     /// The journal of a loop that holds a session. `None` if there is none.
-    pub(super) fn open(custody: &SealedCopy, name: &str, root: &Path, run: &RunId) -> Result<Option<Self>, StopError> {
-        let Some(text) = custody.get_bytes(name, JOURNAL)? else { return Ok(None) };
-        let mut journal = Self::create(custody, name, Store::new(root), run);
-        let broken = |source| StopError::Broken { path: custody.path(name, JOURNAL), source };
+    pub(super) fn open(sealed_copy: &SealedCopy, name: &str, root: &Path, run: &RunId) -> Result<Option<Self>, StopError> {
+        let Some(text) = sealed_copy.get_bytes(name, JOURNAL)? else { return Ok(None) };
+        let mut journal = Self::create(sealed_copy, name, Store::new(root), run);
+        let broken = |source| StopError::Broken { path: sealed_copy.path(name, JOURNAL), source };
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             journal.apply(serde_json::from_slice(line).map_err(broken)?);
         }
@@ -70,7 +70,7 @@ impl LoopJournal {
             self.write_line(&recorded)?;
             self.apply(recorded);
         }
-        self.custody.put_bytes(&self.name, JOURNAL, &self.text, Durable::Yes)?;
+        self.sealed_copy.put_bytes(&self.name, JOURNAL, &self.text, Durable::Yes)?;
         self.show(before)
     }
 
@@ -89,7 +89,7 @@ impl LoopJournal {
             self.write_line(&recorded)?;
             self.apply(recorded);
         }
-        self.custody.put_bytes(&self.name, JOURNAL, &self.text, Durable::Yes)?;
+        self.sealed_copy.put_bytes(&self.name, JOURNAL, &self.text, Durable::Yes)?;
         self.show(0)
     }
 
@@ -142,7 +142,7 @@ impl LoopJournal {
     }
 
     fn write_line(&mut self, recorded: &Recorded) -> Result<(), StopError> {
-        let broken = |source| StopError::Broken { path: self.custody.path(&self.name, JOURNAL), source };
+        let broken = |source| StopError::Broken { path: self.sealed_copy.path(&self.name, JOURNAL), source };
         serde_json::to_writer(&mut self.text, recorded).map_err(broken)?;
         self.text.push(b'\n');
         Ok(())

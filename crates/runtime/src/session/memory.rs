@@ -20,12 +20,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn read(custody: &SealedCopy, name: &str) -> Result<Option<Self>, StopError> {
-        custody.get(name, MEMORY)
+    pub(super) fn read(sealed_copy: &SealedCopy, name: &str) -> Result<Option<Self>, StopError> {
+        sealed_copy.get(name, MEMORY)
     }
 
-    pub(super) fn keep(&self, custody: &SealedCopy, name: &str) -> Result<(), StopError> {
-        custody.put(name, MEMORY, self, Durable::No)
+    pub(super) fn keep(&self, sealed_copy: &SealedCopy, name: &str) -> Result<(), StopError> {
+        sealed_copy.put(name, MEMORY, self, Durable::No)
     }
 
     pub(super) fn unaccepted(&self) -> Vec<StoryId> {

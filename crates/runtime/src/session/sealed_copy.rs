@@ -179,6 +179,6 @@ impl SealedCopy {
 pub fn root_of_held_loop(project: &Project) -> Option<PathBuf> {
     let there = Some(project.root.as_path()).filter(|root| root.join(HOME).is_dir());
     let levels = project.start.ancestors().take_while(|dir| dir.starts_with(&project.git_top) && Some(*dir) != there);
-    let is_armed = |custody: SealedCopy| custody.has(NEXT) || !custody.names().is_empty();
+    let is_armed = |sealed_copy: SealedCopy| sealed_copy.has(NEXT) || !sealed_copy.names().is_empty();
     levels.filter(|dir| SealedCopy::find(dir).is_some_and(is_armed)).map(Path::to_path_buf).next()
 }

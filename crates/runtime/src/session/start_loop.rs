@@ -121,7 +121,8 @@ pub fn start_loop(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     if let Some(plan) = plan_name.as_ref().filter(|_| stories.is_empty()) {
         return Err(ArmError::NothingOpen { plan: plan.clone() });
     }
-    let (custody, folder) = files.custody.as_ref().filter(|(custody, _)| custody.has_seal()).ok_or(StopError::NoSecret)?;
+    let (sealed_copy, folder) =
+        files.sealed_copy.as_ref().filter(|(sealed_copy, _)| sealed_copy.has_seal()).ok_or(StopError::NoSecret)?;
     let without_check = stories.values().filter(|story| story.checks.is_empty()).count();
     if config.gate.is_empty() && without_check == stories.len() {
         return Err(ArmError::NothingToVerify { stories: plan.is_some() });
@@ -149,12 +150,12 @@ pub fn start_loop(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         done_before,
         gate: GateCount::default(),
     };
-    custody.make(folder)?;
+    sealed_copy.make(folder)?;
     let session = if let LoopOwner::Session(id) = &whose { id.clone() } else { String::new() };
-    let start = Start { project, custody, folder, git: &git, session };
+    let start = Start { project, sealed_copy, folder, git: &git, session };
     let first = start.begin(&held, LoopPlan::new(plan, task)).inspect_err(|_| {
         // Remove everything: the loop does not hold the session, and there was no run.
-        let _ = custody.remove(folder);
+        let _ = sealed_copy.remove(folder);
         let _ = fs::remove_dir_all(&run_dir);
     })?;
     if let LoopOwner::Session(_) = &whose {
@@ -183,7 +184,7 @@ fn never_done(config: &Config, root: &Path, stories: &BTreeMap<StoryId, Frozen>,
 /// The context in which a loop starts.
 struct Start<'a> {
     project: &'a Project,
-    custody: &'a SealedCopy,
+    sealed_copy: &'a SealedCopy,
     folder: &'a str,
     git: &'a Git,
     session: String,
@@ -198,7 +199,7 @@ impl Start<'_> {
             project: self.project.clone(),
             session: self.session.clone(),
             held: held.clone(),
-            journal: LoopJournal::create(self.custody, self.folder, Store::new(&self.project.root), &held.run),
+            journal: LoopJournal::create(self.sealed_copy, self.folder, Store::new(&self.project.root), &held.run),
             memory: Memory::default(),
             plan,
             signals: signals.clone(),
@@ -212,7 +213,7 @@ impl Start<'_> {
         let Some(attempt) = driver.state().attempt.clone() else {
             return Err(ArmError::NothingRunnable { why: driver.journal.end_reason().unwrap_or_default() });
         };
-        driver.memory.keep(self.custody, self.folder)?;
+        driver.memory.keep(self.sealed_copy, self.folder)?;
         let open: Open = driver.open();
         let finding = Finding {
             at: Timestamp::now().to_string(),
@@ -224,8 +225,8 @@ impl Start<'_> {
             stands: false,
             report: None,
         };
-        self.custody.put(self.folder, FINDING, &finding, Durable::Yes)?;
-        self.custody.put(self.folder, LOOP, held, Durable::Yes)?;
+        self.sealed_copy.put(self.folder, FINDING, &finding, Durable::Yes)?;
+        self.sealed_copy.put(self.folder, LOOP, held, Durable::Yes)?;
         let red = attempt.red.unwrap_or(Red::Unknown);
         Ok(held.plan.is_some().then_some((attempt.place.story, red)))
     }
@@ -271,8 +272,8 @@ pub fn end(root: &Path, whose: &LoopOwner) -> Result<bool, StopError> {
         return Ok(false);
     }
     // Otherwise the worker would commit and mark a story of a loop that has ended.
-    if let Some((custody, name)) = &files.custody {
-        end_worker(&custody.dir().join(name));
+    if let Some((sealed_copy, name)) = &files.sealed_copy {
+        end_worker(&sealed_copy.dir().join(name));
     }
     let held = files.held();
     // If the user deleted the folder, do not recreate it. A loop that cannot be read can still be ended.

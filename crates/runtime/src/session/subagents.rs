@@ -47,7 +47,7 @@ pub(super) fn subagent(
         .collect();
     let mut work = None;
     if !quick.is_empty() {
-        let (custody, name) = gate.files.custody.as_ref().ok_or(StopError::NoSecret)?;
+        let (sealed_copy, name) = gate.files.sealed_copy.as_ref().ok_or(StopError::NoSecret)?;
         let request = Request {
             question: turn::question(&tree.key, state.plan.as_deref().map(std::path::Path::new)),
             session: gate.session.to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn subagent(
             what: Wanted::QuickGates,
         };
         let folder = folder_of_agent(name, agent);
-        let worker = Worker { root: gate.root, custody, folder: &folder };
+        let worker = Worker { root: gate.root, sealed_copy, folder: &folder };
         match worker.ask(&request, |_| active, gate.config.stop.wait.duration(), &signals)? {
             Answered::Found { finding, cached } => {
                 trace.verdict = Some(if cached { "cached" } else { "ran" });

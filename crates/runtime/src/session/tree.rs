@@ -38,7 +38,7 @@ pub(super) fn git(top: &Path) -> Result<Git, StopError> {
 pub(crate) fn fingerprint(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<Tree, StopError> {
     let git = git(top)?;
     let own = not_work(&git, root, top, ours);
-    let (status, looked) = git.look(&mut KnownFiles::open(root, top), &own, &|_| true)?;
+    let (status, looked) = git.scan_work_tree(&mut KnownFiles::open(root, top), &own, &|_| true)?;
     let clean = status.entries.iter().all(|entry| own.contains(&entry.path));
     let key = digest(format!("{}\n{}", looked.content, looked.around).as_bytes())[..32].to_owned();
     Ok(Tree { key, head: status.head, clean, content: looked.content })

@@ -124,7 +124,7 @@ fn ask(
     active: bool,
     signals: &Signals,
 ) -> Result<Answered, StopError> {
-    let (custody, name) = gate.files.custody.as_ref().ok_or(StopError::NoSecret)?;
+    let (sealed_copy, name) = gate.files.sealed_copy.as_ref().ok_or(StopError::NoSecret)?;
     let request = Request {
         question: question(key, held.plan.as_deref().map(Path::new)),
         session: gate.session.to_owned(),
@@ -143,7 +143,7 @@ fn ask(
         };
         !is_told || (finding.stands && holds)
     };
-    let worker = Worker { root: gate.root, custody, folder: name };
+    let worker = Worker { root: gate.root, sealed_copy, folder: name };
     worker.ask(&request, is_enough, gate.config.stop.wait.duration(), signals)
 }
 
@@ -199,10 +199,10 @@ fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &Stop
     let Some((status, reason)) = ended else { return gate.files.count(held) };
     // A complete or blocked loop was already ended by the worker that found it so.
     if !matches!(facts.work, Work::Complete { .. } | Work::Blocked { .. }) {
-        let (custody, name) = gate.files.custody.as_ref().ok_or(StopError::NoSecret)?;
+        let (sealed_copy, name) = gate.files.sealed_copy.as_ref().ok_or(StopError::NoSecret)?;
         let what = Wanted::End { status, reason };
         let request = Request { question: String::new(), session: gate.session.to_owned(), name: name.clone(), what };
-        Worker { root: gate.root, custody, folder: name }.end(&request)?;
+        Worker { root: gate.root, sealed_copy, folder: name }.end(&request)?;
     }
     if status == LoopStatus::Complete {
         gate.loops.forget_incomplete()?;

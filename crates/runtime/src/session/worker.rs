@@ -54,8 +54,8 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
 }
 
 fn work(root: &Path, folder: &str) -> Result<(), StopError> {
-    let custody = SealedCopy::find(root).ok_or(StopError::NoSecret)?;
-    let dir = custody.dir().join(folder);
+    let sealed_copy = SealedCopy::find(root).ok_or(StopError::NoSecret)?;
+    let dir = sealed_copy.dir().join(folder);
     let lock = lock_file(&dir).map_err(|source| file_error(&dir, source))?;
     // Checking whether the lock is free takes it for a moment.
     let began = Instant::now();
@@ -66,16 +66,16 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
         thread::sleep(NAP);
     }
     fs::write(dir.join(LOCK), std::process::id().to_string()).map_err(|source| file_error(&dir, source))?;
-    let Some(request) = custody.get::<Request>(folder, REQUEST)? else { return Ok(()) };
-    let Some(held) = custody.get::<HeldLoop>(&request.name, LOOP)? else { return Ok(()) };
+    let Some(request) = sealed_copy.get::<Request>(folder, REQUEST)? else { return Ok(()) };
+    let Some(held) = sealed_copy.get::<HeldLoop>(&request.name, LOOP)? else { return Ok(()) };
     let name = request.name.clone();
-    let mut journal = LoopJournal::open(&custody, &name, root, &held.run)?.ok_or(StopError::NoVerdict)?;
+    let mut journal = LoopJournal::open(&sealed_copy, &name, root, &held.run)?.ok_or(StopError::NoVerdict)?;
     if let Wanted::End { status, reason } = &request.what {
         return journal.end(status.finish(), reason);
     }
     journal.belongs_to(&request.session)?;
     let signals = Signals::install().unwrap_or_else(|_| Signals::none());
-    let memory = Memory::read(&custody, &name)?.unwrap_or_default();
+    let memory = Memory::read(&sealed_copy, &name)?.unwrap_or_default();
     let git_top = find_git_top(root).map_err(|error| StopError::Settings(error.to_string()))?;
     // Use the root from the start of the loop, even if its `.verdone/` is gone.
     let config_path = root.join(HOME).join("config.toml");
@@ -89,12 +89,12 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
         Wanted::QuickGates => quick_gates(&mut driver)?,
         Wanted::Turn { held_open } => {
             let found = one_turn(&mut driver, &request.question, held_open, (&overdue, limit));
-            driver.memory.keep(&custody, &name)?;
+            driver.memory.keep(&sealed_copy, &name)?;
             found?
         }
         Wanted::End { .. } => return Ok(()),
     };
-    custody.put(folder, FINDING, &finding, Durable::Yes)
+    sealed_copy.put(folder, FINDING, &finding, Durable::Yes)
 }
 
 /// The time limit for each story, multiplied by the number of stories, because the final regression can be due.

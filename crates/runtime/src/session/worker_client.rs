@@ -59,7 +59,7 @@ pub(super) enum Wanted {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Worker<'a> {
     pub(super) root: &'a Path,
-    pub(super) custody: &'a SealedCopy,
+    pub(super) sealed_copy: &'a SealedCopy,
     /// The name below the project's loops folder.
     pub(super) folder: &'a str,
 }
@@ -72,7 +72,7 @@ pub(super) enum Answered {
 
 impl Worker<'_> {
     pub(super) fn dir(&self) -> PathBuf {
-        self.custody.dir().join(self.folder)
+        self.sealed_copy.dir().join(self.folder)
     }
 
     /// The finding about this question. Asks the worker if `is_enough` rejects the last finding.
@@ -83,7 +83,7 @@ impl Worker<'_> {
         wait: Duration,
         signals: &Signals,
     ) -> Result<Answered, StopError> {
-        let last: Option<Finding> = self.custody.get(self.folder, FINDING)?;
+        let last: Option<Finding> = self.sealed_copy.get(self.folder, FINDING)?;
         let before = last.as_ref().map(|finding| finding.at.clone());
         if let Some(finding) = last.filter(|finding| finding.answers(&request.question) && is_enough(finding)) {
             return Ok(Answered::Found { finding: Box::new(finding), cached: true });
@@ -99,7 +99,7 @@ impl Worker<'_> {
                 Some(child) => child.try_wait().map_err(|source| file_error(&dir, source))?.is_some(),
                 None => !is_locked(&dir),
             };
-            let found: Option<Finding> = self.custody.get(self.folder, FINDING)?;
+            let found: Option<Finding> = self.sealed_copy.get(self.folder, FINDING)?;
             if let Some(finding) = found.filter(|finding| Some(&finding.at) != before.as_ref()) {
                 return Ok(Answered::Found { finding: Box::new(finding), cached: false });
             }
@@ -132,13 +132,13 @@ impl Worker<'_> {
     fn join_or_start(&self, request: &Request) -> Result<Option<Child>, StopError> {
         let dir = self.dir();
         if is_locked(&dir) {
-            let running: Option<Request> = self.custody.get(self.folder, REQUEST)?;
+            let running: Option<Request> = self.sealed_copy.get(self.folder, REQUEST)?;
             if running.as_ref() == Some(request) {
                 return Ok(None);
             }
             end_worker(&dir);
         }
-        self.custody.put(self.folder, REQUEST, request, Durable::No)?;
+        self.sealed_copy.put(self.folder, REQUEST, request, Durable::No)?;
         let arguments = [OsString::from(ARGUMENT), self.root.as_os_str().to_owned(), OsString::from(self.folder)];
         let child = start_detached(&arguments, self.root, None).map_err(|source| file_error(&dir.join(LOCK), source))?;
         Ok(Some(child))

@@ -11,7 +11,7 @@ mod draft;
 mod environment;
 mod folders;
 mod hidden;
-mod home;
+mod home_folder;
 mod masks;
 mod prepare;
 mod submodules;
@@ -213,8 +213,8 @@ fn network(setting: NetworkAccess) -> Network {
 fn sealed(draft: &mut Draft<'_>) {
     let request = draft.request;
     temp::private(draft);
-    home::show(draft);
-    home::write_through(draft);
+    home_folder::show(draft);
+    home_folder::write_through(draft);
     // If the home folder is inside the project, the tree covers it, so the client's own folders are mounted on top of the tree.
     let late = draft.system.home.as_ref().is_some_and(|home| home.starts_with(request.at));
     if !late {
@@ -289,7 +289,7 @@ fn unmounted(draft: &mut Draft<'_>) {
     draft.bind(&files, &files, write);
     if !matches!(request.kind, ViewKind::Read | ViewKind::Script) {
         folders::copy_in(draft);
-        home::write_through(draft);
+        home_folder::write_through(draft);
         agent_state::copy_in(draft);
         link_run_parts(draft);
         draft.note(

@@ -8,7 +8,7 @@ mod checkpoint;
 mod commit;
 mod commit_hooks;
 mod cost;
-mod earlier;
+mod earlier_changes;
 mod histories;
 mod landing;
 mod opening;

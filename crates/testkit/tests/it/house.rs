@@ -5,7 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod file_length;
 mod imports;
+mod names;
+mod wording;
 
 use verdone_testkit::golden::split_block;
 

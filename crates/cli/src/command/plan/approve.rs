@@ -36,7 +36,7 @@ pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     for story in &plan.plan().stories {
         for check in story.checks.iter().chain(&story.maybe_checks) {
             commands += 1;
-            out.push_str(&format!("{:<10} {}\n", printable_line(story.id.as_str()), printable_line(&check)));
+            out.push_str(&format!("{:<10} {}\n", printable_line(story.id.as_str()), printable_line(check)));
         }
     }
     out.push_str(&format!("{name} would run {}.\n", plural(commands, "command", "commands")));

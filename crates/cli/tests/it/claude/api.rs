@@ -16,7 +16,7 @@ fn an_overload_and_a_broken_stream_are_tried_again() {
     let told = world.prompt("{}", "Try");
     told.output.assert_code(0);
     assert_eq!(told.result()["result"], "At last.");
-    assert!(!told.of("system", "api_retry").is_empty(), "{}", told.output.transcript());
+    assert!(!told.events_of("system", "api_retry").is_empty(), "{}", told.output.transcript());
 }
 
 #[test]

@@ -88,7 +88,8 @@ fn the_client_understands_the_answer_of_every_hook_from_start_to_end() {
     told.output.assert_code(0);
     world.assert_scripted();
     told.assert_hooks_were_understood();
-    let answered: Vec<Value> = told.of("system", "hook_response").into_iter().map(|event| event["hook_event"].clone()).collect();
+    let answered: Vec<Value> =
+        told.events_of("system", "hook_response").into_iter().map(|event| event["hook_event"].clone()).collect();
     for event in ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Stop"]
     {
         assert!(answered.contains(&event.into()), "no {event} among {answered:?}");

@@ -48,7 +48,7 @@ fn answer(refuted: bool, reasons: &[&str], checked: &[&str]) -> Turn {
     Turn::call("StructuredOutput", json!({ "refuted": refuted, "reasons": reasons, "checked": checked }))
 }
 
-fn of(world: &World, kind: &str) -> Vec<Value> {
+fn events_named(world: &World, kind: &str) -> Vec<Value> {
     world.journal().into_iter().filter(|event| event["event"] == kind).collect()
 }
 
@@ -76,9 +76,9 @@ fn a_judge_that_refutes_is_fed_back_and_one_that_finds_nothing_lets_the_story_be
     let turns = world.model.turns();
     let asked: Vec<_> = turns.iter().filter(|turn| turn.prompts().iter().any(|prompt| prompt.starts_with(ASKED))).collect();
     assert_eq!(asked.len(), 3, "{}", world.model.overview());
-    let verified = of(&world, "verified");
+    let verified = events_named(&world, "verified");
     let sessions: Vec<&Value> = verified.iter().map(|event| &event["judge"]["session"]).collect();
-    let worker = &of(&world, "turn_ended")[0]["session"]["id"];
+    let worker = &events_named(&world, "turn_ended")[0]["session"]["id"];
     assert!(
         sessions.len() == 2 && sessions[0] != sessions[1] && sessions.iter().all(|id| id.is_string() && *id != worker),
         "{sessions:?}"
@@ -100,7 +100,7 @@ fn a_judge_that_refutes_is_fed_back_and_one_that_finds_nothing_lets_the_story_be
     // The judge's cost is part of the run's cost, and the evidence names the judge.
     let cost = |event: &Value| event["judge"]["usage"]["cost_usd"].as_f64().unwrap();
     let spent: f64 = verified.iter().map(cost).sum();
-    let turns: f64 = of(&world, "turn_ended").iter().map(|event| event["usage"]["cost_usd"].as_f64().unwrap()).sum();
+    let turns: f64 = events_named(&world, "turn_ended").iter().map(|event| event["usage"]["cost_usd"].as_f64().unwrap()).sum();
     let status: Value = serde_json::from_str(&world.verdone(&["status", "--json"]).stdout).unwrap();
     assert!(spent > 0.0 && (status["cost_usd"].as_f64().unwrap() - spent - turns).abs() < 1e-9, "{spent} {turns}: {status}");
     let note: Value = serde_json::from_str(&world.sandbox.git(["notes", "--ref=verdone", "show", "HEAD"])).unwrap();
@@ -162,7 +162,7 @@ fn a_judge_that_wants_to_write_is_denied_changes_nothing_and_is_not_believed() {
         results.len() == 2 && results.iter().all(|result| result.is_error && result.text.contains("judging-looks-only")),
         "{results:?}"
     );
-    let verified = of(&world, "verified");
+    let verified = events_named(&world, "verified");
     let reason = verified[0]["report"]["reasons"][0].to_string();
     assert!(reason.contains("the judge tried to write (Write), so its answer is ignored"), "{reason}");
     assert_eq!(verified[0]["judge"]["denied"], 4, "in both questions");

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use verdone_testkit::model_server::{Request, Script, Turn};
 
-use crate::claude::guarded::{done, not_done, of, remote_of, results, steps, tree, user_settings};
+use crate::claude::guarded::{done, events_named, not_done, remote_of, results, steps, tree, user_settings};
 use crate::claude::world::{ONE, PATIENCE, World};
 
 const AGENT: &str = "[agent]\nname = \"claude\"\n";
@@ -257,7 +257,7 @@ fn nothing_that_the_client_plants_in_the_home_folder_stays_and_its_transcript_do
     assert!(projects.values().all(|bytes| !bytes.starts_with(b"evil")), "{:?}", projects.keys());
     assert!(!world.sandbox.home().join(".claude/projects/-home-u-planted").exists());
     let journal = world.journal();
-    let session = of(&journal, "turn_ended")[0]["session"]["id"].as_str().unwrap().to_owned();
+    let session = events_named(&journal, "turn_ended")[0]["session"]["id"].as_str().unwrap().to_owned();
     let transcript = projects.iter().find(|(path, _)| path.file_name().is_some_and(|name| *name == *format!("{session}.jsonl")));
     let (_, text) = transcript.unwrap_or_else(|| panic!("{session} has no transcript: {:?}", projects.keys()));
     assert!(String::from_utf8_lossy(text).contains("US-001"));

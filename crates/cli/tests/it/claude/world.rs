@@ -183,7 +183,7 @@ impl Told {
         self.output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    pub(crate) fn of(&self, kind: &str, subtype: &str) -> Vec<Value> {
+    pub(crate) fn events_of(&self, kind: &str, subtype: &str) -> Vec<Value> {
         self.events().into_iter().filter(|event| event["type"] == kind && event["subtype"] == subtype).collect()
     }
 
@@ -197,10 +197,10 @@ impl Told {
     /// Panics if the client reports, in any of its ways, that it could not use a hook's answer.
     #[track_caller]
     pub(crate) fn assert_hooks_were_understood(&self) {
-        for event in self.of("system", "hook_response") {
+        for event in self.events_of("system", "hook_response") {
             assert_eq!((&event["outcome"], &event["exit_code"]), (&"success".into(), &0.into()), "{event}");
         }
-        for event in self.of("system", "informational") {
+        for event in self.events_of("system", "informational") {
             assert!(event["hook_no_verdict"].is_null() && !event["content"].to_string().contains("hook"), "{event}");
         }
     }

@@ -83,21 +83,79 @@ fn every_command_that_a_document_names_exists() {
     assert!(seen > 50, "{seen}");
 }
 
-/// Fenced blocks whose info string has a second word: `(language, name, text)`.
-fn examples(page: &str) -> Vec<(&str, &str, String)> {
-    let mut found = Vec::new();
-    for block in page.split("\n```").skip(1).step_by(2) {
-        let (info, text) = block.split_once('\n').unwrap();
-        if let Some((language, name)) = info.split_once(' ') {
-            found.push((language, name, format!("{text}\n")));
+/// The pages that teach. References are generated.
+const PAGES: [&str; 7] =
+    ["quick-start", "plans", "checks-and-proofs", "runs", "workspaces-and-safety", "sessions", "troubleshooting"];
+
+fn page(name: &str) -> String {
+    fs::read_to_string(repository_root().join(format!("docs/{name}.md"))).unwrap()
+}
+
+struct Block {
+    language: String,
+    /// The second word after the fence.
+    name: String,
+    text: String,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let parts: Vec<&str> = page.split("\n```").collect();
+    assert_eq!(parts.len() % 2, 1, "a fence is not closed");
+    let block = |part: &&str| {
+        let (info, text) = part.split_once('\n').unwrap();
+        let (language, name) = info.split_once(' ').unwrap_or((info, ""));
+        Block { language: language.to_owned(), name: name.to_owned(), text: format!("{text}\n") }
+    };
+    parts.iter().skip(1).step_by(2).map(block).collect()
+}
+
+#[test]
+fn pages_are_short_and_begin_with_a_table_of_contents_whose_links_work() {
+    for name in PAGES {
+        let text = page(name);
+        assert!(text.lines().count() <= 250, "{name} is too long");
+        let heading = |line: &str| {
+            let plain = line
+                .trim_start_matches('#')
+                .trim()
+                .to_lowercase()
+                .replace(['`', ',', '.', ':', '?', '\'', '"', '(', ')', '/'], "");
+            plain.replace(' ', "-")
+        };
+        let anchors: Vec<String> = text.lines().filter(|line| line.starts_with('#')).map(heading).collect();
+        let links: Vec<&str> = text.split("](#").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+        assert!(links.len() >= 3, "{name} has no table of contents");
+        for link in links {
+            assert!(anchors.iter().any(|anchor| anchor == link), "{name}: no heading for #{link} in {anchors:?}");
+        }
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let outside = target.is_empty() || target.starts_with("http");
+            assert!(outside || repository_root().join("docs").join(target).exists(), "{name}: a link to {target}");
         }
     }
-    found
+}
+
+/// Each command in a shell block is one that Verdone understands: `--help` added to it is accepted.
+#[test]
+fn every_command_in_the_pages_is_understood() {
+    let sandbox = repository();
+    let mut tried = 0;
+    for name in PAGES {
+        for block in blocks(&page(name)).iter().filter(|block| block.language == "sh") {
+            let lines = block.text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
+            for line in lines.filter(|line| line.starts_with("verdone ")) {
+                let command = format!("{} --help", line.split(['|', '>', ';', '&']).next().unwrap_or_default());
+                let output = sandbox.run("sh", ["-c", &command.replacen("verdone", BINARY, 1)]);
+                assert_eq!(output.code, 0, "{name}: {line}\n{}", output.transcript());
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 20, "only {tried} commands");
 }
 
 #[test]
 fn every_example_of_the_pages_is_good() {
-    const PAGES: [&str; 6] = ["quick-start", "plans", "checks-and-proofs", "runs", "workspaces-and-safety", "sessions"];
     let formats = [
         ("PLAN.md", "plan_md"),
         ("prd.md", "prd_md"),
@@ -107,32 +165,25 @@ fn every_example_of_the_pages_is_good() {
         ("feature_list.json", "feature_list"),
     ];
     let sandbox = repository();
-    let mut plans = Vec::new();
-    let mut settings = 0;
-    for page in PAGES {
-        let text = fs::read_to_string(repository_root().join(format!("docs/{page}.md"))).unwrap();
-        for (language, name, text) in examples(&text) {
-            if language == "toml" {
-                sandbox.write(".verdone/config.toml", text);
-                verdone(&sandbox, &["config", "show"]).assert_code(0);
-                settings += 1;
-                continue;
-            }
-            sandbox.write(name, &text);
-            let shown = verdone(&sandbox, &["plan", "show", "--json", name]);
-            shown.assert_code(0);
-            let stories: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
-            let format = &stories["plan"]["format"];
-            assert!(formats.iter().any(|(file, wanted)| *file == name && format == wanted), "{name} is read as {format}");
-            let checked = stories["plan"]["stories"][0]["checks"].as_array().unwrap().len();
-            assert_eq!(checked > 0, text.contains("Verification"), "{name}: {}", shown.stdout);
-            plans.push(name.to_owned());
+    let mut plans: Vec<String> = Vec::new();
+    let examples = PAGES.iter().flat_map(|name| blocks(&page(name)));
+    for Block { language, name, text } in examples.filter(|block| !block.name.is_empty()) {
+        if language == "toml" {
+            sandbox.write(".verdone/config.toml", text);
+            verdone(&sandbox, &["config", "show"]).assert_code(0);
+            continue;
         }
+        sandbox.write(&name, &text);
+        let shown = verdone(&sandbox, &["plan", "show", "--json", &name]);
+        shown.assert_code(0);
+        let format = serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap()["plan"]["format"].clone();
+        assert!(formats.iter().any(|(file, wanted)| *file == name && format == *wanted), "{name} is read as {format}");
+        let stories: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+        let checked = stories["plan"]["stories"][0]["checks"].as_array().unwrap().len();
+        assert_eq!(checked > 0, text.contains("Verification"), "{name}: {}", shown.stdout);
+        plans.push(name);
     }
-    assert!(settings > 10, "only {settings} examples of settings were found");
-    for (name, _) in formats {
-        assert!(plans.iter().any(|plan| plan == name), "no page shows {name}");
-    }
+    assert!(formats.iter().all(|(name, _)| plans.iter().any(|plan| plan == name)), "{plans:?}");
 }
 
 /// The README's one-line command for any repository, run exactly as written.

@@ -60,7 +60,7 @@ fn one_story_can_be_named_and_an_unknown_one_is_refused() {
     let run = verdone(&sandbox, &["run", "--story", "US-003", "--quiet"]);
     run.assert_code(0);
     assert_eq!(run_subjects(&sandbox), "feat(US-003): Name the bird\ninitial");
-    transcript("run-unknown-story", &sandbox, &[&["run", "--story", "US-3"]])[0].assert_code(2);
+    transcript("run-unknown-story", &sandbox, &[&["run", "--story", "US-9"]])[0].assert_code(2);
 }
 
 #[test]

@@ -159,9 +159,12 @@ fn a_terminal_that_cannot_move_its_cursor_gets_plain_lines() {
 fn questions_are_asked_on_a_terminal_and_answered_there() {
     let sandbox = repository();
     sandbox.write("Makefile", "test:\n\ttrue\n");
+    sandbox.add_script("make", "#!/bin/sh\n");
     let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "init"]);
-    terminal.wait_for("Add it? [Y/n]", PATIENCE);
-    assert!(!sandbox.path(".verdone/config.toml").exists(), "nothing is written before the answer");
+    terminal.wait_for("Add them? [Y/n]", PATIENCE);
+    terminal.send_keys(&["n", "Enter"]);
+    terminal.wait_for("Write a starter plan to PLAN.md? [Y/n]", PATIENCE);
+    assert!(!sandbox.path(".verdone/config.toml").exists(), "nothing is written before the last answer");
     terminal.send_keys(&["n", "Enter"]);
     assert_eq!(terminal.wait_for_exit(PATIENCE), 0);
     assert!(terminal.capture_all().contains("No gate was added"), "{}", terminal.capture_all());

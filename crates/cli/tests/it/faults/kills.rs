@@ -39,7 +39,7 @@ struct Case {
 }
 
 impl Case {
-    fn of(seed: u64) -> Self {
+    fn from_seed(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let victim = [Victim::Verdone, Victim::Git, Victim::Everything, Victim::Agent][(seed % 4) as usize];
         let kind = Kind::ALL[(seed / 4 % 4) as usize];
@@ -64,10 +64,10 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(kind: Kind) -> Self {
+    fn with_kind(kind: Kind) -> Self {
         static MEASURED: [OnceLock<Measured>; 4] = [const { OnceLock::new() }; 4];
         *MEASURED[kind.number()].get_or_init(|| {
-            let world = World::of(kind);
+            let world = World::with_kind(kind);
             let measure = |command: &str| {
                 let calls = GitCalls::new(&world, 0, true, ":");
                 let output = world.verdone(&[command]);
@@ -83,11 +83,11 @@ impl Measured {
 fn after_a_kill_at_a_random_moment_the_next_run_ends_as_an_undisturbed_one() {
     let (first, count) = (first_seed(), wanted("VERDONE_KILLS", 60));
     println!("seeds {first} to {}; one again: VERDONE_SEED=N VERDONE_KILLS=1", first + count as u64 - 1);
-    let cases: Vec<Case> = (first..).take(count).map(Case::of).collect();
+    let cases: Vec<Case> = (first..).take(count).map(Case::from_seed).collect();
     let killed = AtomicUsize::new(0);
     let begun = Instant::now();
     in_parallel(&cases, THREADS, |case| {
-        let world = World::of(case.kind);
+        let world = World::with_kind(case.kind);
         if case.in_landing {
             world.run().assert_code(0);
         }
@@ -111,7 +111,7 @@ fn after_a_kill_at_a_random_moment_the_next_run_ends_as_an_undisturbed_one() {
 /// Runs a command and kills one of its processes; returns whether one was killed.
 fn disturb(world: &World, case: Case, moment: u64) -> (Output, bool) {
     let (command, (whole, calls)) = {
-        let measured = Measured::of(case.kind);
+        let measured = Measured::with_kind(case.kind);
         if case.in_landing { ("land", measured.land) } else { ("run", measured.run) }
     };
     if case.victim == Victim::Git {

@@ -109,8 +109,8 @@ struct PowerWorld {
 }
 
 impl PowerWorld {
-    fn of(kind: Kind) -> Self {
-        let world = World::of(kind);
+    fn with_kind(kind: Kind) -> Self {
+        let world = World::with_kind(kind);
         let disk = Disk::under(&world).unwrap();
         Self { disk, world }
     }
@@ -193,7 +193,7 @@ fn moment(seed: u64, kind: Kind) -> When {
     static TRACED: [OnceLock<(Duration, Vec<Moment>)>; 4] = [const { OnceLock::new() }; 4];
     let (whole, all) = TRACED[kind.number()].get_or_init(|| {
         let begun = Instant::now();
-        let all = traced(&World::of(kind));
+        let all = traced(&World::with_kind(kind));
         (begun.elapsed(), all)
     });
     let mut random = Random::new(seed);
@@ -215,7 +215,7 @@ fn moment(seed: u64, kind: Kind) -> When {
 }
 
 fn assert_survives(kind: Kind, when: &When) {
-    let mut world = PowerWorld::of(kind);
+    let mut world = PowerWorld::with_kind(kind);
     match when {
         When::At(point, nth) => drop(world.world.run_with_fault(&format!("kill@{point}:{nth}"))),
         When::After(delay) => {

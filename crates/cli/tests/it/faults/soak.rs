@@ -185,7 +185,7 @@ impl World {
 
     /// Invariants after every run that was not killed; at the end, also the expensive checks.
     fn assert_right(&self, tally: &Tally, at_the_end: bool) {
-        let told = std::panic::AssertUnwindSafe(|| self.look(tally, at_the_end));
+        let told = std::panic::AssertUnwindSafe(|| self.assert_invariants(tally, at_the_end));
         if let Err(panic) = std::panic::catch_unwind(told) {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    fn look(&self, tally: &Tally, at_the_end: bool) {
+    fn assert_invariants(&self, tally: &Tally, at_the_end: bool) {
         let git = |arguments: &[&str]| self.sandbox.git(arguments);
         let history = || git(&["log", "--oneline", "--graph", "-20"]);
         self.sandbox.assert_no_survivors(PATIENCE);

@@ -164,7 +164,7 @@ fn a_state_folder_on_a_full_disk_is_reported_with_what_to_do() {
 fn the_state_folder_may_be_on_another_file_system_than_the_project() {
     let verdone = &*VERDONE;
     in_parallel(&Kind::ALL, THREADS, |kind| {
-        let world = World::of(*kind);
+        let world = World::with_kind(*kind);
         let output = in_namespace(
             &world,
             &format!(

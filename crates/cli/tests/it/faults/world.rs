@@ -120,11 +120,11 @@ pub(crate) struct Final {
 impl World {
     /// Stories land automatically, and the plan is committed.
     pub(crate) fn new() -> Self {
-        Self::of(Kind::ALL[0])
+        Self::with_kind(Kind::ALL[0])
     }
 
     /// A copy of the project: creating a new one takes a dozen processes.
-    pub(crate) fn of(kind: Kind) -> Self {
+    pub(crate) fn with_kind(kind: Kind) -> Self {
         static FIRST: [OnceLock<World>; 4] = [const { OnceLock::new() }; 4];
         FIRST[kind.number()].get_or_init(|| Self::make(kind)).copy()
     }
@@ -200,11 +200,11 @@ impl World {
     pub(crate) fn expected(kind: Kind) -> &'static Final {
         static EXPECTED: [OnceLock<Final>; 4] = [const { OnceLock::new() }; 4];
         EXPECTED[kind.number()].get_or_init(|| {
-            let world = World::of(kind);
+            let world = World::with_kind(kind);
             world.run().assert_code(0);
             world.land();
             world.assert_sound();
-            let found = world.look();
+            let found = world.final_state();
             assert_eq!(found.stories.len(), 3, "{found:#?}");
             assert!(found.stories.values().all(|(verdict, _)| verdict == "verified"), "{found:#?}");
             assert_eq!(found.progress.len(), 3, "{found:#?}");
@@ -256,7 +256,7 @@ impl World {
         self.land();
         self.assert_mine(&said);
         self.assert_sound();
-        let (found, expected) = (self.look(), Self::expected(self.kind));
+        let (found, expected) = (self.final_state(), Self::expected(self.kind));
         assert!(found == *expected, "{said}\nfound {found:#?}\nexpected {expected:#?}");
         assert!(!self.attempts().is_empty(), "no attempt is kept\n{said}");
         let audit = self.verdone(&["audit"]);
@@ -279,7 +279,7 @@ impl World {
         self.sandbox.git(arguments)
     }
 
-    pub(crate) fn look(&self) -> Final {
+    pub(crate) fn final_state(&self) -> Final {
         let progress_md = format!("{HOME}/progress.md");
         let without = |all: &str, end: &str| all.lines().filter(|line| !line.contains(end)).collect::<Vec<_>>().join("\n");
         let changed = |id: &str| without(&self.git(&["diff-tree", "-r", "--no-commit-id", "--no-renames", id]), HOME);

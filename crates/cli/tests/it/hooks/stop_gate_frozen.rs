@@ -283,7 +283,7 @@ fn a_gate_without_a_folder_of_its_own_holds_three_times_and_lets_go() {
     fs::remove_dir_all(world.work.join(".verdone")).unwrap();
     world.write(".verdone", "");
     for n in 1..=3 {
-        stop(&world).blocked(&format!("fault {n} of 3"));
+        stop(&world).blocked(&format!("fault {n} of at most 3"));
     }
     stop(&world).let_go("UNVERIFIED");
 }

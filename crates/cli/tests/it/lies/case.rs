@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::lies::outcome::Seen;
+use crate::lies::outcome::Observed;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -48,7 +48,7 @@ pub(crate) struct Case {
     pub(crate) after: String,
     pub(crate) config: String,
     /// The allowed outcomes of the story.
-    pub(crate) expect: BTreeSet<Seen>,
+    pub(crate) expect: BTreeSet<Observed>,
     /// The row in docs/security.md that explains why this lie is believed.
     pub(crate) known: Option<String>,
     /// Whether the checks pass when they are simply run on the attempt's files; otherwise the reason why not.
@@ -190,7 +190,7 @@ fn build(section: &Section) -> Result<Case, String> {
     }
     let expect = match section.key("expect") {
         Some(words) => words.split(", ").map(str::parse).collect::<Result<_, _>>()?,
-        None => Seen::usual(kind),
+        None => Observed::usual(kind),
     };
     let agent = section.block("agent").ok_or("it has no agent")?.to_owned();
     Ok(Case {

@@ -10,7 +10,7 @@ use crate::lies::case::Kind;
 
 /// The outcome, with the proof if the story is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Seen {
+pub(crate) enum Observed {
     Verified,
     AgentTested,
     Untested,
@@ -19,16 +19,16 @@ pub(crate) enum Seen {
     Failed,
 }
 
-const NAMES: [(Seen, &str); 6] = [
-    (Seen::Verified, "verified"),
-    (Seen::AgentTested, "agent-tested"),
-    (Seen::Untested, "untested"),
-    (Seen::Unchecked, "unchecked"),
-    (Seen::NeedsReview, "needs-review"),
-    (Seen::Failed, "failed"),
+const NAMES: [(Observed, &str); 6] = [
+    (Observed::Verified, "verified"),
+    (Observed::AgentTested, "agent-tested"),
+    (Observed::Untested, "untested"),
+    (Observed::Unchecked, "unchecked"),
+    (Observed::NeedsReview, "needs-review"),
+    (Observed::Failed, "failed"),
 ];
 
-impl Seen {
+impl Observed {
     /// The allowed outcomes of a case that does not name any.
     pub(crate) fn usual(kind: Kind) -> BTreeSet<Self> {
         match kind {
@@ -45,14 +45,14 @@ impl Seen {
     }
 }
 
-impl fmt::Display for Seen {
+impl fmt::Display for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = NAMES.iter().find(|(seen, _)| seen == self).map_or("", |(_, name)| name);
         f.pad(name)
     }
 }
 
-impl FromStr for Seen {
+impl FromStr for Observed {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
@@ -67,7 +67,7 @@ impl FromStr for Seen {
 /// The result of a run with a single story.
 #[derive(Debug)]
 pub(crate) struct Ending {
-    pub(crate) seen: Seen,
+    pub(crate) seen: Observed,
     /// The commit of the story or of the kept attempt. None if the agent changed nothing.
     pub(crate) commit: Option<String>,
     /// Why the story is not done, in the run's own words.
@@ -83,8 +83,8 @@ pub(crate) fn read(events: &[Value]) -> Result<Ending, String> {
     let turns_ended = events.iter().filter(|event| event["event"] == "turn_ended").all(|event| event["outcome"] == "ended");
     let seen = match (committed, rejected) {
         (Some(event), _) => committed_as(event)?,
-        (None, Some(event)) if event["rejection"] == "needs_review" => Seen::NeedsReview,
-        (None, Some(_)) => Seen::Failed,
+        (None, Some(event)) if event["rejection"] == "needs_review" => Observed::NeedsReview,
+        (None, Some(_)) => Observed::Failed,
         (None, None) => return Err("the run neither committed nor rejected an attempt".to_owned()),
     };
     let kept = last("attempt_kept").map(|event| text(Some(event), "kept"));
@@ -94,9 +94,9 @@ pub(crate) fn read(events: &[Value]) -> Result<Ending, String> {
     Ok(Ending { seen, commit, reason, turns_ended })
 }
 
-fn committed_as(event: &Value) -> Result<Seen, String> {
+fn committed_as(event: &Value) -> Result<Observed, String> {
     if event["outcome"] == "needs-review" {
-        return Ok(Seen::NeedsReview);
+        return Ok(Observed::NeedsReview);
     }
     event["proof"].as_str().ok_or("a commit without a proof")?.parse()
 }

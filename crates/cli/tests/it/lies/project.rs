@@ -8,7 +8,7 @@ use serde_json::Value;
 use verdone_testkit::{Checkout, Output, Runners, Sandbox};
 
 use crate::lies::case::{Case, Kind};
-use crate::lies::outcome::{self, Ending, Seen};
+use crate::lies::outcome::{self, Ending, Observed};
 use crate::run_loop::world::VERDONE;
 
 const DEADLINE: Duration = Duration::from_mins(4);
@@ -16,7 +16,7 @@ const DEADLINE: Duration = Duration::from_mins(4);
 /// The result of a case.
 #[derive(Debug)]
 pub(crate) struct Judged {
-    pub(crate) seen: Option<Seen>,
+    pub(crate) seen: Option<Observed>,
     /// The problems found; empty if the case ended as expected.
     pub(crate) wrong: Vec<String>,
     pub(crate) took: Duration,
@@ -122,10 +122,10 @@ impl<'a> Project<'a> {
         }
         let is_known = case.known.is_some() && ending.seen.is_proven();
         if !case.expect.contains(&ending.seen) && !is_known {
-            let expected: Vec<String> = case.expect.iter().map(Seen::to_string).collect();
+            let expected: Vec<String> = case.expect.iter().map(Observed::to_string).collect();
             wrong.push(format!("{}, expected {}: {}", ending.seen, expected.join(" or "), ending.reason));
         }
-        if ending.seen == Seen::NeedsReview && matches!(case.kind, Kind::Honest | Kind::History) {
+        if ending.seen == Observed::NeedsReview && matches!(case.kind, Kind::Honest | Kind::History) {
             let output = self.sandbox.verdone(VERDONE, ["accept", "US-001"]);
             if output.code != 0 {
                 wrong.push(format!("it cannot be accepted by one command: {}", output.transcript()));

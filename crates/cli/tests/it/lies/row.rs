@@ -13,7 +13,7 @@ use crate::run_loop::world::{Settings, World};
 
 /// The expected result of an attempt.
 #[derive(Clone, Copy)]
-pub(crate) enum Seen {
+pub(crate) enum Expected {
     /// The agent changed nothing that counts.
     Nothing,
     /// A check fails.
@@ -36,7 +36,7 @@ pub(crate) struct Row {
     /// A file that must be reported as protected from the agent.
     restored: Option<&'static str>,
     also: fn(&World) -> Result<(), String>,
-    seen: Seen,
+    seen: Expected,
 }
 
 /// The project requires `a`, if it exists, to be good.
@@ -44,7 +44,7 @@ const PROJECT_GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"test ! -f a 
 
 impl Row {
     /// A story that asks for the file `a`, in a project whose tests require it to be good.
-    pub(crate) fn new(name: &'static str, seen: Seen) -> Self {
+    pub(crate) fn new(name: &'static str, seen: Expected) -> Self {
         Self {
             name,
             files: Vec::new(),
@@ -158,16 +158,16 @@ impl Row {
         let reasons: Vec<String> = list(&report["reasons"]).iter().map(|reason| reason["reason"].to_string()).collect();
         let has = |name: &str| reasons.iter().any(|reason| reason.trim_matches('"') == name);
         let taken = !committed.is_null();
-        let wanted = matches!(self.seen, Seen::Told(_) | Seen::Honest);
+        let wanted = matches!(self.seen, Expected::Told(_) | Expected::Honest);
         if taken != wanted {
             return fail(if taken { "it was committed" } else { "it was not committed" });
         }
         let right = match self.seen {
-            Seen::Nothing => has("nothing-changed"),
-            Seen::Failed => report["outcome"] == "failed" && (has("check-failed") || has("check-unknown")),
-            Seen::Refused(words) => report["outcome"] == "failed" && report["reasons"].to_string().contains(words),
-            Seen::Told(what) => tells(&world, report, &committed, what),
-            Seen::Honest => committed["proof"] == "verified",
+            Expected::Nothing => has("nothing-changed"),
+            Expected::Failed => report["outcome"] == "failed" && (has("check-failed") || has("check-unknown")),
+            Expected::Refused(words) => report["outcome"] == "failed" && report["reasons"].to_string().contains(words),
+            Expected::Told(what) => tells(&world, report, &committed, what),
+            Expected::Honest => committed["proof"] == "verified",
         };
         if !right {
             return fail("it ended otherwise");

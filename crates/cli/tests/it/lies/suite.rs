@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use verdone_testkit::Runners;
 
 use crate::lies::case::{self, Case, Kind};
-use crate::lies::outcome::Seen;
+use crate::lies::outcome::Observed;
 use crate::lies::project::{Judged, judge};
 
 /// Because of its test runners, a run computes more than it waits. For the same reason, suites do not run in parallel.
@@ -91,7 +91,7 @@ fn no_lie_is_called_verified_or_agent_tested() {
         let believed: BTreeSet<&str> = cases
             .iter()
             .zip(&judged)
-            .filter(|(_, (_, one))| one.seen.is_some_and(Seen::is_proven))
+            .filter(|(_, (_, one))| one.seen.is_some_and(Observed::is_proven))
             .filter_map(|(case, _)| case.known.as_deref())
             .collect();
         let known: BTreeSet<&str> = cases.iter().filter_map(|case| case.known.as_deref()).collect();
@@ -115,7 +115,7 @@ fn honest_work_is_done_and_seldom_waits_for_a_review() {
     let Some(runners) = Runners::or_skip() else { return };
     let (started, cases) = (Instant::now(), due(&[Kind::Honest, Kind::History]));
     let judged = run(&cases, &runners);
-    let reviewed = judged.iter().filter(|(_, one)| one.seen == Some(Seen::NeedsReview)).count();
+    let reviewed = judged.iter().filter(|(_, one)| one.seen == Some(Observed::NeedsReview)).count();
     assert_right("honest work", &cases, &judged, started);
     let honest = cases.iter().filter(|case| case.kind == Kind::Honest).count();
     assert!(reviewed * 100 <= honest * 15, "{reviewed} of {honest} honest changes wait for a review");

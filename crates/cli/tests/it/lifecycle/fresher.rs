@@ -35,8 +35,8 @@ fn its_scripts_settings_and_commands_are_used_and_the_rest_is_told() {
     let told = [
         ".fresher/config.toml: `fresher.dangerous_permissions` is ignored",
         ".fresher/config.toml: `fresher.model` is ignored",
-        ".fresher/config.sh:5: not read",
-        ".fresher/config.sh:6: not read",
+        ".fresher/config.sh:5: skipped",
+        ".fresher/config.sh:6: skipped",
     ];
     for words in told {
         assert_eq!(output.stdout.matches(words).count(), 1, "{words} in {}", output.stdout);

@@ -155,7 +155,7 @@ fn commits_that_only_record_marks_and_progress_are_verdones_own() {
          sed -i 's/\\[ \\]/[x]/' PLAN.md; git commit --quiet --all -m 'chore: record progress' -m 'Verdone-Run: 20260101-000000-0000'",
     );
     assert_eq!(problems(&world, 1), ["? marked_without_evidence"]);
-    assert!(flat(&audit(&world, &[], 1)).contains("it calls US-003 done"));
+    assert!(flat(&audit(&world, &[], 1)).contains("it marks US-003 as done"));
 }
 
 #[test]

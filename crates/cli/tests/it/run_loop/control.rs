@@ -142,7 +142,7 @@ fn a_slip_of_the_pen_is_not_taken_for_a_story_and_a_note_has_an_end() {
     let world = World::new(ONE, WAITS);
     let run = world.start();
     run.wait_for("waiting", PATIENCE);
-    for command in [["skip", "us-1"], ["skip", ""], ["retry", "US-99"], ["note", " "], ["note", &"y".repeat(20_000)]] {
+    for command in [["skip", "us-9"], ["skip", ""], ["retry", "US-99"], ["note", " "], ["note", &"y".repeat(20_000)]] {
         world.verdone(&command).assert_code(2);
     }
     let_go(&world);

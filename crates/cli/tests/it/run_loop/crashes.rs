@@ -214,7 +214,7 @@ fn a_commit_of_the_users_is_not_taken_for_the_verified_story() {
     commit(&world, "unverified", "");
     world.git(&["switch", "--quiet", "main"]);
     let output = world.run(0);
-    assert!(output.stdout.contains("the unfinished attempt at US-001 is gone"), "{}", output.stdout);
+    assert!(output.stdout.contains("the unfinished attempt at US-001 was lost"), "{}", output.stdout);
     let journal = std::fs::read_to_string(killed.join("journal.jsonl")).unwrap();
     assert!(!journal.contains("\"event\":\"committed\""), "{journal}");
     assert_eq!(world.subjects(), ["feat(US-001): Write a", "unverified", "initial"]);

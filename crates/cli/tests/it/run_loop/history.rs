@@ -41,7 +41,7 @@ fn runs_are_listed_newest_first_with_their_results() {
 #[test]
 fn a_run_without_work_hides_no_earlier_one() {
     let world = two_runs();
-    assert_says(&world.verdone(&["show"]), "US-002  Write b");
+    assert_says(&world.verdone(&["show"]), "US-002 Write b");
     assert_says(&world.verdone(&["show", "us-2"]), "US-002");
     assert_says(&world.verdone(&["report"]), "US-001");
     assert_says(&world.verdone(&["undo", "--list"]), "US-002");
@@ -52,7 +52,7 @@ fn a_command_looks_at_the_run_that_is_named() {
     let world = two_runs();
     let ids = ids(&world);
     for name in ["last-1", &ids[1], &ids[1][ids[1].len() - 4..]] {
-        assert_says(&world.verdone(&["status", "--run", name]), "US-001");
+        assert_says(&world.verdone(&["status", "--run", name]), "2 verified");
         assert_says(&world.verdone(&["log", "--run", name]), "US-001");
         assert_says(&world.verdone(&["show", "--run", name]), &ids[1]);
     }

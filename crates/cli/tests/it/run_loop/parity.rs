@@ -4,10 +4,10 @@
 //! `VERDONE_PARITY=WORD` runs only the rules with this word in their names.
 
 mod case;
+mod observed;
 mod page;
 mod project;
 mod rules;
-mod seen;
 mod surfaces;
 
 use std::collections::BTreeSet;
@@ -92,7 +92,7 @@ fn every_failure_and_every_doubt_has_a_rule() {
 }
 
 #[test]
-fn the_page_on_verification_has_the_table() {
+fn the_page_on_rules_has_the_table() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules.md");
     assert_block(page, "parity", &page::table());
 }

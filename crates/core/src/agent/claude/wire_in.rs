@@ -3,6 +3,7 @@
 //! No line is an error. Unused fields are skipped without allocation, and a field with an unexpected type is ignored. A stream may have
 //! 100 MB, most of it tool output that is never used.
 
+mod control;
 mod lenient;
 mod line;
 mod said;
@@ -11,12 +12,14 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
+use control::RawControl;
+pub use control::{ContextAnswer, ControlAnswer, HookCallback, InitializeAnswer};
 use lenient::text;
 pub use line::{
-    ApiRetry, Assistant, BackgroundTask, Block, Compaction, ContextAnswer, ControlAnswer, Denial, HookCallback, Init,
-    InitializeAnswer, Message, ModelUsage, RateLimit, ResultLine, State, ToolResult, Usage, UserLine, Window,
+    ApiRetry, Assistant, BackgroundTask, Block, Compaction, Denial, Init, Message, ModelUsage, RateLimit, ResultLine, State,
+    ToolResult, Usage, UserLine, Window,
 };
-use line::{RawControl, RawOther, RawSystem, RawToolResult, RawUser, ToolResultMeta};
+use line::{RawOther, RawSystem, RawToolResult, RawUser, ToolResultMeta};
 
 /// The longest line that is read. The reader passes on only the start of a longer one, which then parses as garbage.
 pub const LINE_BYTES: usize = 16 * 1024 * 1024;

@@ -1,3 +1,7 @@
+mod bookkeeping;
+mod missing;
+mod rewritten;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -22,7 +26,7 @@ fn tree(number: usize) -> Oid {
 }
 
 impl Line {
-    fn of(stories: usize) -> Self {
+    fn with_stories(stories: usize) -> Self {
         let first = CommitFacts {
             id: id(0),
             tree: tree(0),
@@ -164,7 +168,7 @@ fn told(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn an_honest_history_holds_with_and_without_its_journal() {
-    for line in [Line::of(3), Line::of(3).with_journal()] {
+    for line in [Line::with_stories(3), Line::with_stories(3).with_journal()] {
         let found = audit(&line.history);
         assert!(found.holds, "{found:#?}");
         let names: Vec<&str> = found.stories.iter().map(Audited::name).collect();
@@ -237,7 +241,7 @@ fn each_kind_of_damage_has_its_own_name() {
         ),
     ];
     for (number, (damage, expected)) in table.into_iter().enumerate() {
-        let mut line = Line::of(3);
+        let mut line = Line::with_stories(3);
         damage(&mut line);
         assert_eq!(line.problems(), told(expected), "{number}");
     }
@@ -245,18 +249,18 @@ fn each_kind_of_damage_has_its_own_name() {
 
 #[test]
 fn the_journal_is_asked_where_it_is_here() {
-    let mut line = Line::of(2).with_journal();
+    let mut line = Line::with_stories(2).with_journal();
     line.edit_note(2, |note| note.replace("\"turns\": 1", "\"turns\": 7"));
     assert_eq!(line.problems(), told(&[("US-2", "note_edited"), ("US-2", "journal_differs")]));
 
-    let mut line = Line::of(2).with_journal();
+    let mut line = Line::with_stories(2).with_journal();
     line.history.journals.commits.remove(&id(2));
     assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]));
     line.history.journals.runs.insert(RunId::from("r1"), false);
     assert_eq!(line.problems(), told(&[]), "a journal with a hole knows less");
     assert_eq!(line.remarks(), ["journal_damaged"]);
 
-    let mut line = Line::of(1).with_journal();
+    let mut line = Line::with_stories(1).with_journal();
     line.commit(1).trailers = Trailers::default();
     assert_eq!(line.problems(), told(&[]), "the journal names what the message does not");
     assert_eq!(line.remarks(), ["no_trailers"]);
@@ -264,7 +268,7 @@ fn the_journal_is_asked_where_it_is_here() {
 
 #[test]
 fn a_forged_proof_does_not_hold_even_where_every_digest_does() {
-    let mut line = Line::of(0);
+    let mut line = Line::with_stories(0);
     line.story(1, |found| found.red = Red::Green, false);
     let gate = CheckOrigin::Gate(crate::check::Stage::Quality);
     line.story(2, move |found| found.after.push(noted("lint", gate, CheckOutcome::Failed { code: 1 })), false);
@@ -272,84 +276,8 @@ fn a_forged_proof_does_not_hold_even_where_every_digest_does() {
 }
 
 #[test]
-fn a_tree_that_a_git_hook_rewrote_holds_with_the_reason() {
-    let mut line = Line::of(0);
-    line.story(1, |_| {}, true);
-    line.story(2, |_| {}, false);
-    assert_eq!(line.problems(), told(&[]));
-    assert_eq!(line.remarks(), ["amended"]);
-    // The first evidence protects what a hook cannot have changed; the next note protects the rest.
-    line.edit_note(1, |note| note.replacen("\"turns\": 1", "\"turns\": 7", 1));
-    assert_eq!(line.problems(), told(&[("US-1", "note_edited"), ("US-2", "chain_lost")]));
-    let mut line = Line::of(0);
-    line.story(1, |_| {}, true);
-    line.story(2, |_| {}, false);
-    let slower = |note: String| {
-        let at = note.find("\"after\"").unwrap();
-        format!("{}{}", &note[..at], note[at..].replacen("\"duration_ms\": 1", "\"duration_ms\": 2", 1))
-    };
-    line.edit_note(1, slower);
-    assert_eq!(line.problems(), told(&[("US-2", "chain_lost")]));
-}
-
-/// Two stories on top of a commit that the user made in the meantime.
-fn reapplied() -> Line {
-    let mut line = Line::of(2).with_journal();
-    let run = RunId::from("r1");
-    let old: Vec<CommitFacts> = line.history.commits.drain(..2).collect();
-    let users = CommitFacts { id: id(40), parents: vec![id(0)], trailers: Trailers::default(), ..line.commit(0).clone() };
-    line.history.commits.insert(0, users);
-    let (mut base, mut previous) = (id(40), None);
-    for (number, commit) in [(41, &old[1]), (42, &old[0])] {
-        let first = line.history.notes.remove(&commit.id).unwrap().evidence().unwrap();
-        let moved = Evidence { tree: tree(number), base: Some(base.clone()), previous, ..first.clone() }.in_place_of(&first);
-        let event = Event::Reapplied {
-            story: moved.story.clone(),
-            was: commit.id.clone(),
-            commit: id(number),
-            tree: moved.tree.clone(),
-            base: moved.base.clone(),
-            evidence: moved.digest(),
-        };
-        line.history.journals.add_event(&run, event);
-        line.history.notes.insert(id(number), GitNote::Bytes(moved.to_note().into_bytes()));
-        let commit = CommitFacts { id: id(number), tree: tree(number), parents: vec![base], ..commit.clone() };
-        line.history.commits.insert(0, commit);
-        (base, previous) = (id(number), Some(moved.digest()));
-    }
-    line
-}
-
-#[test]
-fn stories_that_were_re_applied_hold_and_their_evidence_is_a_chain_again() {
-    let mut line = reapplied();
-    assert_eq!(line.problems(), told(&[]));
-    assert_eq!(line.remarks(), ["reapplied", "reapplied"]);
-    assert_eq!(line.missing(), [""; 0]);
-    line.edit_note(41, |note| note.replacen("\"turns\": 1", "\"turns\": 7", 1));
-    let expected = [("US-1", "note_edited"), ("US-1", "journal_differs"), ("US-2", "chain_lost")];
-    assert_eq!(line.problems(), told(&expected));
-    // The journal knows this commit only by another id.
-    let mut line = reapplied();
-    line.history.journals.commits.remove(&id(42));
-    assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]));
-}
-
-#[test]
-fn an_ordinary_note_cannot_be_passed_off_as_amended() {
-    let mut line = Line::of(2);
-    line.edit_note(1, |note| {
-        let first = Evidence::from_note(note.as_bytes()).unwrap();
-        let mut forged = first.clone();
-        forged.after[0].duration_ms = 99;
-        forged.in_place_of(&first).to_note()
-    });
-    assert_eq!(line.problems(), told(&[("US-2", "chain_lost")]), "the next note names the first one");
-}
-
-#[test]
 fn an_agents_own_commit_with_forged_trailers_falls_alone() {
-    let mut line = Line::of(1);
+    let mut line = Line::with_stories(1);
     let forged = CommitFacts {
         id: id(50),
         tree: tree(50),
@@ -366,9 +294,9 @@ fn an_agents_own_commit_with_forged_trailers_falls_alone() {
 #[test]
 fn merged_branches_each_have_their_chain() {
     // Two lines from the same story, merged, and a story on top that follows one of them.
-    let mut left = Line::of(2);
+    let mut left = Line::with_stories(2);
     let follows_left = left.last.clone();
-    let mut right = Line::of(1);
+    let mut right = Line::with_stories(1);
     right.story(3, |found| found.base = Some(id(1)), false);
     right.commit(3).parents = vec![id(1)];
     left.history.commits.insert(0, right.commit(3).clone());
@@ -389,7 +317,7 @@ fn merged_branches_each_have_their_chain() {
 
 #[test]
 fn a_history_that_is_cut_off_is_said_and_no_accusation() {
-    let mut line = Line::of(3);
+    let mut line = Line::with_stories(3);
     line.history.commits.truncate(2);
     line.history.shallow = true;
     assert_eq!(line.problems(), told(&[]));
@@ -400,7 +328,7 @@ fn a_history_that_is_cut_off_is_said_and_no_accusation() {
 
 #[test]
 fn a_range_audits_its_own_commits_and_knows_the_others() {
-    let mut line = Line::of(3);
+    let mut line = Line::with_stories(3);
     line.history.range = Some(BTreeSet::from([id(0), id(3)]));
     let found = audit(&line.history);
     assert_eq!((found.stories.len(), found.others, found.holds), (1, 1, true));
@@ -408,7 +336,7 @@ fn a_range_audits_its_own_commits_and_knows_the_others() {
 
 #[test]
 fn changed_tests_and_criteria_that_nothing_proved_are_named_and_hold() {
-    let mut line = Line::of(0);
+    let mut line = Line::with_stories(0);
     let change = |found: &mut Evidence| {
         let text = |text: &str| text.to_owned();
         found.protected = vec![changed_test()];
@@ -426,7 +354,7 @@ fn changed_tests_and_criteria_that_nothing_proved_are_named_and_hold() {
 
 #[test]
 fn a_trailer_of_an_older_version_is_read_as_the_word_of_today() {
-    let mut line = Line::of(0);
+    let mut line = Line::with_stories(0);
     line.story(1, |found| found.proof = Proof::Untested, false);
     for (word, expected) in
         [("unproven", &[][..]), ("verified", &[("US-1", "message_differs")]), ("odd", &[("US-1", "message_differs")])]
@@ -439,7 +367,7 @@ fn a_trailer_of_an_older_version_is_read_as_the_word_of_today() {
 #[test]
 fn a_story_that_a_person_accepted_is_known_by_its_journal() {
     let run = RunId::from("r1");
-    let mut line = Line::of(1).with_journal();
+    let mut line = Line::with_stories(1).with_journal();
     let take = |found: &mut Evidence| (found.outcome, found.proof) = (Outcome::Accepted, Proof::Untested);
     line.story(2, take, false);
     assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]));
@@ -465,7 +393,7 @@ fn a_story_that_a_person_accepted_is_known_by_its_journal() {
 
 #[test]
 fn what_runs_again_and_fails_does_not_hold() {
-    let mut found = audit(&Line::of(2).history);
+    let mut found = audit(&Line::with_stories(2).history);
     let run = |outcome| Rerun {
         name: "test".to_owned(),
         command: "make test".to_owned(),
@@ -485,7 +413,7 @@ fn a_proof_that_is_weaker_now_does_not_hold() {
     let run = |outcome| Rerun { name: String::new(), command: String::new(), outcome, text: String::new(), duration_ms: 0 };
     let now = |outcome, proof| Rejudged { outcome, proof, why: "the reason".to_owned() };
     let kinds = |outcome: RerunOutcome, now: &Rejudged| {
-        let mut found = audit(&Line::of(1).history);
+        let mut found = audit(&Line::with_stories(1).history);
         assert_eq!(found.stories[0].proof, Some(Proof::Verified));
         found.rerun(&id(1), vec![run(outcome)], Some(now));
         found.stories[0].problems.iter().map(|problem| problem.kind.clone()).collect::<Vec<_>>()
@@ -504,192 +432,8 @@ fn a_proof_that_is_weaker_now_does_not_hold() {
 }
 
 #[test]
-fn a_commit_that_a_journal_knows_and_the_history_does_not_is_missing() {
-    let mut line = Line::of(3).with_journal();
-    line.reset_to(1);
-    let found = audit(&line.history);
-    assert!(!found.holds && found.stories.iter().all(Audited::holds));
-    assert_eq!(line.missing(), ["US-2", "US-3"]);
-    let said = &found.missing[0].problem;
-    assert_eq!(said.kind, "commit_missing");
-    assert!(said.text.starts_with("missing: it was committed as "), "{}", said.text);
-    assert!(said.text.ends_with("in run r1; that commit is not in this history"), "{}", said.text);
-
-    line.history.shallow = true;
-    let found = audit(&line.history);
-    assert_eq!((found.missing.len(), found.beyond, found.holds), (0, 2, true), "what is beyond the end may well be there");
-}
-
-#[test]
-fn what_verdone_itself_took_back_is_not_missing() {
-    let run = RunId::from("r1");
-    let mut line = Line::of(3).with_journal();
-    line.reset_to(2);
-    assert_eq!(line.missing(), ["US-3"]);
-    line.history.journals.add_event(&run, undone("US-3", 2));
-    assert_eq!(line.missing(), Vec::<String>::new());
-
-    let mut line = Line::of(2).with_journal();
-    line.reset_to(1);
-    line.history.journals.add_event(&run, regressed("US-2"));
-    assert_eq!(line.missing(), Vec::<String>::new(), "nobody calls it done");
-
-    let mut line = Line::of(2).with_journal();
-    line.reset_to(1);
-    let again = Evidence { tree: tree(7), base: Some(id(1)), ..evidence("US-2", "Title") };
-    let other_plan = RunId::from("r2");
-    line.history.journals.add_event(&other_plan, started("OTHER.md"));
-    line.history.journals.add_event(&other_plan, committed(&id(1), &again, None));
-    assert_eq!(line.missing(), ["US-2"], "a story of another plan may have the same name");
-    line.history.journals.add_event(&other_plan, started("PLAN.md"));
-    line.history.journals.add_event(&other_plan, committed(&id(1), &again, None));
-    assert_eq!(line.missing(), Vec::<String>::new(), "it was done again");
-}
-
-#[test]
-fn a_story_of_another_branch_is_not_missing_here() {
-    let mut line = Line::of(3).with_journal();
-    line.reset_to(1);
-    line.history.apart.elsewhere = BTreeSet::from([id(2), id(3)]);
-    line.history.branches = BTreeSet::from(["other".to_owned()]);
-    let found = audit(&line.history);
-    assert_eq!((found.missing.len(), found.elsewhere, found.holds), (0, 2, true));
-    // Its own branch was reset, so a copy elsewhere does not count.
-    line.history.branches = BTreeSet::from(["main".to_owned()]);
-    assert_eq!(line.missing(), ["US-2", "US-3"]);
-    assert!(audit(&line.history).missing[0].problem.text.ends_with("but on another branch or tag"));
-}
-
-/// Replaces all stories after the first `after` ones with one commit that has the files of the last.
-fn squash(line: &mut Line, after: usize, trailers: bool) {
-    let last = line.history.commits[0].clone();
-    let trailers = if trailers { last.trailers } else { Trailers::default() };
-    let squashed = CommitFacts { id: id(60), tree: last.tree, parents: vec![id(after)], subject: "feature".to_owned(), trailers };
-    line.reset_to(after);
-    line.history.commits.insert(0, squashed);
-}
-
-fn squashed(line: &Line) -> Vec<(String, Oid, bool)> {
-    let found = audit(&line.history);
-    found.squashed.iter().map(|one| (one.story.0.clone(), one.into.clone(), one.with_later)).collect()
-}
-
-#[test]
-fn stories_that_were_squashed_are_recognised_by_the_tree_of_the_last_one() {
-    for (journal, trailers) in [(true, false), (true, true), (false, false), (false, true)] {
-        let mut line = if journal { Line::of(4).with_journal() } else { Line::of(4) };
-        squash(&mut line, 1, trailers);
-        let into = |story: &str, with_later: bool| (story.to_owned(), id(60), with_later);
-        let mut found = squashed(&line);
-        found.sort();
-        let expected = [into("US-2", true), into("US-3", true), into("US-4", false)];
-        assert_eq!(found, expected, "journal {journal}, trailers {trailers}");
-        assert_eq!((line.missing(), line.problems()), (Vec::new(), told(&[])), "journal {journal}, trailers {trailers}");
-        let found = audit(&line.history);
-        assert!(found.holds && found.stories.len() == 1, "{found:?}");
-        line.history.range = Some(BTreeSet::from([id(1)]));
-        assert_eq!((squashed(&line), line.missing()), (Vec::new(), Vec::new()), "the range ends before it");
-    }
-}
-
-#[test]
-fn stories_that_were_squashed_on_a_branch_that_is_still_there_are_not_elsewhere() {
-    let mut line = Line::of(2).with_journal();
-    squash(&mut line, 0, false);
-    line.history.apart.elsewhere = BTreeSet::from([id(1), id(2)]);
-    line.history.branches = BTreeSet::from(["other".to_owned()]);
-    let found = audit(&line.history);
-    assert_eq!((found.squashed.len(), found.elsewhere, found.missing.len()), (2, 0, 0));
-}
-
-#[test]
-fn other_files_are_no_squash() {
-    let mut line = Line::of(3).with_journal();
-    squash(&mut line, 1, false);
-    line.history.commits[0].tree = tree(99);
-    assert_eq!((squashed(&line), line.missing()), (Vec::new(), vec!["US-2".to_owned(), "US-3".to_owned()]));
-    // A story that restores an earlier state has the tree of an earlier commit, but that commit does not contain the work.
-    let mut line = Line::of(1);
-    line.story(2, |evidence| evidence.tree = tree(0), false);
-    let mut line = line.with_journal();
-    line.reset_to(1);
-    assert_eq!((squashed(&line), line.missing()), (Vec::new(), vec!["US-2".to_owned()]));
-}
-
-#[test]
-fn a_range_misses_only_what_it_should_hold() {
-    let mut line = Line::of(4).with_journal();
-    line.reset_to(2);
-    let mut of = |start: usize, range: &[usize]| {
-        line.history.start = Some(id(start));
-        line.history.range = Some(range.iter().copied().map(id).collect());
-        line.missing()
-    };
-    assert_eq!(of(2, &[]), ["US-3", "US-4"], "the one that it begins with is what they were made on");
-    assert_eq!(of(1, &[2]), ["US-3", "US-4"]);
-    assert_eq!(of(0, &[1]), Vec::<String>::new(), "they come after its end");
-    line.history.branches.clear();
-    line.history.range = Some(BTreeSet::from([id(1), id(2)]));
-    assert_eq!(line.missing(), Vec::<String>::new(), "no branch ends where they were made");
-    line.history.branches.insert("main".to_owned());
-    line.history.apart.parents.clear();
-    line.history.start = Some(id(1));
-    line.history.range = Some(BTreeSet::from([id(2)]));
-    assert_eq!(line.missing(), ["US-3", "US-4"], "the journal knows what they were made on");
-}
-
-#[test]
-fn commits_that_say_they_are_verdones_are_believed_by_what_they_change() {
-    let mut line = Line::of(1);
-    let chore = |number: usize| CommitFacts {
-        id: id(number),
-        tree: tree(number),
-        parents: vec![id(1)],
-        subject: "chore: record progress".to_owned(),
-        trailers: Trailers::read("Verdone-Run: r1\n"),
-    };
-    line.history.commits.insert(0, chore(70));
-    line.history.bookkeeping.insert(id(70), Bookkeeping::Ours { done: vec![StoryId::from("US-1")] });
-    let found = audit(&line.history);
-    assert_eq!((found.bookkeeping, found.others, found.holds), (1, 0, true));
-    line.history.commits.insert(0, chore(71));
-    line.history.bookkeeping.insert(id(71), Bookkeeping::Other { path: "src/main.rs".to_owned() });
-    assert_eq!(line.problems(), told(&[("chore: record progress", "not_bookkeeping")]));
-    assert!(audit(&line.history).stories[1].problems[0].text.ends_with("progress files: src/main.rs"));
-}
-
-#[test]
-fn bookkeeping_that_calls_a_story_done_needs_a_commit_of_that_story() {
-    let mut line = Line::of(2);
-    let chore = CommitFacts {
-        id: id(70),
-        tree: tree(70),
-        parents: vec![id(2)],
-        subject: "chore: record progress".to_owned(),
-        trailers: Trailers::read("Verdone-Run: r1\n"),
-    };
-    line.history.commits.insert(0, chore);
-    let done = |stories: &[&str]| Bookkeeping::Ours { done: stories.iter().map(|story| StoryId::from(*story)).collect() };
-    line.history.bookkeeping.insert(id(70), done(&["US-1", "US-3", "US-4"]));
-    assert_eq!(line.problems(), told(&[("chore: record progress", "marked_without_evidence")]));
-    let found = audit(&line.history);
-    assert_eq!((found.bookkeeping, found.others), (0, 0));
-    assert!(found.stories[2].problems[0].text.contains("it calls US-3, US-4 done"), "{}", found.stories[2].problems[0].text);
-    line.history.shallow = true;
-    assert_eq!(line.problems(), told(&[]), "its evidence may lie beyond the end");
-    line.history.shallow = false;
-
-    line.history.bookkeeping.insert(id(70), done(&["US-1", "US-2"]));
-    line.history.range = Some(BTreeSet::from([id(70)]));
-    assert!(audit(&line.history).holds, "evidence before the range counts");
-    line.history.range = None;
-    line.commit(2).trailers = Trailers::default();
-    assert_eq!(line.problems(), told(&[("US-2", "names_none")]), "a message that was rewritten is told where it is");
-}
-
-#[test]
 fn a_commit_of_a_session_is_judged_by_the_same_rules() {
-    let mut line = Line::of(1).with_journal();
+    let mut line = Line::with_stories(1).with_journal();
     line.story(2, |found| (found.run, found.session) = (RunId::from("loop-1"), Some("s1".to_owned())), false);
     line.commit(2).trailers.session = Some("s1".to_owned());
     assert_eq!(line.problems(), told(&[]), "no run's journal has to know it");
@@ -701,14 +445,14 @@ fn a_commit_of_a_session_is_judged_by_the_same_rules() {
     line.commit(1).trailers.session = Some("s1".to_owned());
     assert_eq!(line.problems()[0], ("US-1".to_owned(), "message_differs".to_owned()), "a run's evidence is no session's");
 
-    let mut line = Line::of(1).with_journal();
+    let mut line = Line::with_stories(1).with_journal();
     line.story(2, |found| found.session = Some("s1".to_owned()), false);
     assert_eq!(line.problems(), told(&[("US-2", "not_in_journal")]), "a run that has a journal is asked, whatever the note says");
 }
 
 #[test]
 fn what_was_interrupted_does_not_hold() {
-    let mut found = audit(&Line::of(2).history);
+    let mut found = audit(&Line::with_stories(2).history);
     let run = |outcome| Rerun {
         name: "test".to_owned(),
         command: "make test".to_owned(),
@@ -728,7 +472,7 @@ proptest! {
 
     #[test]
     fn any_single_byte_edit_of_a_note_is_detected(story in 1_usize..=3, at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        let mut line = Line::of(3);
+        let mut line = Line::with_stories(3);
         let Some(GitNote::Bytes(bytes)) = line.history.notes.get_mut(&id(story)) else { panic!("no note") };
         let at = at.index(bytes.len());
         prop_assume!(bytes[at] != byte);
@@ -739,7 +483,7 @@ proptest! {
 
     #[test]
     fn no_note_and_no_message_makes_it_panic(note in prop::collection::vec(any::<u8>(), 0..200), message in ".{0,200}") {
-        let mut line = Line::of(2);
+        let mut line = Line::with_stories(2);
         line.history.notes.insert(id(1), GitNote::Bytes(note));
         line.commit(2).trailers = Trailers::read(&message);
         let _ = audit(&line.history);

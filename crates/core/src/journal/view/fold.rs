@@ -1,7 +1,7 @@
 //! How each event changes the view.
 
 mod attempt;
-mod place;
+mod lookup;
 mod result;
 
 use jiff::Timestamp;

@@ -1,5 +1,8 @@
 //! One row for each line of the design's table and for each ruling about verification.
 
+mod attempt;
+mod report;
+
 use super::world::{OWN, TEST, World, count, failed, gate, own_check, unknown};
 use crate::check::{CheckOutcome, When};
 use crate::done::JudgeFact;
@@ -237,7 +240,7 @@ fn rulings_on_counts() {
             gate(count(3, 0, 0), count(3, 1, 0)),
             None,
             Failed,
-            "exit code 0, but counts 1 failed",
+            "exited with code 0, but counts 1 failed",
         ),
         row("skipped is not passed", gate(count(3, 0, 0), count(2, 0, 1)), Untested, NeedsReview, "now 2"),
         row("a count that vanished", gate(count(3, 0, 0), None), Untested, NeedsReview, "counts none now"),
@@ -287,122 +290,6 @@ fn rulings_on_counts() {
 }
 
 #[test]
-fn rulings_on_tests_of_the_attempt() {
-    let import_error =
-        |passed| brings_test().result(Tree::Proof, TEST, failed(), None).counts(Tree::Attempt, TEST, count(passed, 0, 0));
-    let greenfield = |pristine| {
-        let world = brings_test().result(Tree::Base, TEST, unknown(), None).result(Tree::Pristine, TEST, pristine, None);
-        world.result(Tree::Proof, TEST, failed(), None)
-    };
-    let red_before = |proof| {
-        let world = brings_test().result(Tree::Base, TEST, failed(), count(3, 1, 0)).counts(Tree::Pristine, TEST, count(4, 0, 0));
-        world.counts(Tree::Attempt, TEST, count(5, 0, 0)).counts(Tree::Proof, TEST, proof)
-    };
-    check(vec![
-        row(
-            "red on the proof tree, green on the attempt",
-            brings_test(),
-            AgentTested,
-            Done,
-            "`test` with tests/new.rs fails without the work",
-        ),
-        row(
-            "green on the proof tree",
-            brings_test().result(Tree::Proof, TEST, CheckOutcome::Passed, count(4, 0, 0)),
-            Untested,
-            Done,
-            "pass without its work",
-        ),
-        row("a project without tests so far", greenfield(unknown()), AgentTested, Done, "tests/new.rs"),
-        row("… whose gate is red without the new tests", greenfield(failed()), Untested, NeedsReview, "passes only with"),
-        row(
-            "a gate that was red gives no answer on pristine",
-            greenfield(unknown()).says(Tree::Base, TEST, failed()),
-            Untested,
-            NeedsReview,
-            "only with",
-        ),
-        row(
-            "import errors, but only old tests pass",
-            red_before(None).counts(Tree::Attempt, TEST, count(4, 0, 0)).counts(Tree::Pristine, TEST, count(4, 0, 0)),
-            Untested,
-            Done,
-            "no test is known",
-        ),
-        row(
-            "a gate that lost its tests on pristine",
-            brings_test().result(Tree::Pristine, TEST, unknown(), None),
-            Untested,
-            NeedsReview,
-            "only with",
-        ),
-        row(
-            "everything else green on pristine",
-            brings_test().says(Tree::Pristine, TEST, failed()),
-            Untested,
-            NeedsReview,
-            "passes only with",
-        ),
-        row("import errors are red if the attempt passes new tests", import_error(4), AgentTested, Done, ""),
-        row("… and only then", import_error(3), Untested, Done, "no test is known to fail without it"),
-        row(
-            "a test that failed on the base is not the attempt's",
-            red_before(count(4, 1, 0)),
-            Untested,
-            Done,
-            "no test is known",
-        ),
-        row("… one more is", red_before(count(3, 2, 0)), AgentTested, Done, ""),
-        row(
-            "a check without tests shows none",
-            World::without_own().with(|job| job.gates[0].check.command = own_check("./lint").command).added_test().says(
-                Tree::Proof,
-                TEST,
-                failed(),
-            ),
-            Untested,
-            Done,
-            "no check is known to run",
-        ),
-        row(
-            "out of time is not red",
-            brings_test().result(Tree::Proof, TEST, CheckOutcome::TimedOut { after_ms: 1 }, None),
-            Untested,
-            Done,
-            "no test is known",
-        ),
-        row(
-            "deleted tests prove nothing",
-            World::without_own().protected("tests/old.rs", Test, Deleted),
-            Untested,
-            Done,
-            "no test",
-        ),
-        row(
-            "a proof tree that cannot be built",
-            World { unbuildable: vec![Tree::Proof], ..brings_test() },
-            Untested,
-            Done,
-            "could not be run",
-        ),
-        row(
-            "a pristine tree that cannot be built",
-            World { unbuildable: vec![Tree::Pristine], ..brings_test() },
-            Untested,
-            NeedsReview,
-            "could not be combined",
-        ),
-        row(
-            "an updated snapshot that is released",
-            World::new().protected("a.snap", Test, Modified).released().says(Tree::Proof, OWN, failed()),
-            AgentTested,
-            Done,
-            "`./own` with a.snap fails without the work and passes with it",
-        ),
-    ]);
-}
-
-#[test]
 fn rulings_on_the_minimum() {
     let minimum = |world: World, proof| world.with(|job| job.minimum = proof);
     let story = |world: World, proof| world.with(|job| job.story.as_mut().unwrap().minimum = Some(proof));
@@ -428,42 +315,6 @@ fn rulings_on_the_minimum() {
     let told = minimum(brings_test(), Verified).left().report().feedback.unwrap();
     assert!(told.problems[0].contains("a `Verification:` command in the plan that fails before the work"), "{told:?}");
     assert!(told.advice[0].starts_with("Do not add tests for this: only the user can add such a check."), "{told:?}");
-}
-
-#[test]
-fn rulings_on_checks_of_the_attempt() {
-    let advisory = |mut world: World| {
-        world.job.gates[0].check.terms.advisory = true;
-        world
-    };
-    let not_due = |mut world: World| {
-        world.job.gates[0].check.terms.when = When { paths: vec!["docs/".to_owned()], ..When::default() };
-        world
-    };
-    let attempt = |outcome| World::new().says(Tree::Attempt, TEST, outcome);
-    let mut flaky = attempt(CheckOutcome::Passed);
-    flaky.said.get_mut(&(Tree::Attempt, TEST.to_owned())).unwrap().run.flaky = true;
-    let scope = |world: World, enforced| {
-        world.with(|job| {
-            job.story.as_mut().unwrap().scope = vec!["docs/".to_owned()];
-            job.enforce_scope = enforced;
-        })
-    };
-    let unchanged = || World::new().with(|job| job.changed = Some(Vec::new()));
-    check(vec![
-        row("red fails", attempt(failed()).left(), None, Failed, "`test` failed with exit code 1"),
-        row("red fails also after feedback", attempt(failed()), None, Failed, "`test` failed"),
-        row("unknown is never done", attempt(unknown()), None, Failed, "gave no answer"),
-        row("out of time is never done", attempt(CheckOutcome::TimedOut { after_ms: 9 }), None, Failed, "gave no answer"),
-        row("interrupted is never done", attempt(CheckOutcome::Interrupted), None, Failed, "interrupted"),
-        row("an advisory gate fails nothing", advisory(attempt(failed())), Verified, Done, ""),
-        row("a gate that is not due does not run", not_due(attempt(failed())), Verified, Done, ""),
-        row("a flaky pass counts and is reported", flaky, Verified, Done, "failed and passed on the same files"),
-        row("an enforced scope", scope(World::new(), true), None, Failed, "src/a.rs"),
-        row("a scope that is not enforced", scope(World::new(), false), Verified, Done, ""),
-        row("nothing changed", unchanged(), None, Failed, "no file was changed"),
-        row("nothing changed, and that is allowed", unchanged().with(|job| job.allow_unchanged = true), Verified, Done, ""),
-    ]);
 }
 
 #[test]
@@ -537,94 +388,4 @@ fn rulings_on_surfaces() {
             "only with",
         ),
     ]);
-}
-
-#[test]
-fn a_review_never_spends_an_attempt() {
-    for (world, spends) in [
-        (pristine_red(), false),
-        (pristine_red().left(), false),
-        (refuted(), false),
-        (World::new(), false),
-        (World::new().says(Tree::Attempt, TEST, CheckOutcome::Interrupted), false),
-        (World::new().says(Tree::Attempt, TEST, failed()), true),
-    ] {
-        assert_eq!(world.report().spends_attempt(), spends, "{:?}", world.report().reasons);
-    }
-}
-
-#[test]
-fn feedback_names_the_files_and_the_failing_check() {
-    let told = pristine_red().left().report().feedback.unwrap();
-    assert_eq!(told.advice, ["Restore tests/old.rs, or change the code so that the check passes with the old files."]);
-    assert_eq!((told.checks[0].name.as_str(), told.checks[0].tree), (TEST, Tree::Pristine));
-}
-
-#[test]
-fn of_a_hidden_check_the_agent_learns_the_name_and_that_it_failed() {
-    let mut world = World::new().says(Tree::Attempt, TEST, CheckOutcome::Failed { code: 77 }).left();
-    world.said.get_mut(&(Tree::Attempt, TEST.to_owned())).unwrap().run.tail = "secret".to_owned();
-    world.job.gates[0].hidden = true;
-    let report = world.report();
-    let told = serde_json::to_string(&report.feedback).unwrap();
-    assert!(told.contains("the hidden check `test` did not pass") && !told.contains("secret") && !told.contains("77"), "{told}");
-    assert_eq!(report.hidden, [TEST]);
-    // All other places from which a prompt takes its text.
-    let mut open = Open::default();
-    open.add_report(&report);
-    let short = report.falls_short_of(Verified, Done);
-    let told = format!("{:?} {:?} {short:?}", Feedback::from_report(&report), (&open.failed, &open.missing));
-    assert!(told.contains("did not pass") && !told.contains("secret") && !told.contains("77"), "{told}");
-}
-
-#[test]
-fn a_hidden_check_that_raises_a_doubt_stays_hidden() {
-    let mut world = pristine_red().left();
-    world.job.gates[0].hidden = true;
-    let mut open = Open::default();
-    open.add_report(&world.report());
-    let told = format!("{:?} {:?}", open.failed, open.missing);
-    assert!(told.contains("the hidden check `test` did not pass") && !told.contains("exit code"), "{told}");
-}
-
-#[test]
-fn criteria_are_proven_by_checks_that_they_name() {
-    let with = |criteria: &[&str], world: World| {
-        let criteria = criteria.iter().map(|text| (*text).to_owned()).collect();
-        let report = world.with(|job| job.story.as_mut().unwrap().criteria = criteria).report();
-        report.criteria.into_iter().map(|each| each.prover.unwrap_or_default()).collect::<Vec<_>>()
-    };
-    assert_eq!(with(&["fast", "`make test` passes", "./own"], World::new()), ["", "gate: test", "own check: ./own"]);
-    assert_eq!(with(&["fast"], World::new()), ["own check: ./own"]);
-    assert_eq!(with(&["fast"], brings_test()), ["the attempt's tests: tests/new.rs"]);
-    assert_eq!(with(&["fast"], World::without_own()), [""]);
-    let red = World::new().says(Tree::Attempt, TEST, failed());
-    assert_eq!(with(&["`make test`", "`make lint`"], red.with(|job| job.gates.push(gate("lint")))), ["", "gate: lint"]);
-}
-
-#[test]
-fn words_are_those_of_the_design_and_old_ones_are_read() {
-    let read = |word: &str| (word.parse::<Proof>().unwrap(), serde_json::from_str::<Proof>(&format!("{word:?}")).unwrap());
-    for proof in Proof::ALL {
-        assert_eq!(read(&proof.to_string()), (proof, proof));
-        assert_eq!(serde_json::to_string(&proof).unwrap(), format!("{:?}", proof.name()));
-    }
-    assert_eq!((read("unproven").0, read("unverified").1), (Untested, Unchecked));
-    assert!("proven".parse::<Proof>().is_err());
-    assert!(Verified > AgentTested && AgentTested > Untested && Untested > Unchecked);
-    assert!(Done > NeedsReview && NeedsReview > Failed);
-}
-
-#[test]
-fn a_report_is_stable_json() {
-    let report = pristine_red().report();
-    let json = serde_json::to_value(&report).unwrap();
-    assert_eq!((json["outcome"].as_str(), json["proof"].as_str()), (Some("needs-review"), Some("untested")));
-    assert_eq!(json["reasons"][0]["reason"], "pristine-failed");
-    assert_eq!(
-        json["protected"][0],
-        serde_json::json!({"path": "tests/old.rs", "kind": "test", "change": "modified", "released": false})
-    );
-    assert_eq!(json["runs"]["pristine"][0]["outcome"], "passed");
-    assert_eq!(serde_json::from_value::<VerifyReport>(json).unwrap(), report);
 }

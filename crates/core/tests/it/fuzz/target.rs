@@ -13,7 +13,7 @@ use verdone_core::hook::{HookInput, Response, Situation, Target as FileTarget, V
 use verdone_core::policy::{Mode, OnUnknown, PolicyContext, ToolCall, built_in, evaluate, paths_to_resolve};
 use verdone_shell::{Variables, parse};
 
-use crate::policy::place::{context, rules};
+use crate::policy::project::{context, rules};
 use crate::policy::table::{COMPUTED, DATA, DENIED, EVERYDAY};
 
 pub(crate) struct Target {

@@ -24,7 +24,7 @@ const MOST_KEPT: usize = 4_000;
 
 /// An input that a target fails on.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct Failure {
     pub(crate) small: Vec<u8>,
     pub(crate) said: String,
     file: PathBuf,
@@ -47,7 +47,7 @@ pub(crate) fn fuzz(target: &'static Target, test: &str) {
 }
 
 /// The first input that breaks a target, minimised.
-pub(crate) fn find(target: &'static Target, test: &str) -> Option<Found> {
+pub(crate) fn find(target: &'static Target, test: &str) -> Option<Failure> {
     if let (Some(job), Some(file)) = (std::env::var_os(JOB), std::env::var_os(FILE)) {
         work(target, job == "once", Path::new(&file));
     }
@@ -63,7 +63,7 @@ pub(crate) fn find(target: &'static Target, test: &str) -> Option<Found> {
     });
     fs::write(&file, &small).unwrap();
     let said = start(test, "once", &file).unwrap_or(said);
-    Some(Found { small, said, file })
+    Some(Failure { small, said, file })
 }
 
 /// The child's output before it died; `None` if it finished.

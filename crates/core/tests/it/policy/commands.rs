@@ -3,7 +3,7 @@
 use verdone_core::base::verdict::PolicyVerdict;
 use verdone_core::policy::{OnUnknown, PolicyContext, ToolCall, evaluate};
 
-use super::place::{context, rules};
+use super::project::{context, rules};
 use super::table::{COMPUTED, DATA, DENIED, EVERYDAY};
 
 fn rule_that_denies(command: &str, context: &PolicyContext) -> Option<String> {

@@ -6,7 +6,7 @@ use verdone_core::base::verdict::PolicyVerdict;
 use verdone_core::policy::{Rule, ToolCall, evaluate, paths_to_resolve};
 use verdone_shell::{MAX_SOURCE, Variables, Why, parse};
 
-use super::place::{context, rules};
+use super::project::{context, rules};
 use super::table::{COMPUTED, DATA, DENIED, EVERYDAY};
 
 fn verdict(command: &str, rules: &[Rule]) -> (PolicyVerdict, String) {

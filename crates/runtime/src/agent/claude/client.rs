@@ -2,6 +2,8 @@
 //!
 //! Between two turns the process is frozen. Otherwise, a background command that ends could wake the agent while its work is being checked.
 
+mod requests;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -19,8 +21,6 @@ use crate::process::{EnvPlan, FloodLimit, LineProcess, Moment, Received, Spawn, 
 
 /// A client that is silent for this long after its start never answers.
 const START: Duration = Duration::from_mins(1);
-/// The client normally answers our requests in milliseconds.
-const ANSWER: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(125);
 /// How many bytes of standard error are kept to explain an exit.
 const LAST_WORDS: usize = 2_000;
@@ -158,30 +158,6 @@ impl Client {
             return Err(error);
         }
         Ok(client)
-    }
-
-    fn initialize(&mut self, signals: &Signals) -> Result<(), ClientError> {
-        let request = self.request();
-        self.say(&ToClient::Initialize { request: &request });
-        let begin = Stopwatch::start();
-        while begin.elapsed() < START {
-            if signals.stop().is_some() {
-                return Err(ClientError::Stopped);
-            }
-            match self.companion.receive(TICK) {
-                Received::Line(Stream::Stdout, bytes) => {
-                    if let LineEffect::Answered { request: of, ok, guarded, .. } = self.handle_line(&bytes, None)
-                        && of == request
-                    {
-                        return if ok && guarded { Ok(()) } else { Err(ClientError::NoCallbacks) };
-                    }
-                }
-                Received::Line(Stream::Stderr, bytes) => self.remember(&bytes),
-                Received::Exited => return Err(ClientError::Ended(self.last_line())),
-                Received::Nothing => {}
-            }
-        }
-        Err(ClientError::Silent)
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -374,64 +350,6 @@ impl Client {
             Some(end) => LineEffect::TurnOver(Box::new(end)),
             None => LineEffect::Nothing,
         }
-    }
-
-    /// Measures context use, as the last step of a turn.
-    pub(super) fn measure(&mut self, signals: &Signals) -> Option<ContextUse> {
-        if self.gone {
-            return None;
-        }
-        let request = self.request();
-        self.say(&ToClient::ContextUsage { request: &request });
-        let begin = Stopwatch::start();
-        let mut measured = None;
-        while begin.elapsed() < ANSWER && signals.stop().is_none() {
-            match self.companion.receive(TICK) {
-                Received::Line(Stream::Stdout, bytes) => {
-                    if let LineEffect::Answered { request: of, context, .. } = self.handle_line(&bytes, None)
-                        && of == request
-                    {
-                        measured = context;
-                        break;
-                    }
-                }
-                Received::Line(Stream::Stderr, bytes) => self.remember(&bytes),
-                Received::Exited => {
-                    self.gone = true;
-                    break;
-                }
-                Received::Nothing => {}
-            }
-        }
-        measured
-    }
-
-    /// Starts a fresh session in the same process. Returns whether that worked.
-    pub(super) fn clear(&mut self, uuid: &Uuid, signals: &Signals) -> bool {
-        if self.gone {
-            return false;
-        }
-        self.thaw();
-        let before = self.session.id().to_owned();
-        self.session.sent(uuid);
-        self.say(&ToClient::Clear { uuid });
-        let begin = Stopwatch::start();
-        while begin.elapsed() < ANSWER && signals.stop().is_none() {
-            match self.companion.receive(TICK) {
-                Received::Line(Stream::Stdout, bytes) => {
-                    if let LineEffect::TurnOver(_) = self.handle_line(&bytes, None) {
-                        return self.session.id() != before;
-                    }
-                }
-                Received::Line(Stream::Stderr, bytes) => self.remember(&bytes),
-                Received::Exited => {
-                    self.gone = true;
-                    return false;
-                }
-                Received::Nothing => {}
-            }
-        }
-        false
     }
 
     /// Ends the process gracefully. Returns how many other processes it left behind; those are ended as well.

@@ -1,5 +1,6 @@
 //! Determines a check's outcome from how its process ended.
 
+use verdone_core::base::plural::plural;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOutcome, TestsSeen, ZeroTests, tests_seen};
 use verdone_testlog::{Report, report};
@@ -87,9 +88,9 @@ fn read(written: &Written, zero_tests: Option<ZeroTests>) -> Result<Vec<Report>,
 fn failed_tests(seen: &TestsSeen) -> String {
     let number = seen.count.map_or(0, |count| count.failed);
     let more = if number > seen.failed.len() as u64 && !seen.failed.is_empty() { ", ..." } else { "" };
-    let tests = if number == 1 { "test" } else { "tests" };
+    let tests = plural(usize::try_from(number).unwrap_or(usize::MAX), "test", "tests");
     format!(
-        "{number} {tests} failed according to its test report: {}{more}",
+        "{tests} failed according to its test report: {}{more}",
         if seen.failed.is_empty() { "no names given".to_owned() } else { seen.failed.join(", ") }
     )
 }

@@ -98,7 +98,7 @@ struct World {
 
 /// Everything that landing may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct RepoState {
     head: Oid,
     tree: Files,
     index: Files,
@@ -133,7 +133,7 @@ impl World {
     }
 
     /// Steps that do not apply are skipped; the rest is the history.
-    fn take(&self, op: &Op) {
+    fn apply(&self, op: &Op) {
         let repo = &self.repo;
         let staged = |args: &[&str], name: usize| {
             let mut stdin = NAMES[name].to_vec();
@@ -159,7 +159,7 @@ impl World {
             Op::Land(changes, there) => {
                 self.commit_story(changes);
                 for (_, (name, node)) in changes.iter().enumerate().filter(|(at, _)| there & (1 << at) != 0) {
-                    self.take(&node.map_or(Op::Remove(*name), |node| Op::Put(*name, node)));
+                    self.apply(&node.map_or(Op::Remove(*name), |node| Op::Put(*name, node)));
                 }
                 self.land();
             }
@@ -200,9 +200,9 @@ impl World {
         self.files_of(&["ls-tree", "-r", "-z", commit])
     }
 
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> RepoState {
         let work = self.as_git_sees(&self.repo.work_tree());
-        Seen { head: self.repo.head(), tree: self.tree("HEAD"), index: self.files_of(&["ls-files", "-s", "-z"]), work }
+        RepoState { head: self.repo.head(), tree: self.tree("HEAD"), index: self.files_of(&["ls-files", "-s", "-z"]), work }
     }
 
     fn as_git_sees(&self, files: &WorkTree) -> Files {
@@ -243,7 +243,8 @@ impl World {
                     );
                     files
                 };
-                let expected = Seen { head: new, tree: target.clone(), index: moved(&before.index), work: moved(&before.work) };
+                let expected =
+                    RepoState { head: new, tree: target.clone(), index: moved(&before.index), work: moved(&before.work) };
                 assert_eq!(after, expected, "exactly the committed files move");
                 for (side, files) in [("work tree", &before.work), ("index", &before.index)] {
                     for path in &changed {
@@ -263,7 +264,7 @@ impl World {
     }
 
     /// The result of `git merge --ff-only` in a copy of this repository, unless it refuses.
-    fn merged_by_git(&self, new: &Oid) -> Option<Seen> {
+    fn merged_by_git(&self, new: &Oid) -> Option<RepoState> {
         let copy = tempfile::tempdir().unwrap();
         let status = Command::new("cp").arg("-a").arg(self.repo.path(".")).arg(copy.path()).status().unwrap();
         assert!(status.success());
@@ -294,7 +295,7 @@ proptest! {
     fn landing_moves_exactly_the_committed_files_or_changes_nothing(ops in prop::collection::vec(op(), 4..24)) {
         let world = World::new();
         for op in &ops {
-            world.take(op);
+            world.apply(op);
         }
     }
 
@@ -317,7 +318,7 @@ proptest! {
             spaces.reset("used", opened);
         }
         // Back over all stories at once.
-        world.take(&Op::Begin);
+        world.apply(&Op::Begin);
         spaces.update("new-0");
         assert_eq!(world.seen(), before, "the user's checkout is not touched");
     }

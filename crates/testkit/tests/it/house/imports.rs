@@ -140,7 +140,7 @@ fn first_names(text: &str) -> Vec<String> {
 }
 
 /// The text without line comments and without what is in quotes.
-fn without_comments(source: &str) -> String {
+pub(super) fn without_comments(source: &str) -> String {
     let line = |line: &str| {
         let code = line.split("//").next().unwrap_or_default();
         code.split('"').step_by(2).collect::<String>()

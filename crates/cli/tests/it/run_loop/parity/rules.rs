@@ -3,7 +3,7 @@
 use verdone_core::verify::Proof::{AgentTested, Unchecked, Untested, Verified};
 
 use super::case::{CAN_BE_FOOLED, Case, Ends, SECRET, STARTED};
-use super::seen::Fate::{self, Accepted, Done, Failed, NeedsReview, NeedsReviewAfterFeedback, NoCommit, Refused};
+use super::observed::Fate::{self, Accepted, Done, Failed, NeedsReview, NeedsReviewAfterFeedback, NoCommit, Refused};
 
 #[derive(Debug)]
 pub(crate) struct Rule {
@@ -258,7 +258,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule {
         name: "nothing checks the story",
         reason: "no-check",
-        says: "nothing",
+        says: "no check",
         case: || Case::new(&[], "good").ends(Ends::Unchecked),
         cells: [Is(Refused), Is(Refused), Is(Refused), Is(Refused), Is(Done(Unchecked)), Is(Accepted(Unchecked))],
     },

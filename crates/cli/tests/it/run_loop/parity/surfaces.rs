@@ -5,14 +5,14 @@ use verdone_core::verify::Surface;
 use verdone_testkit::Output;
 
 use super::case::{Case, Ends, SECRET};
+use super::observed::{Fate, Observed, proof};
 use super::project::{Project, SESSION, STORY};
-use super::seen::{Fate, Seen, proof};
 
 /// A judge that never gives a clear answer, so that work that would be done waits for a person.
 const UNDECIDED: &str = "[done]\nrequire = [\"looked\"]\n[[done.condition]]\nname = \"looked\"\nprover = \"judge\"\n\
                          [done.judge]\nenabled = true\nmin_complexity = 1\ncommand = \"echo who knows\"\n";
 
-pub(crate) fn judge_on(surface: Surface, case: &Case) -> Seen {
+pub(crate) fn judge_on(surface: Surface, case: &Case) -> Observed {
     match surface {
         Surface::Run => by_run(case),
         Surface::Loop => by_loop(case),
@@ -24,19 +24,19 @@ pub(crate) fn judge_on(surface: Surface, case: &Case) -> Seen {
 }
 
 /// `verdone run` with an agent that does the work in every turn.
-fn by_run(case: &Case) -> Seen {
+fn by_run(case: &Case) -> Observed {
     let project = Project::new(case, "");
     let output = project.judge(&["run", "--story", STORY]);
     assert_keeps_secrets(case, &project.feedback());
-    Seen::in_journal(&project).unwrap_or_else(|| Seen::refused(&output))
+    Observed::in_journal(&project).unwrap_or_else(|| Observed::refused(&output))
 }
 
 /// A user's session with a loop: the work is done in the checkout, and the turn ends.
-fn by_loop(case: &Case) -> Seen {
+fn by_loop(case: &Case) -> Observed {
     let project = Project::new(case, "");
     let started = project.verdone(&["loop", "start", "--session", SESSION, "--plan", "PLAN.md"]);
     if started.code != 0 {
-        return Seen::refused(&started);
+        return Observed::refused(&started);
     }
     case.do_work(&project.sandbox, SESSION);
     let mut answers = String::new();
@@ -44,25 +44,25 @@ fn by_loop(case: &Case) -> Seen {
     // The agent gets feedback about a doubt once; then a person decides.
     for _ in 0..2 {
         answers.push_str(&project.stop());
-        seen = Seen::in_journal(&project);
+        seen = Observed::in_journal(&project);
         if seen.as_ref().is_none_or(|seen| seen.fate != Fate::Failed) {
             break;
         }
     }
     assert_keeps_secrets(case, &answers);
     let seen = seen.unwrap_or_else(|| panic!("nothing was verified: {answers}"));
-    Seen { words: format!("{}\n{answers}", seen.words), ..seen }
+    Observed { words: format!("{}\n{answers}", seen.words), ..seen }
 }
 
 /// `verdone verify` in the checkout, before anything is committed.
-fn by_verify(case: &Case) -> Seen {
+fn by_verify(case: &Case) -> Observed {
     let project = Project::new(case, "");
     case.do_work(&project.sandbox, SESSION);
     of_json(&project.judge(&["verify", STORY, "--json"]))
 }
 
 /// `verdone verify --base` on a branch with the work committed.
-fn by_range(case: &Case) -> Seen {
+fn by_range(case: &Case) -> Observed {
     let project = Project::new(case, "");
     let sandbox = &project.sandbox;
     sandbox.git(["switch", "--quiet", "--create", "work"]);
@@ -73,7 +73,7 @@ fn by_range(case: &Case) -> Seen {
 }
 
 /// `verdone audit --rerun` on a commit made by a run, whose checks were fooled if necessary.
-fn by_audit(case: &Case) -> Seen {
+fn by_audit(case: &Case) -> Observed {
     let project = Project::new(case, "");
     let fooled = matches!(case.ends, Ends::Failed | Ends::Review);
     let run = run_before(&project, fooled);
@@ -89,19 +89,19 @@ fn by_audit(case: &Case) -> Seen {
         (false, false, true) => Fate::NeedsReview,
         (false, ..) => Fate::Failed,
     };
-    Seen { fate, reasons: None, words: format!("{} {} {}", story["problems"], story["remarks"], story["reruns"]) }
+    Observed { fate, reasons: None, words: format!("{} {} {}", story["problems"], story["remarks"], story["reruns"]) }
 }
 
 /// `verdone accept` for work that a run kept for review.
-fn by_accept(case: &Case) -> Seen {
+fn by_accept(case: &Case) -> Observed {
     let project = Project::new(case, if case.ends == Ends::Review { "" } else { UNDECIDED });
     let run = run_before(&project, case.ends == Ends::Failed);
     let waits = project.events().iter().any(|event| event["event"] == "review_needed");
     assert!(waits, "the run has left nothing to review:\n{}", run.transcript());
     let output = project.judge(&["accept", STORY, "--json"]);
     match serde_json::from_str::<Value>(&output.stdout) {
-        Ok(accepted) => Seen { fate: Fate::Accepted(proof(&accepted["proof"])), reasons: None, words: output.stdout },
-        Err(_) => Seen::refused(&output),
+        Ok(accepted) => Observed { fate: Fate::Accepted(proof(&accepted["proof"])), reasons: None, words: output.stdout },
+        Err(_) => Observed::refused(&output),
     }
 }
 
@@ -114,10 +114,10 @@ fn run_before(project: &Project<'_>, fooled: bool) -> Output {
     output
 }
 
-fn of_json(output: &Output) -> Seen {
+fn of_json(output: &Output) -> Observed {
     match serde_json::from_str::<Value>(&output.stdout) {
-        Ok(report) => Seen::of_report(&report),
-        Err(_) => Seen::refused(output),
+        Ok(report) => Observed::of_report(&report),
+        Err(_) => Observed::refused(output),
     }
 }
 

@@ -10,6 +10,7 @@ use super::wait::{near_limit, pause, service_error, usage_limit, waited};
 use super::{out_of_time, over_budget, stopped_by, then, unexpected};
 use crate::agent::TurnOutcome;
 use crate::base::id::{Oid, StoryId};
+use crate::base::plural::plural;
 use crate::base::verdict::{Red, RedPolicy};
 use crate::check::CheckRun;
 use crate::config::OnReview;
@@ -362,7 +363,8 @@ fn was_kept(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejecti
         | Rejection::TestsFailed => {
             let attempts = state.progress.attempts.get(story).copied().unwrap_or(0) + 1;
             if rules.limits.attempts > 0 && attempts >= rules.limits.attempts {
-                events.push(story_failed(story, &format!("{attempts} of {} attempts failed", rules.limits.attempts)));
+                let all = plural(rules.limits.attempts as usize, "attempt", "attempts");
+                events.push(story_failed(story, &format!("{attempts} of {all} failed")));
             }
         }
     }

@@ -48,7 +48,7 @@ impl fmt::Display for Fate {
 }
 
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Observed {
     pub(crate) fate: Fate,
     /// The names of the reasons; `None` if the surface has only sentences.
     pub(crate) reasons: Option<Vec<String>>,
@@ -56,7 +56,7 @@ pub(crate) struct Seen {
     pub(crate) words: String,
 }
 
-impl Seen {
+impl Observed {
     /// Reads a report of the engine.
     pub(crate) fn of_report(report: &Value) -> Self {
         let fate = match report["outcome"].as_str() {
