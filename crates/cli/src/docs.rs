@@ -126,7 +126,7 @@ const LIFECYCLE: &str = "\
 <!-- Generated from the code: VERDONE_BLESS=1 cargo test -p verdone -->
 
 A lifecycle script is your own executable that Verdone starts at a certain point of a run: to notify somebody, to check something
-first, or to stop the loop. `verdone init` writes one for each moment into `.verdone/hooks/`; they do nothing until you fill them in.
+first, or to stop the loop. `verdone init --scripts` writes one for each moment into `.verdone/hooks/`; they do nothing until you fill them in.
 `custom/notify-slack` beside them sends a message if `VERDONE_SLACK_WEBHOOK` is set; otherwise it does nothing.
 ";
 

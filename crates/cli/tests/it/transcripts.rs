@@ -184,7 +184,7 @@ fn init_writes_what_it_found_and_asks_nothing_without_a_terminal() {
         ("PLAN.md", "- [ ] US-001: One\n"),
         ("TODO.md", "- [ ] Two\n"),
     ]);
-    let seen = place.run(&["init"]);
+    let seen = place.run_with(&[("PATH", &path_with(&place, "npm"))], &["init"]);
     assert_eq!((seen.code, seen.err.as_str()), (0, ""));
     assert_eq!(
         seen.out,
@@ -217,7 +217,7 @@ fn init_never_overwrites_without_force_and_then_keeps_a_copy() {
     );
     assert_eq!(place.read(".verdone/config.toml"), "plan = \"mine.md\"\n");
 
-    let seen = place.run(&["init", "--force", "--json"]);
+    let seen = place.run_with(&[("PATH", &path_with(&place, "make"))], &["init", "--force", "--json"]);
     assert_eq!((seen.code, seen.err.as_str()), (0, ""));
     let written: Value = serde_json::from_str(&seen.out).unwrap();
     assert_eq!(written["config"], "PROJECT/.verdone/config.toml");
@@ -278,14 +278,15 @@ fn outside_of_a_repository_the_hint_is_git_init() {
 fn init_in_a_subfolder_configures_the_whole_project_unless_told_otherwise() {
     let place =
         Place::repository(&[("web/package.json", r#"{"scripts":{"test":"vitest run"}}"#), ("Makefile", "test:\n\ttrue\n")]);
-    let seen = place.run(&["-C", "web", "init"]);
+    let programs = format!("{}:{}", path_with(&place, "make"), path_with(&place, "npm"));
+    let seen = place.run_with(&[("PATH", &programs)], &["-C", "web", "init"]);
     assert_eq!(seen.code, 0);
     assert_eq!(seen.err, "note: using the project's root, PROJECT (to configure only this folder: verdone init --here)\n");
     assert!(place.read(".verdone/config.toml").contains("make test") && !place.project.join("web/.verdone").exists());
 
     let again = place.run(&["-C", "web", "init"]);
     assert_eq!(again.code, 2, "the project has a config: {}", again.err);
-    let seen = place.run(&["-C", "web", "init", "--here"]);
+    let seen = place.run_with(&[("PATH", &programs)], &["-C", "web", "init", "--here"]);
     assert_eq!((seen.code, seen.err.as_str()), (0, ""));
     assert!(place.read("web/.verdone/config.toml").contains("npm test"));
 }
@@ -316,6 +317,15 @@ fn init_with_yes_chooses_the_installed_agent_and_writes_a_starter_plan_that_no_r
     assert!(config.contains("name = \"claude\"") && config.lines().count() <= 15, "{config}");
     let run = place.run_with(&[("PATH", &with_client)], &["run"]);
     assert!(run.code != 0 && run.err.contains("PLAN.md"), "{}", run.err);
+}
+
+/// PATH with a program of this name that does nothing.
+fn path_with(place: &Place, program: &str) -> String {
+    let folder = place.home.join("programs");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(program), "#!/bin/sh\n").unwrap();
+    assert!(Command::new("chmod").args(["-R", "+x", &path(&folder)]).status().unwrap().success());
+    format!("{}:{}", path(&folder), std::env::var("PATH").unwrap())
 }
 
 /// The folders of PATH that do not have this program.

@@ -6,7 +6,7 @@ use crate::lifecycle::world::{SCRIPTS, Setting, VERDONE, World};
 fn initialised() -> World {
     let world = World::new(&Setting::default(), &[]);
     let config = world.sandbox.read(".verdone/config.toml");
-    world.sandbox.verdone(VERDONE, ["init", "--force"]).assert_code(0);
+    world.sandbox.verdone(VERDONE, ["init", "--force", "--scripts"]).assert_code(0);
     world.sandbox.write(".verdone/config.toml", config);
     world
 }
