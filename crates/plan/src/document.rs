@@ -11,7 +11,7 @@ use crate::fingerprint::fingerprint;
 use crate::marker::{Draft, Marker, MarkerKind, Parsed};
 use crate::{
     Dialect, Format, Plan, PlanError, Problem, Status, Story, checklist, feature_list, implementation_plan, markdown, natural,
-    plan_md, prd_json,
+    not_a_plan, plan_md, prd_json,
 };
 
 /// A plan's text, its stories and the positions of their markers.
@@ -66,8 +66,8 @@ impl Document {
             Ok(text) => text,
             Err(error) => return Err(refuse(vec![not_utf8(error.as_bytes(), error.utf8_error().valid_up_to())])),
         };
-        if let Some(kind) = foreign_kind(name) {
-            return Err(refuse(vec![not_a_plan(kind)]));
+        if let Some(kind) = not_a_plan::kind_of(name) {
+            return Err(refuse(vec![not_a_plan::problem(kind)]));
         }
         let lines = Lines::new(&text);
         let parsed = if is_json(name, &text) { parse_json(&text) } else { Ok(parse_markdown(name, &text)) };
@@ -288,23 +288,6 @@ fn is_json(name: &str, text: &str) -> bool {
         Some("md" | "markdown" | "txt") => false,
         Some(_) | None => text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']),
     }
-}
-
-/// The kind of a file that is certainly not a plan, by its ending.
-fn foreign_kind(name: &str) -> Option<&'static str> {
-    let (_, extension) = name.rsplit_once('.')?;
-    match extension.to_ascii_lowercase().as_str() {
-        "toml" => Some("a TOML file"),
-        "yaml" | "yml" => Some("a YAML file"),
-        "rs" | "py" | "js" | "ts" | "go" | "java" | "c" | "cpp" | "rb" | "sh" => Some("source code"),
-        "lock" | "xml" | "html" | "css" | "csv" => Some("another kind of file"),
-        _ => None,
-    }
-}
-
-fn not_a_plan(kind: &str) -> Problem {
-    let hint = "a plan is Markdown (PLAN.md, TODO.md) or JSON (prd.json, feature_list.json)".to_owned();
-    Problem { line: 1, column: 1, message: format!("this is not a plan but {kind}"), hint: Some(hint) }
 }
 
 fn parse_json(text: &str) -> Result<Parsed, Fault> {

@@ -17,6 +17,7 @@ mod label;
 mod markdown;
 mod marker;
 mod natural;
+mod not_a_plan;
 mod plan_md;
 mod prd_json;
 pub mod progress;

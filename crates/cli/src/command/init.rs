@@ -71,8 +71,9 @@ fn ask(
         answers.agent = confirm(&format!("Use {} as the agent?", agent.title()), input, questions)?.then_some(agent);
     }
     if !found.gates.is_empty() {
-        let list: String = found.gates.iter().map(|found| format!("  {}\n", found.gate.command.display())).collect();
-        answers.gates = confirm(&format!("Checks that every story must pass:\n{list}Add them?"), input, questions)?;
+        let list: Vec<String> = found.gates.iter().map(|found| format!("  {}", found.gate.command.display())).collect();
+        let question = format!("Checks that every story must pass:\n{}\nAdd them?", list.join("\n"));
+        answers.gates = confirm(&question, input, questions)?;
     }
     if answers.plan {
         answers.plan = confirm(&format!("There is no plan yet. Write a starter plan to {STARTER_NAME}?"), input, questions)?;

@@ -322,8 +322,8 @@ fn init_with_yes_chooses_the_installed_agent_and_writes_a_starter_plan_that_no_r
 /// PATH with a program of this name that does nothing.
 fn path_with(place: &Place, program: &str) -> String {
     let folder = place.home.join("programs");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join(program), "#!/bin/sh\n").unwrap();
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(program), "#!/bin/sh\n").unwrap();
     assert!(Command::new("chmod").args(["-R", "+x", &path(&folder)]).status().unwrap().success());
     format!("{}:{}", path(&folder), std::env::var("PATH").unwrap())
 }

@@ -103,8 +103,8 @@ pub fn undo(git: &Git, root: &Path, story: Option<&StoryId>) -> Result<Undone, U
 
 /// Finds the commit, and the stories that the same run committed after it. Skips runs that committed nothing or whose stories are all
 /// undone.
-fn find(git: &Git, store: &Store, story: Option<&StoryId>) -> Result<(StoryCommit, Vec<String>, Journal), UndoError> {
-    for stored in store.runs()? {
+fn find(git: &Git, runs: &Store, story: Option<&StoryId>) -> Result<(StoryCommit, Vec<String>, Journal), UndoError> {
+    for stored in runs.runs()? {
         if stored.last_state()?.open_attempt().is_some() {
             return Err(UndoError::Unfinished { run: stored.id });
         }

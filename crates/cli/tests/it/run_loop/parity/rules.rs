@@ -258,7 +258,7 @@ pub(crate) static RULES: &[Rule] = &[
     Rule {
         name: "nothing checks the story",
         reason: "no-check",
-        says: "no check",
+        says: "check",
         case: || Case::new(&[], "good").ends(Ends::Unchecked),
         cells: [Is(Refused), Is(Refused), Is(Refused), Is(Refused), Is(Done(Unchecked)), Is(Accepted(Unchecked))],
     },
