@@ -14,10 +14,12 @@ use crate::terminal::say;
 
 /// How many runs are searched for something. Reading more journals would take too long.
 const MOST_SEARCHED: usize = 200;
+const LATEST: &str = "last";
 
 /// The named run, or the latest one.
 pub(super) fn chosen(run: &RunArg, context: &Context) -> Result<(Project, StoredRun), CliError> {
-    chosen_with(run, context, |_| true)
+    let latest = RunArg { run: Some(run.run.clone().unwrap_or_else(|| LATEST.to_owned())) };
+    chosen_with(&latest, context, |_| true)
 }
 
 /// The named run, or the last one that has what the command needs. If none has it, the latest one.
@@ -36,8 +38,12 @@ pub(super) fn chosen_with(
         return Ok((project, found.clone()));
     }
     for stored in runs.into_iter().take(MOST_SEARCHED) {
-        // An unreadable journal is reported if it is the latest; otherwise, another run may have what is needed.
-        if stored.brief_view().is_ok_and(|(view, _)| has(&view)) {
+        let is_chosen = match stored.brief_view() {
+            Ok((view, _)) => has(&view),
+            // The command reports it: an older run must not hide that the latest one cannot be read.
+            Err(_) => stored.id == latest.id,
+        };
+        if is_chosen {
             return Ok((project, stored));
         }
     }
@@ -61,7 +67,7 @@ fn named<'r>(runs: &'r [StoredRun], name: &str) -> Result<&'r StoredRun, String>
 
 /// How many runs came after the meant one, if the name counts from the last.
 fn age(name: &str) -> Option<usize> {
-    match name.strip_prefix("last")? {
+    match name.strip_prefix(LATEST)? {
         "" => Some(0),
         rest => rest.strip_prefix('-')?.parse().ok(),
     }

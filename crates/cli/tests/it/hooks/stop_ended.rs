@@ -42,7 +42,7 @@ fn a_start_that_is_ended_leaves_no_check_and_no_file_behind() {
         wait_for("the check never began", || is_running("61842").then_some(()));
         kill_process(Pid::from_child(&command), signal).unwrap();
         assert_eq!(command.wait().unwrap().code(), code);
-        wait_for("the check goes on for nobody", || (!is_running("61842")).then_some(()));
+        wait_for("the end of the check", || (!is_running("61842")).then_some(()));
         assert!(!world.work.join(".verdone/sessions").exists(), "{signal:?}");
         let held = String::from_utf8(verdone(&world, &["loop", "status"]).stdout).unwrap();
         assert!(held.starts_with("There is no loop."), "{held}");

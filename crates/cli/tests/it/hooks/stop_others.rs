@@ -140,7 +140,7 @@ fn a_session_that_ends_with_open_work_is_told_to_the_next_one() {
     };
     assert!(start("s2").unwrap().contains("An earlier session with a Verdone loop ended at"));
     assert_eq!(start("s3"), None, "one session is told");
-    assert!(start("s1").unwrap().contains("A Verdone loop is active here"), "a resumed one goes on");
+    assert!(start("s1").unwrap().contains("A Verdone loop is active here"), "a resumed session continues");
     let json: Value = serde_json::from_slice(&verdone(&world, &["loop", "status", "--json"]).stdout).unwrap();
     assert_eq!((&json["incomplete"]["story"], &json["loops"][0]["status"]), (&json!("US-001"), &json!("active")));
 }

@@ -69,7 +69,7 @@ pub(crate) fn rows() -> Vec<Row> {
             .file("a.txt", "one\n")
             .run("echo two > b.txt && git replace $(git rev-parse HEAD:a.txt) $(git hash-object -w b.txt)"),
         hold("grafts the history").run("mkdir -p .git/info && git rev-parse HEAD > .git/info/grafts"),
-        Row::new("keeps its work in a repository of its own", Expected::Refused("is a git repository inside this one"))
+        Row::new("keeps its work in a nested repository", Expected::Refused("is a git repository inside this one"))
             .check("test -f inner/a")
             .run("git init -q inner && touch inner/a && git -C inner add a && git -C inner commit -qm a"),
         Row::new("leaves a merge open", Expected::Honest).good().run("git rev-parse HEAD > .git/MERGE_HEAD").also(the_work_is_committed),

@@ -44,7 +44,7 @@ pub(crate) fn rows() -> Vec<Row> {
                  until dd if=/dev/null of=../tmp/server oflag=nonblock conv=notrunc,nocreat; do sleep 0.01; done",
             ),
         // The check is right about what it saw; the process that it leaves behind is ended before it can change that.
-        Row::new("leaves a process of its own check to swap the file", Expected::Told("agent-tested"))
+        Row::new("leaves a process that swaps the file of its check", Expected::Told("agent-tested"))
             .check("sh a.sh")
             .good()
             .create("a.sh", "setsid sh -c 'sleep 60; echo bad > a' > /dev/null 2>&1 &\ngrep -q good a\n")

@@ -78,7 +78,7 @@ fn slip(plurals: &BTreeSet<String>) -> Regex {
 }
 
 /// The first word that stands twice in a row. Words in different columns do not, code does not count, and what stands there more than
-/// twice is not a slip. A paragraph of Markdown goes on in the next line.
+/// twice is not a slip. A paragraph of Markdown continues on the next line.
 fn doubled(text: &str, is_markdown: bool) -> Option<String> {
     let code = Regex::new("`[^`]*`").expect("the pattern is valid");
     let (mut words, mut is_code): (Vec<String>, bool) = (Vec::new(), false);

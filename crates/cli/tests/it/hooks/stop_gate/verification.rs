@@ -46,7 +46,7 @@ fn a_killed_verification_of_the_gate_leaves_no_check_behind() {
     let worker = fs::read_to_string(kept(&world, "working.lock")).unwrap();
     kill_process(Pid::from_raw(worker.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
     while is_running("61841") {
-        assert!(std::time::Instant::now() < until, "the gate goes on for nobody");
+        assert!(std::time::Instant::now() < until, "the gate is still running");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

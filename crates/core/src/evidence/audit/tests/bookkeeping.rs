@@ -48,5 +48,5 @@ fn bookkeeping_that_calls_a_story_done_needs_a_commit_of_that_story() {
     assert!(audit(&line.history).holds, "evidence before the range counts");
     line.history.range = None;
     line.commit(2).trailers = Trailers::default();
-    assert_eq!(line.problems(), told(&[("US-2", "names_none")]), "a message that was rewritten is told where it is");
+    assert_eq!(line.problems(), told(&[("US-2", "names_none")]), "a rewritten message is reported at its commit");
 }
