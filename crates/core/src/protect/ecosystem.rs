@@ -250,7 +250,7 @@ const PYTHON: Defaults = Defaults {
         "{requirements,constraints}*.{txt,in}",
         "requirements/*.{txt,in}",
         "environment*.{yml,yaml}",
-        "/{__main__,main,app,cli,manage,wsgi,asgi}.py",
+        "*.py",
     ],
 };
 

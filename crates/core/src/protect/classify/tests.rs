@@ -144,7 +144,7 @@ fn a_new_file_of_unknown_purpose_at_the_root_is_protected() {
     for (path, is_new, role) in [
         ("pluggy.py", true, Role::Protected),
         ("pluggy.py", false, Role::Work),
-        ("util.py", true, Role::Protected),
+        ("util.py", true, Role::Work),
         ("unknown.xyz", true, Role::Protected),
         ("pkg/util.py", true, Role::Work),
         ("pluggy/__init__.py", true, Role::Protected),
