@@ -302,7 +302,7 @@ pub(crate) static RULES: &[Rule] = &[
         cells: doubted(Not(NEVER_DONE), Accepted(Untested)),
     },
     Rule {
-        name: "a file is changed that runs by itself later",
+        name: "a file is changed that will run automatically later",
         reason: "autorun-changed",
         says: "",
         case: || own_check().writes(".envrc", "export A=1\n").ends(Ends::Review),
