@@ -28,8 +28,8 @@ pub fn answer_schema() -> String {
         "additionalProperties": false,
         "required": ["refuted", "reasons", "checked"],
         "properties": {
-            "refuted": { "type": "boolean", "description": "true if anything speaks against the work being done" },
-            "reasons": texts("file:line: what is wrong, and how it shows; empty if nothing is"),
+            "refuted": { "type": "boolean", "description": "true if you found any reason why the work is not done" },
+            "reasons": texts("file:line: what is wrong, and how you can tell; empty if nothing is wrong"),
             "checked": texts("what was looked at: files, criteria, cases"),
         },
     })

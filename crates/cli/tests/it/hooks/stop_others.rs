@@ -88,7 +88,7 @@ fn subagents_of_the_loop_are_held_by_tasks_debris_and_quick_gates_and_others_are
     assert_eq!(subagent(&world, "ralph-coder"), None);
     let last = world.records("stop").pop().unwrap();
     assert_eq!(last["cause"], "nothing_left", "{last}");
-    assert!(last["reason"].as_str().unwrap().contains("its quick gate is green; stories are verified when the turn ends"));
+    assert!(last["reason"].as_str().unwrap().contains("the quick gate is green; stories are verified when the turn ends"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn a_story_that_later_work_broke_is_opened_again_and_mended() {
     assert_eq!(broken.len(), 1);
     assert_eq!((text(&broken[0]["story"]), broken[0]["again"].as_bool()), ("US-001".to_owned(), Some(false)));
     assert!(output.stdout.contains("US-001 was done and fails now; reopened"), "{}", output.stdout);
-    assert!(world.prompt(3).contains("This story was done, and later work broke it."), "{}", world.prompt(3));
+    assert!(world.prompt(3).contains("This story was done, but later work broke it."), "{}", world.prompt(3));
     assert_eq!(
         world.subjects(),
         ["feat(US-001): Write a", "chore: reopen a broken story", "feat(US-002): Write b", "feat(US-001): Write a", "initial"]

@@ -148,7 +148,7 @@ fn story_words(story: &StoryToDo, is_next: bool, held: &LoopCounters) -> String 
 fn pending(open: &Open) -> Option<String> {
     let mut text = String::new();
     if !open.stories.is_empty() {
-        text.push_str("Stories after it:\n");
+        text.push_str("Later stories:\n");
         text.push_str(&listed(&open.stories, MOST_LISTED, |(id, title)| format!("- {}: {}", line(id.as_str()), line(title))));
     }
     if !open.tasks.is_empty() {
@@ -171,8 +171,8 @@ fn listed<T>(items: &[T], most: usize, words: impl Fn(&T) -> String) -> String {
 pub(super) fn verifying(checks: &[String], seconds: u64) -> String {
     let names = checks.iter().take(MOST_LISTED).map(|name| format!("`{}`", line(name))).collect::<Vec<_>>().join(", ");
     let text = format!(
-        "Verdone is still verifying your work ({seconds} s so far): {names}. Change no file until it is done: a change restarts the \
-         verification. Say in one short sentence that you are waiting, and stop again."
+        "Verdone is still verifying your work ({seconds} s so far): {names}. Do not change any files until it has finished: a \
+         change restarts it. Say in one short sentence that you are waiting, and stop again."
     );
     cut(&text, LONGEST)
 }
@@ -189,7 +189,7 @@ pub(super) fn yields(why: &ReleaseReason) -> String {
     match why {
         ReleaseReason::Foreign => "no loop was started for this session".to_owned(),
         ReleaseReason::Off => "the Stop gate is off (`mode` in [stop])".to_owned(),
-        ReleaseReason::Ended(status) => format!("the loop of this session is over: {}", status.describe()),
+        ReleaseReason::Ended(status) => format!("the loop of this session has ended: {}", status.describe()),
         ReleaseReason::NothingToVerify { why } => format!("nothing to verify: {}", line(why)),
         ReleaseReason::Background { tasks } => format!("tasks are running in the background: {}", line(&tasks.join(", "))),
         ReleaseReason::ApiFailure { error } => format!("the model's service failed: {}", line(error)),
@@ -201,7 +201,7 @@ pub(super) fn yields(why: &ReleaseReason) -> String {
         }
         ReleaseReason::Same { times, reason } => {
             format!(
-                "nothing has changed in {times} turns in a row, and {reason}. The loop stays armed; a new prompt continues it"
+                "nothing has changed in {times} turns in a row, and {reason}. The loop stays active; a new prompt continues it"
             )
         }
         ReleaseReason::Limit { blocks, remaining } => {
@@ -211,14 +211,14 @@ pub(super) fn yields(why: &ReleaseReason) -> String {
             format!("REACHED_LIMIT: {blocks} iterations were used; {} remain: {}{more}", remaining.len(), list.join(", "))
         }
         ReleaseReason::Complete { proofs } => complete(proofs),
-        ReleaseReason::Blocked { why, .. } => format!("the loop is over: {}", line(why)),
+        ReleaseReason::Blocked { why, .. } => format!("the loop has ended: {}", line(why)),
         ReleaseReason::NothingLeft { gates } => {
             let green = match gates {
                 0 => String::new(),
-                1 => ", and its quick gate is green".to_owned(),
-                many => format!(", and its {many} quick gates are green"),
+                1 => ", and the quick gate is green".to_owned(),
+                many => format!(", and the {many} quick gates are green"),
             };
-            format!("it leaves no open task and no unfinished line{green}; stories are verified when the turn ends")
+            format!("no task is open and no line is unfinished{green}; stories are verified when the turn ends")
         }
         ReleaseReason::StillVerifying { waits } => format!("the verification has not finished after {waits} waits"),
         ReleaseReason::Fault { times, cause } => {
