@@ -22,6 +22,10 @@ pub struct TestNames {
 }
 
 impl TestNames {
+    pub fn contains(&self, name: &str) -> bool {
+        [&self.passed, &self.failed, &self.skipped].iter().any(|names| names.contains(name))
+    }
+
     /// Merges several lists, if all are known and no name occurs twice.
     pub fn joined<'n>(lists: impl Iterator<Item = Option<&'n Self>>) -> Option<Self> {
         let (mut all, mut sum) = (Self::default(), 0);

@@ -5,6 +5,7 @@
 mod agent;
 mod api;
 mod demo;
+mod first_story;
 mod guarded;
 mod hooks;
 mod judging;

@@ -6,7 +6,7 @@ use super::job::{PlannedCheck, Tree};
 use super::observed::BuiltTree;
 use super::reason::Note;
 use crate::check::CommandSpec;
-use verdone_testlog::{runs_tests, simple_commands};
+use verdone_testlog::{TestNames, runs_tests, simple_commands};
 
 impl JobFacts<'_> {
     /// Whether the proof tree can make a difference.
@@ -61,7 +61,8 @@ impl JobFacts<'_> {
         }
         let names = (self.names(Tree::Proof, check), self.names(Tree::Attempt, check), &base.names);
         if let (Some(proof), Some(attempt), Some(base)) = names {
-            return proof.failed.intersection(&attempt.passed).any(|name| !base.failed.contains(name));
+            let is_fixed = |name: &&String| attempt.passed.contains(*name) && !base.failed.contains(*name);
+            return proof.failed.iter().any(|name| is_fixed(&name)) || shows_a_file_that_loads_now(proof, attempt, base);
         }
         let none_failed = (base.state == CheckState::Green).then_some(0);
         base.tests.map(|tests| tests.failed).or(none_failed).is_some_and(|before| failed > before)
@@ -91,4 +92,11 @@ fn is_test_command(command: &CommandSpec) -> bool {
         CommandSpec::Shell(line) => simple_commands(line).iter().any(|words| runs_tests(words)),
         CommandSpec::Argv(words) => runs_tests(words),
     }
+}
+
+/// Some runners report a file that does not load as one failed test with the name of the file. Its tests run only with the work.
+fn shows_a_file_that_loads_now(proof: &TestNames, attempt: &TestNames, base: &TestNames) -> bool {
+    let is_gone = |name: &String| !attempt.contains(name) && !base.contains(name);
+    let is_new = |name: &String| !proof.contains(name) && !base.contains(name);
+    proof.failed.iter().any(is_gone) && attempt.passed.iter().any(is_new)
 }

@@ -6,6 +6,21 @@ use super::*;
 fn rulings_on_tests_of_the_attempt() {
     let import_error =
         |passed| brings_test().result(Tree::Proof, TEST, failed(), None).counts(Tree::Attempt, TEST, count(passed, 0, 0));
+    // `node --test` reports a file that does not load as a failed test with the name of the file.
+    let file_does_not_load = |with_work: &[&str]| {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let mut world = brings_test();
+        for (tree, passed, failed) in [
+            (Tree::Base, ["a"].as_slice(), [].as_slice()),
+            (Tree::Pristine, &["a"], &[]),
+            (Tree::Proof, &["a"], &["tests/new.js"]),
+            (Tree::Attempt, with_work, &[]),
+        ] {
+            let names = TestNames { passed: set(passed), failed: set(failed), ..TestNames::default() };
+            world.said.get_mut(&(tree, TEST.to_owned())).unwrap().names = Some(names);
+        }
+        world
+    };
     let greenfield = |pristine| {
         let world = brings_test().result(Tree::Base, TEST, unknown(), None).result(Tree::Pristine, TEST, pristine, None);
         world.result(Tree::Proof, TEST, failed(), None)
@@ -61,6 +76,8 @@ fn rulings_on_tests_of_the_attempt() {
         ),
         row("import errors are red if the attempt passes new tests", import_error(4), AgentTested, Done, ""),
         row("… and only then", import_error(3), Untested, Done, "no test is known to fail without it"),
+        row("a file of tests loads only with the work", file_does_not_load(&["a", "new"]), AgentTested, Done, ""),
+        row("… but has no test", file_does_not_load(&["a"]), Untested, Done, "no test is known"),
         row(
             "a test that failed on the base is not the attempt's",
             red_before(count(4, 1, 0)),
