@@ -6,7 +6,7 @@ use rustix::fd::AsFd;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp};
 use verdone_core::base::sanitise::{sanitise, sanitise_line};
-use verdone_report::escape_json;
+use verdone_report::{escape_json, fold_lines};
 use verdone_runtime::project::config_file::Environment;
 
 use crate::args::ColorWhen;
@@ -107,8 +107,14 @@ fn would_stop_us(stream: &impl AsFd) -> bool {
     in_background(stream) && tcgetattr(stream).is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP))
 }
 
-/// Writes to standard output. If the reader went away, the error makes the caller end silently.
+/// Writes text for people to standard output. A terminal gets no line that is longer than it is wide. If the reader went away, the error
+/// makes the caller end silently.
 pub(crate) fn print(text: &str) -> io::Result<()> {
+    if io::stdout().is_terminal() { print_verbatim(&fold_lines(text, stdout_width())) } else { print_verbatim(text) }
+}
+
+/// The same for what programs read.
+pub(crate) fn print_verbatim(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
@@ -131,7 +137,7 @@ pub(crate) fn printable_line(text: &str) -> String {
 
 /// Prints a JSON value in a form that is also safe to display.
 pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
-    print(&format!("{}\n", escape_json(&format!("{value:#}"))))
+    print_verbatim(&format!("{}\n", escape_json(&format!("{value:#}"))))
 }
 
 /// The current width of standard output: a terminal can be resized.

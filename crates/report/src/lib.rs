@@ -50,3 +50,4 @@ pub use summary::summary;
 pub use terminal::Terminal;
 pub use text::{cost, duration, plural};
 pub use verification::{github_commands, github_summary, junit, verification, verification_json, verification_schema};
+pub use width::fold_lines;

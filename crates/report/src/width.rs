@@ -92,11 +92,79 @@ pub(crate) fn wrap(text: &str, width: usize, most: usize, unicode: bool) -> Vec<
     lines
 }
 
+/// Breaks lines that are wider than the terminal at spaces and indents what follows. Colours do not count, and a long word stays whole.
+pub fn fold_lines(text: &str, width: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        fold_line(line, width, &mut out);
+    }
+    out
+}
+
+fn fold_line(line: &str, width: usize, out: &mut String) {
+    let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let hanging = if indent + 2 < width / 2 { indent + 2 } else { 0 };
+    let (mut used, mut gap, mut has_word) = (0, 0, false);
+    for (at, word) in text.split(' ').enumerate() {
+        gap += usize::from(at > 0);
+        if word.is_empty() {
+            continue;
+        }
+        let columns = visible_columns(word);
+        if has_word && used + gap + columns > width {
+            out.push('\n');
+            (used, gap) = (0, hanging);
+        }
+        out.push_str(&" ".repeat(gap));
+        out.push_str(word);
+        (used, gap, has_word) = (used + gap + columns, 0, true);
+    }
+    out.push_str(end);
+}
+
+/// The columns of a text without its colours.
+fn visible_columns(text: &str) -> usize {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().map_or(0, columns);
+    first + parts.map(|part| part.split_once('m').map_or(0, |(_, shown)| columns(shown))).sum::<usize>()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn long_lines_are_broken_at_spaces_and_keep_their_indentation() {
+        for (text, width, expected) in [
+            ("short\n", 10, "short\n"),
+            ("one two three\n", 8, "one two\n  three\n"),
+            ("  one two three four", 12, "  one two\n    three\n    four"),
+            ("unbreakableword and more\n", 8, "unbreakableword\n  and\n  more\n"),
+            ("a    b    c\n", 6, "a    b\n  c\n"),
+            ("\u{1b}[1;31mred\u{1b}[0m and blue\n", 8, "\u{1b}[1;31mred\u{1b}[0m and\n  blue\n"),
+            ("漢字 漢字 漢字", 9, "漢字 漢字\n  漢字"),
+            ("one two\nthree four\n", 7, "one two\nthree\n  four\n"),
+            ("", 5, ""),
+        ] {
+            assert_eq!(fold_lines(text, width), expected, "{text:?} in {width}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn folding_changes_only_white_space(text in "[a-zé漢 \n]{0,80}", width in 1..40_usize) {
+            let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            let folded = fold_lines(&text, width);
+            prop_assert_eq!(letters(&folded), letters(&text));
+            for line in folded.lines().filter(|line| columns(line.trim_end()) > width) {
+                let is_one_word = line.trim().split(' ').filter(|word| !word.is_empty()).count() <= 1;
+                prop_assert!(is_one_word, "{:?} in {}", line, width);
+            }
+        }
+    }
 
     #[test]
     fn cutting_counts_columns_and_shows_the_cut() {

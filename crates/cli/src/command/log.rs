@@ -12,7 +12,7 @@ use super::chosen_run::{chosen, died, is_going, warn};
 use super::{Context, Outcome};
 use crate::args::LogArgs;
 use crate::error::CliError;
-use crate::terminal::{print, say};
+use crate::terminal::{print, print_verbatim, say};
 
 /// How often to check a growing journal.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -44,6 +44,7 @@ pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
 /// Prints the unread rest of the journal while reading it; returns whether the run has ended.
 fn show(journal: &mut JournalReader, args: &LogArgs, context: &Context) -> Result<bool, CliError> {
     let (zone, style) = (TimeZone::system(), context.terminal.report_style());
+    let write = if args.json { print_verbatim } else { print };
     let (mut out, mut ended) = (String::new(), false);
     for recorded in journal {
         let recorded = recorded?;
@@ -56,10 +57,10 @@ fn show(journal: &mut JournalReader, args: &LogArgs, context: &Context) -> Resul
         }
         out.push('\n');
         if out.len() > PART {
-            print(&out)?;
+            write(&out)?;
             out.clear();
         }
     }
-    print(&out)?;
+    write(&out)?;
     Ok(ended)
 }

@@ -8,7 +8,7 @@ use clap::CommandFactory as _;
 use super::{Context, Outcome};
 use crate::args::{Cli, ManArgs};
 use crate::error::CliError;
-use crate::terminal::print;
+use crate::terminal::print_verbatim;
 
 pub(super) fn run(args: &ManArgs, context: &Context) -> Outcome {
     if let Some(dir) = &args.dir {
@@ -16,7 +16,7 @@ pub(super) fn run(args: &ManArgs, context: &Context) -> Outcome {
     } else {
         let mut page = Vec::new();
         clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-        print(&String::from_utf8_lossy(&page))?;
+        print_verbatim(&String::from_utf8_lossy(&page))?;
     }
     Ok(0)
 }

@@ -15,7 +15,7 @@ use verdone_runtime::verify::on_demand::{self, CheckoutRequest, RangeRequest};
 use super::{Context, Outcome};
 use crate::args::{VerifyArgs, VerifyFormat};
 use crate::error::CliError;
-use crate::terminal::{print, print_json, printable_line, say};
+use crate::terminal::{print, print_json, print_verbatim, printable_line, say};
 
 /// Names the file to which a step of a GitHub workflow writes its summary.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -28,9 +28,9 @@ pub(super) fn run(args: &VerifyArgs, context: &Context) -> Outcome {
     match args.wanted() {
         VerifyFormat::Human => print(&verification(&found, &context.terminal.report_style()))?,
         VerifyFormat::Json => print_json(&verification_json(&found, code))?,
-        VerifyFormat::Junit => print(&junit(&found))?,
+        VerifyFormat::Junit => print_verbatim(&junit(&found))?,
         VerifyFormat::Github => {
-            print(&github_commands(&found))?;
+            print_verbatim(&github_commands(&found))?;
             write_summary(&found);
         }
     }

@@ -12,6 +12,7 @@ mod hostile;
 mod install;
 mod land;
 mod look_back;
+mod narrow;
 mod plan;
 mod readme;
 mod run;

@@ -3,9 +3,9 @@
 use verdone_core::config::Config;
 
 use super::Outcome;
-use crate::terminal::print;
+use crate::terminal::print_verbatim;
 
 pub(super) fn run() -> Outcome {
-    print(&format!("{:#}\n", Config::schema()))?;
+    print_verbatim(&format!("{:#}\n", Config::schema()))?;
     Ok(0)
 }
