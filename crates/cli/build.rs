@@ -6,7 +6,9 @@
 fn main() {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
     println!("cargo::rerun-if-changed=Cargo.toml");
-    if is("PROFILE", "release") && is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
+    // A static binary gets its fixed address from the compiler's relocation model.
+    let is_static = std::env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|found| found.split(',').any(|one| one == "crt-static"));
+    if !is_static && is("PROFILE", "release") && is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }
 }
