@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _};
 use verdone_core::base::finish::{Finish, StopSignal};
 use verdone_core::config::{Config, FailBehavior, Field, Shape};
 use verdone_core::lifecycle::{Script, ScriptExit, VARIABLES, meaning};
@@ -16,11 +16,21 @@ use crate::error::Kind;
 fn the_command_reference_is_fresh() {
     let mut out = String::from("# Commands\n\n<!-- Generated from the help texts: VERDONE_BLESS=1 cargo test -p verdone -->\n");
     each_command(&mut |path, command| {
-        let help = command.clone().term_width(80).render_long_help().to_string();
+        let help = without_repetition(path, command).term_width(80).render_long_help().to_string();
         let help: Vec<_> = help.lines().map(str::trim_end).collect();
         let _ = write!(out, "\n## {path}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
     });
     compare("docs/cli.md", &out);
+}
+
+/// Options that every command has are listed once, for `verdone` itself.
+fn without_repetition(path: &str, command: &Command) -> Command {
+    if path == "verdone" {
+        return command.clone();
+    }
+    let is_repeated = |argument: &Arg| argument.is_global_set() || argument.get_id() == "help";
+    let hide = |argument: Arg| if is_repeated(&argument) { argument.hide(true) } else { argument };
+    command.clone().mut_args(hide)
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub use abandoned::{AbandonedLoops, FORGOTTEN_DAYS};
 pub(crate) use files::SessionFiles;
 pub use files::{Loops, SeenLoop, SessionLoop};
 pub use sealed_copy::root_of_held_loop;
-pub use start_loop::{ArmError, ArmRequest, Armed, LoopOwner, end, start_loop};
+pub use start_loop::{LoopOwner, StartLoopError, StartLoopRequest, StartedLoop, end_loop, start_loop};
 pub(crate) use tree::{Tree, fingerprint as look_at_tree};
 pub use worker::{ARGUMENT, main};
 
@@ -140,7 +140,7 @@ impl SessionGate for Gate<'_> {
     /// If the command starts a loop, remembers the session, so that the loop can find it.
     fn sees_command(&self, command: &str) {
         if command.contains("loop start") && command.contains("verdone") {
-            self.loops.asks(self.session);
+            self.loops.remember_starting_loop(self.session);
         }
     }
 

@@ -57,7 +57,7 @@ impl Claude {
     }
 
     /// Makes this client and this server the only ones that a sandbox knows. Processes of the program under test inherit this.
-    pub fn settle(&self, sandbox: &mut Sandbox, server: &ModelServer) {
+    pub fn configure(&self, sandbox: &mut Sandbox, server: &ModelServer) {
         sandbox.add_program("claude", &self.binary);
         sandbox.set("ANTHROPIC_API_KEY", KEY);
         sandbox.set("ANTHROPIC_BASE_URL", server.url());

@@ -49,11 +49,11 @@ impl PlanShape {
 
     /// A plan with `stories` open stories.
     pub fn build(self, stories: usize) -> String {
-        self.build_with(stories, |_| false)
+        self.build_with_done(stories, |_| false)
     }
 
     /// A plan whose story `n` (from 1) is done if `done(n)`.
-    pub fn build_with(self, stories: usize, done: impl Fn(usize) -> bool) -> String {
+    pub fn build_with_done(self, stories: usize, done: impl Fn(usize) -> bool) -> String {
         let mut text = String::with_capacity(stories * 64 + 64);
         text.push_str(self.head());
         for n in 1..=stories {

@@ -45,7 +45,7 @@ impl Runners {
     }
 
     /// Adds them to a sandbox's PATH, after its own programs and before those of the host.
-    pub fn settle(&self, sandbox: &mut Sandbox) {
+    pub fn add_to(&self, sandbox: &mut Sandbox) {
         let own = [sandbox.root().join("bin"), self.folder.join("venv/bin"), self.folder.join("npm/node_modules/.bin")];
         let host = std::env::var_os("PATH").unwrap_or_default();
         let folders = own.into_iter().chain([self.rust.clone()]).chain(std::env::split_paths(&host));

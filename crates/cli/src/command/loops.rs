@@ -11,7 +11,7 @@ use verdone_runtime::project::Project;
 use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::project::plan_file;
 use verdone_runtime::session::{
-    ArmError, ArmRequest, Armed, LoopOwner, Loops, SeenLoop, SessionLoop, StopError, end, start_loop,
+    LoopOwner, Loops, SeenLoop, SessionLoop, StartLoopError, StartLoopRequest, StartedLoop, StopError, end_loop, start_loop,
 };
 
 use super::users_own::refuse_agents;
@@ -42,7 +42,7 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         Some(session) => LoopOwner::Session(session),
         None => LoopOwner::Next,
     };
-    let request = ArmRequest {
+    let request = StartLoopRequest {
         project: &project,
         config: &settings.resolved.config,
         task: args.task.as_deref().unwrap_or_default(),
@@ -52,7 +52,7 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
     };
     let armed = match start_loop(request) {
         Ok(armed) => armed,
-        Err(error @ ArmError::Interrupted(signal)) => {
+        Err(error @ StartLoopError::Interrupted(signal)) => {
             say(&format!("error: {error}\n"));
             return Ok(signal.exit_code());
         }
@@ -72,7 +72,7 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-fn said(armed: &Armed, whose: &LoopOwner) -> String {
+fn said(armed: &StartedLoop, whose: &LoopOwner) -> String {
     let mut text = match whose {
         LoopOwner::Session(id) => format!("A loop holds the session {}.\n", printable_line(id)),
         LoopOwner::Next => "A loop waits for the next session that starts in this project, and will hold it.\n".to_owned(),
@@ -109,19 +109,19 @@ fn said(armed: &Armed, whose: &LoopOwner) -> String {
 fn own_session(context: &Context, project: &Project) -> Option<String> {
     let variable = |name: &str| context.environment.get(name).filter(|value| !value.is_empty());
     let inside = variable(INSIDE_VARIABLE).is_some();
-    variable(SESSION_VARIABLE).cloned().or_else(|| Loops::new(&project.root).asking().filter(|_| inside))
+    variable(SESSION_VARIABLE).cloned().or_else(|| Loops::new(&project.root).session_starting_loop().filter(|_| inside))
 }
 
-fn refused(error: ArmError) -> CliError {
+fn refused(error: StartLoopError) -> CliError {
     let hint = match error {
-        ArmError::Already { .. } => "see `verdone loop status`; `verdone loop stop` in a terminal ends it",
-        ArmError::NothingOpen { .. } => "name another plan, or give a TASK, for which the gates decide",
-        ArmError::NothingToVerify { .. } => "add a [[gate]] to .verdone/config.toml; `verdone init` proposes some",
-        ArmError::NothingRunnable { .. } => "see `verdone plan lint`, and check what its stories depend on",
-        ArmError::NotApproved { .. } => "read it, then: verdone plan approve",
-        ArmError::Refused(finding) => return finding.into(),
-        ArmError::Stop(StopError::Plan(error)) => return error.into(),
-        ArmError::Stop(_) | ArmError::Git(_) | ArmError::Approval(_) | ArmError::Interrupted(_) => {
+        StartLoopError::Already { .. } => "see `verdone loop status`; `verdone loop stop` in a terminal ends it",
+        StartLoopError::NothingOpen { .. } => "name another plan, or give a TASK, for which the gates decide",
+        StartLoopError::NothingToVerify { .. } => "add a [[gate]] to .verdone/config.toml; `verdone init` proposes some",
+        StartLoopError::NothingRunnable { .. } => "see `verdone plan lint`, and check what its stories depend on",
+        StartLoopError::NotApproved { .. } => "read it, then: verdone plan approve",
+        StartLoopError::Refused(finding) => return finding.into(),
+        StartLoopError::Stop(StopError::Plan(error)) => return error.into(),
+        StartLoopError::Stop(_) | StartLoopError::Git(_) | StartLoopError::Approval(_) | StartLoopError::Interrupted(_) => {
             return CliError::error(error.to_string());
         }
     };
@@ -237,7 +237,7 @@ fn stop(args: &LoopStopArgs, context: &Context) -> Outcome {
     let project = context.project_of_loops()?;
     let loops = Loops::new(&project.root);
     let whose = args.session.clone().map_or_else(|| only(&loops), |session| Ok(LoopOwner::Session(session)))?;
-    if end(&project.root, &whose).map_err(broken)? {
+    if end_loop(&project.root, &whose).map_err(broken)? {
         print("The loop is stopped.\n")?;
         return Ok(0);
     }

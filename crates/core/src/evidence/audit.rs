@@ -177,7 +177,7 @@ impl Audited {
 }
 
 impl Audit {
-    fn settle(&mut self) {
+    fn decide(&mut self) {
         self.holds = !self.interrupted && self.missing.is_empty() && self.stories.iter().all(Audited::holds);
     }
 }
@@ -224,7 +224,7 @@ pub fn audit(history: &History) -> Audit {
     judge.missing(&squashed, &mut found);
     let is_asked = |story: &Squashed| history.range.as_ref().is_none_or(|range| range.contains(&story.into));
     found.squashed = squashed.into_iter().filter(is_asked).collect();
-    found.settle();
+    found.decide();
     found
 }
 

@@ -51,7 +51,7 @@ impl CheckState {
     }
 
     /// The same for the red check, where a pass without any tests is unknown too.
-    pub fn before_the_work(run: &CheckRun) -> Self {
+    pub fn from_red_check(run: &CheckRun) -> Self {
         match Self::from_run(run) {
             Self::Green if run.tests.is_some_and(|tests| tests.ran == 0) => Self::Unknown,
             state => state,

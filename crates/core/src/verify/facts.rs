@@ -98,7 +98,7 @@ impl<'a> JobFacts<'a> {
 
     pub(super) fn before(&self, own: &PlannedCheck) -> OwnCheckBefore {
         let Some(result) = self.result(Tree::Base, own) else { return OwnCheckBefore::NotRun };
-        match CheckState::before_the_work(&result.run) {
+        match CheckState::from_red_check(&result.run) {
             CheckState::Green => OwnCheckBefore::Green,
             CheckState::Red => match self.added_test_named_by(&own.check.command) {
                 // If tests pass, the check exists on the base.

@@ -16,7 +16,7 @@ use super::after_tool::Concurrency;
 use super::attempt::TurnOf;
 use super::judge_event::{Answered, EventJudge, PostToolJob};
 use super::run_dirs::{FileSettings, HookProject};
-use super::session_log::{FAULTS, Session, append_fault};
+use super::session_log::{FAULTS, SessionLog, append_fault};
 use super::story::StoryFile;
 use crate::process::signal::Signals;
 use crate::project::config_file::SettingsError;
@@ -100,7 +100,7 @@ impl Guard {
     /// Whether one of our hooks saw the session start.
     pub fn saw_the_start_of(&self, session: &str) -> bool {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        if !started.contains(session) && Session::new(&self.home, session).has_started() {
+        if !started.contains(session) && SessionLog::new(&self.home, session).has_started() {
             started.insert(session.to_owned());
         }
         started.contains(session)
@@ -110,7 +110,7 @@ impl Guard {
     pub fn judged_in(&mut self, session: &str) -> Vec<String> {
         let from = self.read.take().filter(|(of, _)| of == session).map_or(0, |(_, at)| at);
         // If the records cannot be read, no call counts as judged.
-        let (calls, at) = Session::new(&self.home, session).judged(from).unwrap_or_default();
+        let (calls, at) = SessionLog::new(&self.home, session).judged(from).unwrap_or_default();
         self.read = Some((session.to_owned(), at));
         calls
     }

@@ -12,7 +12,7 @@ use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 use super::after_tool::{self, Concurrency};
 use super::facts::{CallContext, facts};
 use super::run_dirs::{HookProject, lessons};
-use super::session_log::{Session, redactor};
+use super::session_log::{SessionLog, redactor};
 use super::story::StoryFile;
 use super::{Fault, transcript, watch};
 use crate::process::signal::Signals;
@@ -63,7 +63,7 @@ pub(crate) enum Answered {
 #[derive(Debug)]
 pub(crate) struct PostToolJob {
     home: HookProject,
-    session: Session,
+    session: SessionLog,
     event: String,
     agent: Option<String>,
     response: Response,
@@ -114,7 +114,7 @@ impl EventJudge<'_> {
             gate.sees_command(command);
             context.held = gate.holds();
         }
-        let session = Session::new(home, &input.common.session);
+        let session = SessionLog::new(home, &input.common.session);
         let watch = watch::observe(home, config, input, &session, story);
         let target = match &call {
             Some(call) if policy.read_before_edit() && deciding => look_at(home, call, &context, &session)?,
@@ -183,7 +183,7 @@ fn is_guard(event: &HookEvent<'_>) -> bool {
 }
 
 /// What the session knows about the file that a call would change.
-fn look_at(home: &HookProject, call: &ToolCall, context: &PolicyContext, session: &Session) -> Result<Option<Target>, Fault> {
+fn look_at(home: &HookProject, call: &ToolCall, context: &PolicyContext, session: &SessionLog) -> Result<Option<Target>, Fault> {
     let Some(path) = target(call, context) else { return Ok(None) };
     // Folders and devices cannot be read first; the tool itself refuses them.
     let exists = std::fs::metadata(home.outside(Path::new(&path))).is_ok_and(|meta| meta.is_file());

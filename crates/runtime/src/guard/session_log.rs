@@ -39,12 +39,12 @@ const READING: &str = ".reading";
 const READING_COUNTS: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct SessionLog {
     dir: PathBuf,
     turn: Option<TurnOf>,
 }
 
-impl Session {
+impl SessionLog {
     pub(crate) fn new(home: &HookProject, id: &str) -> Self {
         Self { dir: home.sessions().join(encode_component(id)), turn: home.turn }
     }
@@ -338,10 +338,10 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    fn session() -> (tempfile::TempDir, Session) {
+    fn session() -> (tempfile::TempDir, SessionLog) {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path().join("sessions/s");
-        (temp, Session { dir, turn: None })
+        (temp, SessionLog { dir, turn: None })
     }
 
     #[test]

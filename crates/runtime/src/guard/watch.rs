@@ -15,7 +15,7 @@ use crate::git::Git;
 use crate::project::GitDirs;
 
 use super::run_dirs::HookProject;
-use super::session_log::Session;
+use super::session_log::SessionLog;
 use super::story::StoryFile;
 
 const LARGEST_HEAD: u64 = 4 * 1024;
@@ -30,7 +30,7 @@ pub(super) fn observe(
     home: &HookProject,
     config: &Config,
     input: &HookInput<'_>,
-    session: &Session,
+    session: &SessionLog,
     story: &StoryFile,
 ) -> Option<Watch> {
     let looks = looks_after(&input.event);

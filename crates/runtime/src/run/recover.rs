@@ -80,7 +80,7 @@ pub fn recover(project: &Project, signals: &Signals, reporter: &mut dyn Reporter
     let mut journal = Journal::reopen(&stored.dir)?;
     let mut events = Vec::new();
     if let Some(attempt) = state.open_attempt() {
-        events.push(settle(&git, project, &stored, &state, attempt, reporter)?);
+        events.push(recover_attempt(&git, project, &stored, &state, attempt, reporter)?);
     }
     if state.phase == Phase::Landing {
         events.extend(landed(&git, &stored)?);
@@ -245,7 +245,7 @@ fn branch_of(stored: &StoredRun) -> Result<Option<String>, JournalError> {
 /// Settles the attempt in progress: committed if the branch has its commit on top of the base, else dropped. An interrupted recovery may
 /// have added a progress commit on top of it. The commit must have the verified tree or, if a git hook rewrote files, a note written before
 /// the branch moved. Any other commit is the user's.
-fn settle(
+fn recover_attempt(
     git: &Git,
     project: &Project,
     stored: &StoredRun,

@@ -23,14 +23,14 @@ use super::journal::LoopJournal;
 use super::memory::Memory;
 use super::sealed_copy::{self, Durable, FINDING, LOOP, SealedCopy};
 
-const ASKED: &str = "asked.json";
+const STARTING_LOOP: &str = "asked.json";
 const INCOMPLETE: &str = "incomplete.json";
 const TASKS: &str = "tasks.jsonl";
 const FAULTS: &str = "gate-faults";
 /// Enough for a plan of a hundred thousand stories.
 pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
 /// How long a command that a hook saw start counts as running.
-const ASKED_COUNTS: Duration = Duration::from_mins(1);
+const STARTING_LOOP_COUNTS: Duration = Duration::from_mins(1);
 
 /// The sessions of a project from the gate's point of view.
 #[derive(Debug, Clone)]
@@ -115,17 +115,17 @@ impl Loops {
     }
 
     /// Remembers which session runs `verdone loop start`.
-    pub(super) fn asks(&self, session: &str) {
+    pub(super) fn remember_starting_loop(&self, session: &str) {
         let asked = StartRequest { session: session.to_owned(), at: Timestamp::now() };
         // If this fails, the client's variable identifies the session.
-        let _ = make(&self.sessions).and_then(|()| write(&self.sessions.join(ASKED), &asked));
+        let _ = make(&self.sessions).and_then(|()| write(&self.sessions.join(STARTING_LOOP), &asked));
     }
 
     /// The session that is running `verdone loop start` right now, as seen by a hook.
-    pub fn asking(&self) -> Option<String> {
-        let asked: StartRequest = read(&self.sessions.join(ASKED)).ok()??;
+    pub fn session_starting_loop(&self) -> Option<String> {
+        let asked: StartRequest = read(&self.sessions.join(STARTING_LOOP)).ok()??;
         let age = Timestamp::now().duration_since(asked.at).unsigned_abs();
-        (age < ASKED_COUNTS).then_some(asked.session)
+        (age < STARTING_LOOP_COUNTS).then_some(asked.session)
     }
 
     pub fn incomplete(&self) -> Option<Incomplete> {

@@ -47,7 +47,7 @@ pub enum LoopOwner {
 }
 
 #[derive(Debug)]
-pub struct ArmRequest<'a> {
+pub struct StartLoopRequest<'a> {
     pub project: &'a Project,
     pub config: &'a Config,
     pub task: &'a str,
@@ -59,7 +59,7 @@ pub struct ArmRequest<'a> {
 
 /// A loop that was started.
 #[derive(Debug)]
-pub struct Armed {
+pub struct StartedLoop {
     pub held: HeldLoop,
     /// The plan's name for people.
     pub plan: Option<String>,
@@ -70,7 +70,7 @@ pub struct Armed {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ArmError {
+pub enum StartLoopError {
     #[error("{whose} already has a loop for {about}")]
     Already { whose: String, about: String },
     #[error("every story of {plan} is done")]
@@ -94,8 +94,8 @@ pub enum ArmError {
 }
 
 /// Starts a loop.
-pub fn start_loop(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
-    let ArmRequest { project, config, task, plan, max_iterations, whose } = request;
+pub fn start_loop(request: StartLoopRequest<'_>) -> Result<StartedLoop, StartLoopError> {
+    let StartLoopRequest { project, config, task, plan, max_iterations, whose } = request;
     let (root, top) = (&project.root, &project.git_top);
     let loops = Loops::new(root);
     let (files, name) = match &whose {
@@ -104,7 +104,7 @@ pub fn start_loop(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
     };
     if let Some(held) = files.held()? {
         let plan = held.plan.as_ref().map(|plan| shown(Path::new(plan), root));
-        return Err(ArmError::Already { whose: name, about: plan.unwrap_or_else(|| format!("{:?}", held.task)) });
+        return Err(StartLoopError::Already { whose: name, about: plan.unwrap_or_else(|| format!("{:?}", held.task)) });
     }
     let plan = plan.map(PlanFile::open).transpose().map_err(StopError::from)?;
     let plan_name = plan.as_ref().map(|plan| shown(plan.path(), root));
@@ -112,23 +112,23 @@ pub fn start_loop(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         (Some(plan), Some(name)) => {
             let approvals = Approvals::read(root)?;
             if let Some(agent) = approvals.missing(name, || plan.document().fingerprint()) {
-                return Err(ArmError::NotApproved { plan: name.clone(), agent: agent.to_owned() });
+                return Err(StartLoopError::NotApproved { plan: name.clone(), agent: agent.to_owned() });
             }
             freeze(plan, root)
         }
         _ => (BTreeMap::from([(StoryId::from(TASK), Frozen { title: task.to_owned(), ..Frozen::default() })]), BTreeSet::new()),
     };
     if let Some(plan) = plan_name.as_ref().filter(|_| stories.is_empty()) {
-        return Err(ArmError::NothingOpen { plan: plan.clone() });
+        return Err(StartLoopError::NothingOpen { plan: plan.clone() });
     }
     let (sealed_copy, folder) =
         files.sealed_copy.as_ref().filter(|(sealed_copy, _)| sealed_copy.has_seal()).ok_or(StopError::NoSecret)?;
     let without_check = stories.values().filter(|story| story.checks.is_empty()).count();
     if config.gate.is_empty() && without_check == stories.len() {
-        return Err(ArmError::NothingToVerify { stories: plan.is_some() });
+        return Err(StartLoopError::NothingToVerify { stories: plan.is_some() });
     }
     if let Some(finding) = never_done(config, root, &stories, plan.is_some()) {
-        return Err(ArmError::Refused(finding));
+        return Err(StartLoopError::Refused(finding));
     }
     let file = policy_of(root, top).map_or_else(|_| config.clone(), |file| file.config);
     let ours: Vec<PathBuf> = plan.as_ref().map(|plan| plan.location().files()).unwrap_or_default();
@@ -162,7 +162,7 @@ pub fn start_loop(request: ArmRequest<'_>) -> Result<Armed, ArmError> {
         files.make_folder()?;
     }
     loops.forget_incomplete()?;
-    Ok(Armed { held, plan: plan_name, without_check, first })
+    Ok(StartedLoop { held, plan: plan_name, without_check, first })
 }
 
 /// Why the loop could never finish: a required condition that cannot be evaluated.
@@ -192,7 +192,7 @@ struct Start<'a> {
 
 impl Start<'_> {
     /// Writes the journal up to the agent's first turn. From then on the loop holds the session.
-    fn begin(&self, held: &HeldLoop, plan: LoopPlan) -> Result<Option<(StoryId, Red)>, ArmError> {
+    fn begin(&self, held: &HeldLoop, plan: LoopPlan) -> Result<Option<(StoryId, Red)>, StartLoopError> {
         let signals = Signals::install().unwrap_or_else(|_| Signals::none());
         let event = self.event(held, &plan)?;
         let parts = Parts {
@@ -207,11 +207,11 @@ impl Start<'_> {
         let mut driver = Driver::new(parts)?;
         let begun = driver.start(event);
         if let Some(signal) = signals.requested() {
-            return Err(ArmError::Interrupted(signal));
+            return Err(StartLoopError::Interrupted(signal));
         }
         begun?;
         let Some(attempt) = driver.state().attempt.clone() else {
-            return Err(ArmError::NothingRunnable { why: driver.journal.end_reason().unwrap_or_default() });
+            return Err(StartLoopError::NothingRunnable { why: driver.journal.end_reason().unwrap_or_default() });
         };
         driver.memory.keep(self.sealed_copy, self.folder)?;
         let open: Open = driver.open();
@@ -231,7 +231,7 @@ impl Start<'_> {
         Ok(held.plan.is_some().then_some((attempt.place.story, red)))
     }
 
-    fn event(&self, held: &HeldLoop, plan: &LoopPlan) -> Result<Event, ArmError> {
+    fn event(&self, held: &HeldLoop, plan: &LoopPlan) -> Result<Event, StartLoopError> {
         let config = &held.settings.config;
         let stories = &plan.view.stories;
         let status = self.git.status()?;
@@ -262,7 +262,7 @@ impl Start<'_> {
 }
 
 /// Ends a loop. Returns whether one held the session.
-pub fn end(root: &Path, whose: &LoopOwner) -> Result<bool, StopError> {
+pub fn end_loop(root: &Path, whose: &LoopOwner) -> Result<bool, StopError> {
     let loops = Loops::new(root);
     let files = match whose {
         LoopOwner::Next => loops.named(sealed_copy::NEXT),

@@ -36,7 +36,7 @@ pub(crate) fn gates_digest(config: &Config) -> String {
 }
 
 pub(crate) fn red_of(runs: &[CheckRun]) -> Red {
-    let states: Vec<CheckState> = runs.iter().map(CheckState::before_the_work).collect();
+    let states: Vec<CheckState> = runs.iter().map(CheckState::from_red_check).collect();
     if states.is_empty() {
         Red::Absent
     } else if states.contains(&CheckState::Red) {

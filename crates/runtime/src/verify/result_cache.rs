@@ -77,7 +77,7 @@ impl ResultCache {
     }
 
     /// Marks a result as flaky if it passes but failed before. Stores the result if a rerun would give the same.
-    pub fn settle(&self, question: &ResultId, check: &Check, mut result: CheckResult) -> CheckResult {
+    pub fn store_result(&self, question: &ResultId, check: &Check, mut result: CheckResult) -> CheckResult {
         let was_red = self.get(question, check).is_some_and(|before| !before.run.outcome.passed());
         result.run.flaky |= was_red && result.run.outcome.passed();
         // If it cannot be stored, the check simply runs again next time.
@@ -239,14 +239,14 @@ mod tests {
     #[test]
     fn what_was_kept_comes_back_marked_as_cached() {
         let world = World::new();
-        world.kept().settle(&on("a"), &check(), result(CheckOutcome::Failed { code: 3 }));
+        world.kept().store_result(&on("a"), &check(), result(CheckOutcome::Failed { code: 3 }));
         let found = world.kept().answer(&on("a"), &check()).unwrap().run;
         assert!(found.cached && found.outcome == CheckOutcome::Failed { code: 3 } && found.tail == "the end");
         assert!(world.kept().answer(&on("b"), &check()).is_none());
         assert_eq!(fs::read_to_string(world.project.root.join(".verdone/cache/.gitignore")).unwrap(), "*\n");
         let asked_again = world.kept().without_answers();
         assert!(asked_again.answer(&on("a"), &check()).is_none());
-        assert!(asked_again.settle(&on("a"), &check(), result(CheckOutcome::Passed)).run.flaky);
+        assert!(asked_again.store_result(&on("a"), &check(), result(CheckOutcome::Passed)).run.flaky);
         assert_eq!(world.kept().answer(&on("a"), &check()).unwrap().run.outcome, CheckOutcome::Failed { code: 3 });
     }
 
@@ -261,7 +261,7 @@ mod tests {
             }
             fs::create_dir_all(link.parent().unwrap()).unwrap();
             std::os::unix::fs::symlink(&own, &link).unwrap();
-            world.kept().settle(&on("a"), &check(), result(CheckOutcome::Passed));
+            world.kept().store_result(&on("a"), &check(), result(CheckOutcome::Passed));
             let trouble = world.kept().trouble().unwrap().to_string();
             assert!(trouble.contains(&format!("{linked} is not a folder")), "{trouble}");
             for folder in [&own, &own.join("cache"), &own.join("results")] {
@@ -289,13 +289,13 @@ mod tests {
         let world = World::new();
         let mut hidden = check();
         hidden.terms.hidden = Some("/hidden".into());
-        world.kept().settle(&on("a"), &hidden, result(CheckOutcome::Passed));
+        world.kept().store_result(&on("a"), &hidden, result(CheckOutcome::Passed));
         assert!(world.kept().answer(&on("a"), &hidden).is_none() && !world.entry("a").exists());
         let mut flaky = result(CheckOutcome::Passed);
         flaky.run.flaky = true;
         let unknown = result(CheckOutcome::Unknown { reason: "no tests were run".to_owned() });
         for result in [flaky, unknown, result(CheckOutcome::TimedOut { after_ms: 1 }), result(CheckOutcome::Interrupted)] {
-            world.kept().settle(&on("a"), &check(), result.clone());
+            world.kept().store_result(&on("a"), &check(), result.clone());
             assert!(world.kept().answer(&on("a"), &check()).is_none(), "{result:?}");
         }
     }
@@ -304,7 +304,7 @@ mod tests {
     fn a_forged_entry_counts_as_not_there() {
         let world = World::new();
         let kept = world.kept();
-        kept.settle(&on("a"), &check(), result(CheckOutcome::Failed { code: 1 }));
+        kept.store_result(&on("a"), &check(), result(CheckOutcome::Failed { code: 1 }));
         let honest = fs::read_to_string(world.entry("a")).unwrap();
         let forged = honest.replace("{\"failed\":{\"code\":1}}", "\"passed\"");
         assert_ne!(honest, forged);
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn the_secret_is_the_users_alone_and_outside_of_the_project() {
         let world = World::new();
-        world.kept().settle(&on("a"), &check(), result(CheckOutcome::Passed));
+        world.kept().store_result(&on("a"), &check(), result(CheckOutcome::Passed));
         let path = world.state.join("verdone/gate-results.key");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         // A secret that others may have read is replaced, and its marks are no longer valid.

@@ -40,7 +40,7 @@ impl Results {
     pub(super) fn keep(&mut self, question: &ResultId, check: &Check, result: CheckResult) -> CheckResult {
         let result = self.note(question.clone(), result);
         match &self.kept {
-            Some(kept) => kept.settle(question, check, result),
+            Some(kept) => kept.store_result(question, check, result),
             None => result,
         }
     }

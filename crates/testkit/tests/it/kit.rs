@@ -196,7 +196,7 @@ fn plans_have_the_asked_number_of_stories_in_every_shape() {
             | PlanShape::Priorities
             | PlanShape::Checklist => ("[ ]", "[x]"),
         };
-        let text = shape.build_with(5, |n| n <= 2);
+        let text = shape.build_with_done(5, |n| n <= 2);
         assert_eq!((text.matches(open).count(), text.matches(done).count()), (3, 2), "{shape:?}\n{text}");
         assert!(!shape.file_name().is_empty() && shape.build(0).ends_with('\n'), "{shape:?}");
     }

@@ -111,10 +111,11 @@ Y"#,
 /// Clones the project and does what the quick start says. What the user types and sees is the transcript.
 fn first_story(project: &Project) {
     let (Some(claude), Some(runners)) = (Claude::or_skip(), Runners::or_skip()) else { return };
-    let model = ModelServer::start(Script::new().on("# Story", [Turn::bash(project.work), Turn::say("It is done, with a test.")]));
+    let model =
+        ModelServer::start(Script::new().on("# Story", [Turn::bash(project.work), Turn::say("It is done, with a test.")]));
     let mut sandbox = Sandbox::new();
-    claude.settle(&mut sandbox, &model);
-    runners.settle(&mut sandbox);
+    claude.configure(&mut sandbox, &model);
+    runners.add_to(&mut sandbox);
     let upstream = sandbox.root().join("upstream");
     for (path, text) in project.files {
         write(&upstream.join(path), text);

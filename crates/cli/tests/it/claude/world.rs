@@ -69,7 +69,7 @@ impl World {
         let claude = Claude::or_skip()?;
         let model = ModelServer::start(script);
         let mut sandbox = Sandbox::new();
-        claude.settle(&mut sandbox, &model);
+        claude.configure(&mut sandbox, &model);
         for (path, text) in files {
             sandbox.write(path, if *path == SETTINGS { settings(text, &sandbox) } else { (*text).to_owned() });
         }

@@ -58,7 +58,8 @@ const COMMANDS: [&[&str]; 15] = [
 fn show(sandbox: &Sandbox, width: u16, arguments: &[&str]) -> (String, Vec<String>) {
     let terminal = Tmux::start(sandbox, width, 50, [&[BINARY], arguments].concat());
     terminal.wait_for_exit(PATIENCE);
-    let wrapped = terminal.capture_unwrapped().lines().filter(|line| is_too_long(line, width.into())).map(str::to_owned).collect();
+    let wrapped =
+        terminal.capture_unwrapped().lines().filter(|line| is_too_long(line, width.into())).map(str::to_owned).collect();
     (format!("$ verdone {}\n{}\n", arguments.join(" "), terminal.capture_all()), wrapped)
 }
 

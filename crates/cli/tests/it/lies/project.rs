@@ -54,7 +54,7 @@ struct Project<'a> {
 impl<'a> Project<'a> {
     fn new(case: &'a Case, runners: &'a Runners) -> Self {
         let mut sandbox = Sandbox::new().deadline(DEADLINE);
-        runners.settle(&mut sandbox);
+        runners.add_to(&mut sandbox);
         let project = Self { case, runners, sandbox };
         for (path, text) in &case.files {
             if text.starts_with("#!") {

@@ -21,7 +21,7 @@ fn every_shape_is_worked_off_in_place_with_only_its_markers_changed() {
         let name = shape.file_name();
         let world = world(&[(name, &shape.build(2))], &always(COUNTS), &Settings::default());
         world.run_with(&[name, "--check", "true"], 0);
-        assert_eq!(world.sandbox.read(name), shape.build_with(2, |_| true), "{shape:?}");
+        assert_eq!(world.sandbox.read(name), shape.build_with_done(2, |_| true), "{shape:?}");
         assert_eq!(world.sandbox.read("work.txt").lines().count(), 2, "{shape:?}");
         assert_eq!(world.subjects().len(), 3, "{shape:?}: {:?}", world.subjects());
         world.assert_clean();
@@ -77,7 +77,7 @@ fn a_ralph_loop_tells_its_state_in_progress_txt_and_its_prompt_is_used() {
         world.run_with(&["--check", "true"], 0);
         let text = world.sandbox.read(&progress);
         assert!(text.contains("Status: COMPLETE") && !text.contains("Remaining"), "{text}");
-        assert_eq!(world.sandbox.read(&list), shape.build_with(2, |_| true));
+        assert_eq!(world.sandbox.read(&list), shape.build_with_done(2, |_| true));
         world.assert_clean();
     }
 }

@@ -265,11 +265,6 @@ impl Session {
         self.is_over().then(|| self.end()).flatten()
     }
 
-    /// Ends an answered turn without waiting for the client to report that it is idle.
-    pub fn settle(&mut self) -> Option<TurnEnd> {
-        self.is_answered().then(|| self.end()).flatten()
-    }
-
     /// The process ended, which also ends the current turn, if any.
     pub fn exited(&mut self, exit: &ClientExit) -> Option<TurnEnd> {
         let turn = self.turn.as_mut()?;

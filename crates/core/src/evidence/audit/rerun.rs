@@ -94,6 +94,6 @@ impl Audit {
             story.problems.push(problem.finding());
         }
         story.reruns = reruns;
-        self.settle();
+        self.decide();
     }
 }

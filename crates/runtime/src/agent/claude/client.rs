@@ -197,7 +197,7 @@ impl Client {
         self.companion.end_leftovers(grace, signals)
     }
 
-    fn settle(&mut self) {
+    fn adopt_children_once(&mut self) {
         if !self.settled {
             self.settled = true;
             self.companion.adopt_children();
@@ -301,7 +301,7 @@ impl Client {
         match (&line, ears) {
             (ClientLine::HookCallback(callback), Some((ears, asked))) => {
                 if callback.callback == "PreToolUse" {
-                    self.settle();
+                    self.adopt_children_once();
                 }
                 let judged = (ears.judge)(callback.input.get().as_bytes());
                 if let Some(call) = &judged.call {
@@ -333,7 +333,7 @@ impl Client {
             }
             (line, Some((ears, _))) => {
                 if uses_a_tool(line) {
-                    self.settle();
+                    self.adopt_children_once();
                 }
                 if let ClientLine::User(user) = line {
                     let faults = user.tool_results.iter().filter_map(|result| result.hook_fault.as_deref());

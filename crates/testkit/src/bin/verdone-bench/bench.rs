@@ -244,7 +244,7 @@ const ENDS: [i32; 2] = [0, 3];
 
 /// A repository with a plan, optionally with its first story ticked.
 fn repository(sandbox: &Sandbox, name: &str, stories: usize, first_is_done: bool) -> PathBuf {
-    let plan = PlanShape::StoryLines.build_with(stories, |n| first_is_done && n == 1);
+    let plan = PlanShape::StoryLines.build_with_done(stories, |n| first_is_done && n == 1);
     sandbox.write(format!("{name}/{PLAN}"), plan);
     sandbox.write(format!("{name}/src/main.txt"), "A small project.\n");
     sandbox.git(["-C", name, "init", "--quiet", "--initial-branch=work"]);

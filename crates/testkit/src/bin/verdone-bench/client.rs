@@ -167,7 +167,7 @@ impl World {
     fn make(claude: &Claude, stories: usize, settings: &str, script: Script) -> Self {
         let model = ModelServer::start(script);
         let mut sandbox = Sandbox::new().deadline(PATIENCE);
-        claude.settle(&mut sandbox, &model);
+        claude.configure(&mut sandbox, &model);
         let story = |number: usize| {
             format!("### US-{number:03}: Story {number}\n\n- [ ] Write it\n  - Verification: `test -f s/US-{number:03}`\n\n")
         };

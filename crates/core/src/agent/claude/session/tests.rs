@@ -92,15 +92,6 @@ fn a_prompt_that_was_cancelled_is_not_waited_for() {
 }
 
 #[test]
-fn an_answered_turn_can_be_settled_and_an_open_one_cannot() {
-    let (mut session, uuid) = begun();
-    feed(&mut session, RUNNING);
-    assert_eq!(session.settle(), None);
-    feed(&mut session, &result(&uuid, ""));
-    assert_eq!(session.settle().unwrap().outcome, TurnOutcome::Ended);
-}
-
-#[test]
 fn the_context_is_that_of_the_main_chain() {
     let (mut session, _) = begun();
     let says = |parent: &str, model: &str, tokens: u64| {

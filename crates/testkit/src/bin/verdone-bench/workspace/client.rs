@@ -43,7 +43,7 @@ pub(super) fn measure(settings: &Settings) -> Result<String, String> {
 fn start(claude: &Claude, verdone: Option<&Path>) -> Result<f64, String> {
     let model = ModelServer::start(Script::new().otherwise(Turn::say("Hello.")));
     let mut sandbox = Sandbox::new().deadline(PATIENCE);
-    claude.settle(&mut sandbox, &model);
+    claude.configure(&mut sandbox, &model);
     sandbox.write("README", "A project.\n");
     sandbox.write(".verdone/config.toml", "[agent]\nname = \"claude\"\n");
     sandbox.repo();
