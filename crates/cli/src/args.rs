@@ -4,6 +4,7 @@ mod audit;
 mod config;
 mod control;
 mod done;
+mod help;
 mod init;
 mod install;
 mod land;
@@ -23,6 +24,7 @@ pub(crate) use audit::AuditArgs;
 pub(crate) use config::{ConfigCommand, ConfigShowArgs};
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use done::{ClaimArgs, DoneArgs};
+pub(crate) use help::HelpArgs;
 pub(crate) use init::InitArgs;
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
@@ -43,12 +45,14 @@ pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveA
     version,
     max_term_width = 100,
     subcommand_required = true,
+    disable_help_subcommand = true,
     arg_required_else_help = true,
     after_help = "\
 Examples:
   verdone demo                 watch a run in a temporary repository
   verdone init                 find this project's checks and write a config
   verdone run PLAN.md          run the plan, story by story
+  verdone help plans           read a page of the manual
 
 Exit codes: 0 complete, 1 error, 2 usage or config, 3 a limit was reached,
 4 a human is needed, 130/143/129 stopped by SIGINT/SIGTERM/SIGHUP."
@@ -126,6 +130,7 @@ pub(crate) enum Command {
     Hook(HookArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    Help(HelpArgs),
 }
 
 /// Run the plan, story by story.
