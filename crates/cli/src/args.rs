@@ -144,6 +144,7 @@ pub(crate) enum Command {
 Examples:
   verdone run                       the plan and agent of .verdone/config.toml
   verdone run --dry-run             show the story, prompt, checks and limits
+  verdone run 'add a --json flag'   without a plan: one request
   verdone run PLAN.md --agent-command ./agent.sh --check 'make test'
                                     any git repository, no config file
   verdone run --story US-003 --max-iterations 5
@@ -153,9 +154,13 @@ Examples:
 The exit code shows how it ended: 0 complete, 3 a limit was reached, 4 a human
 is needed. `verdone report` has the details.")]
 pub(crate) struct RunArgs {
-    /// The plan: a file, or a folder that contains one. Default: the plan in the config.
+    /// The plan: a file, or a folder that contains one. Default: the plan in the config. Any other text is a request: a plan with one
+    /// story, kept in `.verdone/requests/`.
     #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
     pub plan: Option<String>,
+    /// Run a request without asking.
+    #[arg(long)]
+    pub yes: bool,
     /// Show the next story, its prompt, the checks and the limits, without changing anything.
     #[arg(long)]
     pub dry_run: bool,
