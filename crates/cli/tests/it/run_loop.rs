@@ -21,6 +21,7 @@ mod large_files;
 mod lies;
 mod limits;
 mod masked;
+mod messages;
 mod own_tests;
 mod parity;
 mod planning;
