@@ -4,6 +4,7 @@ mod audit;
 mod config;
 mod control;
 mod done;
+mod help;
 mod init;
 mod install;
 mod land;
@@ -23,6 +24,7 @@ pub(crate) use audit::AuditArgs;
 pub(crate) use config::{ConfigCommand, ConfigShowArgs};
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use done::{ClaimArgs, DoneArgs};
+pub(crate) use help::HelpArgs;
 pub(crate) use init::InitArgs;
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
@@ -43,12 +45,14 @@ pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveA
     version,
     max_term_width = 100,
     subcommand_required = true,
+    disable_help_subcommand = true,
     arg_required_else_help = true,
     after_help = "\
 Examples:
   verdone demo                 watch a run in a temporary repository
   verdone init                 find this project's checks and write a config
   verdone run PLAN.md          run the plan, story by story
+  verdone help plans           read a page of the manual
 
 Exit codes: 0 complete, 1 error, 2 usage or config, 3 a limit was reached,
 4 a human is needed, 130/143/129 stopped by SIGINT/SIGTERM/SIGHUP."
@@ -126,6 +130,7 @@ pub(crate) enum Command {
     Hook(HookArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    Help(HelpArgs),
 }
 
 /// Run the plan, story by story.
@@ -139,6 +144,7 @@ pub(crate) enum Command {
 Examples:
   verdone run                       the plan and agent of .verdone/config.toml
   verdone run --dry-run             show the story, prompt, checks and limits
+  verdone run 'add a --json flag'   without a plan: one request
   verdone run PLAN.md --agent-command ./agent.sh --check 'make test'
                                     any git repository, no config file
   verdone run --story US-003 --max-iterations 5
@@ -148,9 +154,13 @@ Examples:
 The exit code shows how it ended: 0 complete, 3 a limit was reached, 4 a human
 is needed. `verdone report` has the details.")]
 pub(crate) struct RunArgs {
-    /// The plan: a file, or a folder that contains one. Default: the plan in the config.
+    /// The plan: a file, or a folder that contains one. Default: the plan in the config. Any other text is a request: a plan with one
+    /// story, kept in `.verdone/requests/`.
     #[arg(value_name = "PLAN", value_hint = ValueHint::AnyPath)]
     pub plan: Option<String>,
+    /// Run a request without asking.
+    #[arg(long)]
+    pub yes: bool,
     /// Show the next story, its prompt, the checks and the limits, without changing anything.
     #[arg(long)]
     pub dry_run: bool,

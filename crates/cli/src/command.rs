@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod done;
 mod gates;
+mod help;
 mod init;
 mod install;
 mod land;
@@ -53,7 +54,6 @@ use verdone_runtime::workspace::measure;
 
 use crate::args::{CheckpointsArgs, Cli, ColorWhen, Command, HookArgs};
 use crate::error::{CliError, Kind};
-use crate::help;
 use crate::terminal::{Terminal, say, stdout_width};
 
 /// Context shared by all commands.
@@ -129,7 +129,7 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
         return hook::main(&arguments[2..]).into();
     }
     let faults = std::env::var_os(fault::VARIABLE).map_or(Ok(()), |value| fault::arm(&lossy(&value)));
-    let matches = help::command(stdout_width().min(100)).try_get_matches_from(arguments);
+    let matches = crate::help::command(stdout_width().min(100)).try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
@@ -192,6 +192,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Hook(args) => hook(&args, context),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args, context),
+        Command::Help(args) => help::run(&args, context),
     }
 }
 

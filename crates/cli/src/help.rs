@@ -1,9 +1,12 @@
-//! The main help page: commands in groups instead of one long list.
+//! The main help page: commands in groups instead of one long list, and the topics of the manual.
+
+pub(crate) mod topics;
 
 use std::fmt::Write as _;
 
 use clap::{Command, CommandFactory as _};
 
+use self::topics::TOPICS;
 use crate::args::Cli;
 
 /// Every visible command, in the order in which a user meets them.
@@ -20,7 +23,9 @@ const PLUMBING: [&str; 7] = ["workspace", "prune", "policy", "hook", "completion
 
 /// The narrowest width that is wrapped for.
 const NARROWEST: usize = 30;
-const NAME: usize = 11;
+/// The longest name of a command, and of a topic.
+const COMMAND: usize = 11;
+const TOPIC: usize = 15;
 
 /// The whole command line, with the main help page for a terminal of this width.
 pub(crate) fn command(width: usize) -> Command {
@@ -30,20 +35,32 @@ pub(crate) fn command(width: usize) -> Command {
         let _ = writeln!(page, "{heading}:");
         for name in names {
             let about = command.find_subcommand(name).and_then(|found| found.get_about().map(ToString::to_string));
-            add_row(name, &about.unwrap_or_default(), width, &mut page);
+            add_row((name, COMMAND), &about.unwrap_or_default(), width, &mut page);
         }
         page.push('\n');
     }
     let _ = writeln!(page, "Plumbing:");
-    add_row("", &PLUMBING.join(", "), width, &mut page);
-    page.push_str("\n{all-args}{after-help}");
+    add_row(("", COMMAND), &PLUMBING.join(", "), width, &mut page);
+    page.push('\n');
+    page.push_str(&list_topics(width));
+    // Not `{all-args}`: it would list the commands a second time.
+    page.push_str("\nOptions:\n{options}{after-help}");
     command.help_template(page)
 }
 
-/// A name and what it does, wrapped. Braces would be taken for parts of the template.
-fn add_row(name: &str, about: &str, width: usize, page: &mut String) {
+/// The pages of the manual, one a row.
+pub(crate) fn list_topics(width: usize) -> String {
+    let mut page = String::from("Topics (verdone help TOPIC):\n");
+    for topic in &TOPICS {
+        add_row((topic.names[0], TOPIC), topic.about, width, &mut page);
+    }
+    page
+}
+
+/// A name in its column and what it does, wrapped. Braces would be taken for parts of the template.
+fn add_row((name, column): (&str, usize), about: &str, width: usize, page: &mut String) {
     let about = about.replace(['{', '}'], "");
-    let indent = if name.is_empty() { 2 } else { NAME + 4 };
+    let indent = if name.is_empty() { 2 } else { column + 4 };
     let room = width.max(NARROWEST) - indent;
     let mut rows = vec![String::new()];
     for word in about.split_whitespace() {
@@ -59,7 +76,7 @@ fn add_row(name: &str, about: &str, width: usize, page: &mut String) {
     }
     for (at, row) in rows.iter().enumerate() {
         let _ = match (at, name.is_empty()) {
-            (0, false) => writeln!(page, "  {name:<NAME$}  {row}"),
+            (0, false) => writeln!(page, "  {name:<column$}  {row}"),
             _ => writeln!(page, "{:indent$}{row}", ""),
         };
     }
@@ -68,6 +85,12 @@ fn add_row(name: &str, about: &str, width: usize, page: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_names_of_commands_and_topics_fit_their_columns() {
+        assert!(GROUPS.iter().flat_map(|(_, names)| *names).all(|name| name.len() <= COMMAND));
+        assert!(TOPICS.iter().all(|topic| topic.names[0].len() <= TOPIC));
+    }
 
     #[test]
     fn every_visible_command_is_in_exactly_one_group() {

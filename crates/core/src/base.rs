@@ -1,5 +1,6 @@
 //! Small types that every other module may use. They know nothing of the rest.
 
+pub mod claim;
 pub mod excerpt;
 pub mod finish;
 pub mod id;

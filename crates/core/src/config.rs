@@ -154,7 +154,8 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Commit {
-    /// The subject line; `{id}` and `{title}` are replaced.
+    /// The subject line; `{kind}`, `{id}` and `{title}` are replaced. The kind is the story's `Kind:`, or a prefix of its title such as
+    /// `fix:`, or else `feat`.
     pub subject: String,
     /// How long git and your git hooks may take.
     pub timeout: Span,
@@ -162,7 +163,7 @@ pub struct Commit {
 
 impl Default for Commit {
     fn default() -> Self {
-        Self { subject: "feat({id}): {title}".to_owned(), timeout: Span::from_secs(10 * 60) }
+        Self { subject: "{kind}({id}): {title}".to_owned(), timeout: Span::from_secs(10 * 60) }
     }
 }
 

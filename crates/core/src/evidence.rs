@@ -8,9 +8,9 @@ mod noted;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use verdone_plan::kind::split_kind;
 
 use crate::base::id::{Oid, RunId, StoryId, digest};
-use crate::base::sanitise::sanitise;
 use crate::base::seal::Seal;
 use crate::base::verdict::Red;
 use crate::check::{CheckOrigin, CheckOutcome};
@@ -18,10 +18,11 @@ use crate::done::JudgeRecord;
 use crate::journal::event::SCHEMA_VERSION;
 use crate::verify::{CountChange, Outcome, Proof, ProtectedChange, ProvenCriterion, StoryResult, TreeIds};
 
+pub use crate::base::claim::claim_of;
 pub use noted::{Acceptance, NotedCheck};
 
-/// How much of the agent's final message a note keeps.
-const LONGEST_CLAIM: usize = 500;
+/// The kind of a change about which the plan says nothing.
+const DEFAULT_KIND: &str = "feat";
 
 /// The evidence of one story. It contains digests instead of output, because notes are shared more widely than logs should be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -238,7 +239,12 @@ impl Evidence {
 
     /// The subject line, from the template.
     pub fn subject(&self, template: &str) -> String {
-        let subject = template.replace("{id}", &one_line(self.story.as_str())).replace("{title}", &one_line(&self.title));
+        let (kind, title) = match split_kind(&self.title) {
+            Some((kind, title)) if template.contains("{kind}") => (kind, title),
+            Some(_) | None => (DEFAULT_KIND, self.title.as_str()),
+        };
+        let subject = template.replace("{kind}", kind).replace("{id}", &one_line(self.story.as_str()));
+        let subject = subject.replace("{title}", &one_line(title));
         if subject.trim().is_empty() { self.story.to_string() } else { subject.trim().to_owned() }
     }
 
@@ -255,6 +261,11 @@ impl Evidence {
             self.digest(),
         )
     }
+}
+
+/// The template for a story whose plan says what kind of change it is.
+pub fn subject_for(template: &str, kind: Option<&str>) -> String {
+    kind.map_or_else(|| template.to_owned(), |kind| template.replace("{kind}", kind))
 }
 
 /// The checks that are not advisory.
@@ -300,16 +311,6 @@ pub fn with_own_trailers(edited: &str, written: &str) -> String {
 /// The digest of a note, as written in trailers and other notes.
 pub fn note_digest(note: &[u8]) -> String {
     format!("sha256:{}", digest(note))
-}
-
-/// The end of the agent's (already redacted) message, which is its claim. `None` if it said nothing.
-pub fn claim_of(said: &str) -> Option<String> {
-    let said = sanitise(said);
-    let said = said.trim();
-    let skip = said.chars().count().saturating_sub(LONGEST_CLAIM);
-    let end: String = said.chars().skip(skip).collect();
-    let cut = if skip > 0 { format!("… {}", end.trim_start()) } else { end };
-    (!cut.is_empty()).then_some(cut)
 }
 
 /// A sum that was read back from a journal may differ in its last digits, and the note has to come out the same.

@@ -75,6 +75,7 @@ pub(crate) fn item_draft(scan: &Scan<'_>, index: usize, number: usize, warnings:
             scope: details.scope.into(),
             proof: None,
             complexity: details.complexity,
+            kind: details.kind,
             line: 0,
             explicit_id,
         },

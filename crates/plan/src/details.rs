@@ -7,6 +7,7 @@ use verdone_text::sentence::capitalise;
 
 use crate::Criterion;
 use crate::complexity::read_complexity;
+use crate::kind::{KINDS, read_kind};
 use crate::label::{self, Label};
 use crate::markdown::{Block, BlockKind, Scan};
 use crate::scope::{self, ParsedScope};
@@ -22,6 +23,7 @@ pub(crate) struct Details {
     /// The texts after `Proof:`, with their positions.
     pub(crate) proofs: Vec<(usize, String)>,
     pub(crate) complexity: Option<u8>,
+    pub(crate) kind: Option<&'static str>,
     /// Boxes at the story's own level: the position of each, and its criterion.
     pub(crate) tasks: Vec<(usize, Option<usize>)>,
     pub(crate) warnings: Vec<Fault>,
@@ -92,7 +94,15 @@ impl Details {
             Some(Label::Dependencies) if ticked.is_none() => self.depends(text, block.content.start),
             Some(Label::Acceptance) => self.criteria.push(Criterion { text: text.to_owned(), ticked }),
             Some(Label::Scope) if ticked.is_none() => self.read_scope(text, block.content.start),
-            Some(Label::Prose | Label::Priority | Label::Complexity | Label::Proof | Label::Dependencies | Label::Scope)
+            Some(
+                Label::Prose
+                | Label::Priority
+                | Label::Complexity
+                | Label::Proof
+                | Label::Kind
+                | Label::Dependencies
+                | Label::Scope,
+            )
             | None => {
                 if ticked.is_some() {
                     self.criteria.push(Criterion { text: text.to_owned(), ticked });
@@ -126,7 +136,11 @@ impl Details {
                     }
                     None => self.criteria.push(Criterion { text: line.to_owned(), ticked: None }),
                 },
-                (None, Some(Label::Dependencies | Label::Priority | Label::Complexity | Label::Proof | Label::Prose) | None) => {}
+                (
+                    None,
+                    Some(Label::Dependencies | Label::Priority | Label::Complexity | Label::Proof | Label::Kind | Label::Prose)
+                    | None,
+                ) => {}
             }
         }
     }
@@ -171,7 +185,16 @@ impl Details {
             }
             Label::Complexity => self.complexity = read_complexity(value).or(self.complexity),
             Label::Proof => self.read_proof(value, at),
+            Label::Kind => self.read_kind(value, at),
             Label::Command | Label::Prose => {}
+        }
+    }
+
+    fn read_kind(&mut self, text: &str, at: usize) {
+        self.kind = read_kind(text).or(self.kind);
+        if read_kind(text).is_none() {
+            let fault = Fault::new(at, format!("unknown kind {text:?}"));
+            self.warnings.push(fault.hint(format!("one of {}", KINDS.join(", "))));
         }
     }
 

@@ -328,7 +328,7 @@ fn no_story(format: Format) -> Fault {
         Format::PrdJson => "`userStories` needs at least one story with an `id`, a `title` and `passes`",
         Format::FeatureList => "the list needs at least one feature with a `description` and `passes`",
         Format::PlanMd | Format::PrdMd | Format::ImplementationPlan | Format::Checklist => {
-            "a story is `- [ ] Title`, `- [ ] US-001: Title` or `### US-001: Title` with `- [ ]` tasks; fenced code and comments do not count"
+            "a story is `## Title` with `- [ ]` boxes below it, or one box: `- [ ] Title`, `- [ ] US-001: Title`; fenced code and comments do not count"
         }
     };
     Fault::new(0, "there is no story in this plan").hint(hint)

@@ -6,6 +6,7 @@ use verdone_text::position::{Fault, quote};
 use crate::StoryId;
 use crate::complexity::read_complexity;
 use crate::details::Details;
+use crate::kind::read_kind;
 use crate::marker::{Draft, Marker, MarkerKind, Parsed, made_id, word_status};
 use crate::scope;
 use crate::{Criterion, Status, Story, ThinVec};
@@ -107,6 +108,7 @@ impl StoryReader<'_> {
                 scope: details.scope.into(),
                 proof: None,
                 complexity: self.complexity(),
+                kind: self.text_of("kind").and_then(|kind| read_kind(&kind)),
                 line: 0,
             },
             at: self.node.span.start,

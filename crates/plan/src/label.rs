@@ -16,6 +16,8 @@ pub(crate) enum Label {
     /// How hard it is.
     Complexity,
     Proof,
+    /// What kind of change it is.
+    Kind,
     /// A known label whose text is only for the reader.
     Prose,
 }
@@ -67,7 +69,7 @@ fn word(text: &str) -> Option<Label> {
     WORDS.iter().find(|(words, _)| words.iter().any(|word| word.eq_ignore_ascii_case(text))).map(|(_, label)| *label)
 }
 
-const WORDS: [(&[&str], Label); 9] = [
+const WORDS: [(&[&str], Label); 10] = [
     (&["acceptance", "acceptance criteria", "acceptance criterion", "criteria"], Label::Acceptance),
     (
         &["verification", "verification commands", "verify", "validation", "validation commands", "checks", "check"],
@@ -79,6 +81,7 @@ const WORDS: [(&[&str], Label); 9] = [
     (&["scope"], Label::Scope),
     (&["complexity"], Label::Complexity),
     (&["proof"], Label::Proof),
+    (&["kind"], Label::Kind),
     (
         &[
             "notes",

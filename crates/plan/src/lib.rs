@@ -13,6 +13,7 @@ mod feature_list;
 mod fingerprint;
 mod implementation_plan;
 mod json_story;
+pub mod kind;
 mod label;
 mod markdown;
 mod marker;
@@ -112,6 +113,9 @@ pub struct Story {
     /// How well it has to be proven (`Proof:`), as a word of the [`Dialect`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<&'static str>,
+    /// What kind of change it is (`Kind:`), as in conventional commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
     /// The line on which it begins, from 1.
     pub line: u32,
     /// Whether the plan gives the id; otherwise it was derived from the position.

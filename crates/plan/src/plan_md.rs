@@ -131,6 +131,7 @@ pub(crate) fn section_draft(
             scope: details.scope.into(),
             proof: None,
             complexity: details.complexity,
+            kind: details.kind,
             line: 0,
             explicit_id,
         },

@@ -62,6 +62,14 @@ impl Line {
         }
     }
 
+    /// The same line for a page without headings: it names its story.
+    pub(crate) fn without_heading(self, story: Option<&str>) -> Self {
+        match (self, story) {
+            (Self::Finding { mark, indent, text }, Some(story)) if indent > 0 => Self::top(mark, format!("{story}: {text}")),
+            (line, _) => line,
+        }
+    }
+
     /// Rows of at most `width` columns; without a width, one row.
     pub(crate) fn rows(&self, style: &Style, width: Option<usize>) -> Vec<String> {
         match self {

@@ -6,6 +6,7 @@ use verdone_core::journal::event::{Seal, SealLevel};
 use verdone_core::journal::view::{AttemptView, RunView, StoryView};
 use verdone_core::verify::Outcome;
 use verdone_text::sentence::capitalise;
+use verdone_text::shell_word::shell_word;
 
 use crate::event_lines::files;
 use crate::result_text::argument;
@@ -56,20 +57,39 @@ pub(crate) fn commits(view: &RunView) -> Vec<(Tone, String)> {
     rows
 }
 
-/// What to type after a run has ended.
+/// What to type after a run has ended: one command.
 pub(crate) fn next_step(view: &RunView) -> Option<String> {
     let finish = view.finish?;
     let lands = finish == Finish::Complete && view.unlanded > 0 && can_land(view);
     let waiting: Vec<&StoryView> = awaited(view).collect();
     Some(match waiting.as_slice() {
         [] if lands => LAND.to_owned(),
-        [] => after_reviews(view).unwrap_or_else(|| finish.next_step().to_owned()),
-        [one] => review_step(&argument(&one.id)),
-        [_, _, ..] => review_step("STORY"),
+        [] => after_reviews(view).unwrap_or_else(|| after(view, finish)),
+        [one] => format!("verdone show {}", argument(&one.id)),
+        [_, _, ..] => "verdone review".to_owned(),
     })
 }
 
-const LAND: &str = "verdone land, or verdone report to see the evidence first";
+const LAND: &str = "verdone land";
+
+/// What to type after a run that nobody has to review.
+fn after(view: &RunView, finish: Finish) -> String {
+    let failed = || view.touched.iter().find(|story| story.result.is_some_and(|result| result.outcome == Outcome::Failed));
+    match finish {
+        Finish::Complete => "verdone report".to_owned(),
+        Finish::Manual | Finish::MaxIterations | Finish::Budget | Finish::Timeout => run_again(view),
+        Finish::NoChanges | Finish::HookAbort => "verdone log".to_owned(),
+        Finish::Stalled | Finish::Blocked => {
+            failed().map_or_else(|| "verdone show".to_owned(), |story| format!("verdone show {}", argument(&story.id)))
+        }
+        Finish::Error => "verdone doctor".to_owned(),
+    }
+}
+
+/// The plan may not be the one that `verdone run` would find by itself.
+fn run_again(view: &RunView) -> String {
+    format!("verdone run {}", shell_word(&clean(&view.plan)))
+}
 
 /// What to type once every review is decided. `None` if something else stopped the run as well.
 fn after_reviews(view: &RunView) -> Option<String> {
@@ -80,10 +100,8 @@ fn after_reviews(view: &RunView) -> Option<String> {
     }
     Some(match rejected.as_slice() {
         [] if view.unlanded > 0 && can_land(view) => LAND.to_owned(),
-        [] if view.open > 0 => "verdone run".to_owned(),
-        [] => "verdone report".to_owned(),
-        [one] => format!("verdone run to try {} again", clean(one.id.as_str())),
-        [_, _, ..] => "verdone run to try the rejected stories again".to_owned(),
+        [] if view.open == 0 => "verdone report".to_owned(),
+        [..] => run_again(view),
     })
 }
 
@@ -110,10 +128,6 @@ fn decided(view: &RunView) -> impl Iterator<Item = &StoryView> {
 
 fn is_accepted(story: &StoryView) -> bool {
     story.result.is_some_and(|result| result.outcome == Outcome::Accepted)
-}
-
-fn review_step(story: &str) -> String {
-    format!("verdone show {story} to see why; then verdone accept {story}, or verdone reject {story}")
 }
 
 /// The protections that this machine cannot enforce. `None` for a full seal and for journals that do not record it.

@@ -32,13 +32,11 @@ pub struct Plain<W: Write> {
     zone: Option<TimeZone>,
     view: RunView,
     now: Option<Timestamp>,
-    /// The story's heading, held back until there is a problem to show below it.
-    heading: Option<Line>,
 }
 
 impl<W: Write> Plain<W> {
     pub fn new(out: W, style: Style, loudness: Verbosity) -> Self {
-        Self { sink: Sink::new(out), style, loudness, zone: None, view: RunView::default(), now: None, heading: None }
+        Self { sink: Sink::new(out), style, loudness, zone: None, view: RunView::default(), now: None }
     }
 
     #[must_use]
@@ -61,12 +59,10 @@ impl<W: Write> Plain<W> {
         for line in lines {
             match self.loudness {
                 Verbosity::Normal => self.write(&mut out, &line),
-                Verbosity::Quiet if matches!(line, Line::Finding { mark: Mark::Story, .. }) => self.heading = Some(line),
+                // Without headings, each problem names its story.
                 Verbosity::Quiet if line.is_problem() => {
-                    if let Some(heading) = self.heading.take() {
-                        self.write(&mut out, &heading);
-                    }
-                    self.write(&mut out, &line);
+                    let story = self.view.current.as_ref().map(|current| clean(current.story.as_str()));
+                    self.write(&mut out, &line.without_heading(story.as_deref()));
                 }
                 Verbosity::Quiet => {}
             }

@@ -60,12 +60,19 @@ fn checkout(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Finding {
         return no_commit();
     }
     let files = status.entries.iter().filter(|entry| !matches!(entry.kind, Kind::Ignored));
-    let names: Vec<String> = files.filter(|entry| !ours(entry.path.as_path())).map(|entry| entry.path.to_string()).collect();
+    let files: Vec<_> = files.filter(|entry| !ours(entry.path.as_path())).collect();
+    let names: Vec<String> = files.iter().map(|entry| entry.path.to_string()).collect();
     if names.is_empty() {
         return Finding::good("checkout", "nothing uncommitted");
     }
-    let what = plural(names.len(), "uncommitted file is", "uncommitted files are");
-    Finding::warning("checkout", format!("{what} not part of the run: {}", listed(&names)))
+    let what = if files.iter().all(|entry| matches!(entry.kind, Kind::Untracked)) {
+        plural(names.len(), "untracked file is", "untracked files are")
+    } else {
+        plural(names.len(), "uncommitted file is", "uncommitted files are")
+    };
+    let mut finding = Finding::warning("checkout", format!("{what} not part of the run: {}", listed(&names)));
+    finding.hints.push(format!("to include {}: git add, then git commit", if names.len() == 1 { "it" } else { "them" }));
+    finding
 }
 
 /// Required filters whose program is missing. Empty if no file needs them.

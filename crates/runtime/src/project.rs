@@ -6,6 +6,7 @@ pub mod config_file;
 pub mod init;
 pub mod plan_file;
 pub mod ralph_state;
+pub mod request;
 pub mod template;
 
 use std::ffi::OsStr;

@@ -11,6 +11,7 @@ pub mod prune;
 pub mod recover;
 pub mod review;
 pub mod step;
+mod ticked;
 pub mod undo;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -53,7 +54,7 @@ use crate::run::driver::Driver;
 use crate::run::lifecycle::Scripts;
 use crate::run::recover::RecoverError;
 use crate::session::done;
-use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store, proven};
+use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store};
 use crate::verify::Results;
 use crate::verify::checks;
 use crate::verify::checks::gates_digest;
@@ -61,6 +62,7 @@ use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
 pub use branch::{RunBranch, Wanted};
 pub use plan::{Refreshed, RunPlan, RunPlanError};
+pub use ticked::proven_stories;
 
 /// The user's request, with all settings merged.
 #[derive(Debug)]
@@ -168,6 +170,10 @@ impl Ready {
                 return Err(RunError::Refused(Finding::bad("story", message, [&format!("its stories: {}", known.join(", "))])));
             };
             only.clone_from(&meant.id);
+            if meant.status == Status::Done {
+                let finding = already_done(only, &shown(plan.path(), &request.project.start));
+                return Err(RunError::Refused(finding));
+            }
         }
         let template =
             read_template(&request.project.root, "building", prompt::BUILDING).map_err(io_error("reading the template"))?;
@@ -359,7 +365,8 @@ impl Ready {
         // Start the watchdog only now: the checks before ran programs and ended their
         // leftovers, which could have included a starting watchdog.
         let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
-        let done_before = self.announce_claims(&store, reporter)?;
+        let known = proven_stories(&self.git, &store, (&self.plan_name(), self.plan.plan()), &branch.tip)?;
+        let done_before = ticked::announce(&known, self.plan.plan(), reporter);
         let now = Timestamp::now();
         let created = store.create(self.git.common_dir(), now);
         let (run, run_dir) = created.map_err(io_error(&format!("creating the run directory in {}", store.path().display())))?;
@@ -391,24 +398,6 @@ impl Ready {
             watchdog.dismiss();
         }
         Ok(Ended { code, branch: name, began_at: branch.tip })
-    }
-
-    /// A ticked box without evidence is only a claim. Returns the stories that have evidence.
-    fn announce_claims(&self, store: &Store, reporter: &mut dyn Reporter) -> Result<BTreeSet<StoryId>, RunError> {
-        let done: Vec<&StoryId> =
-            self.plan.plan().stories.iter().filter(|story| story.status == Status::Done).map(|story| &story.id).collect();
-        if done.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let known = proven(store, &self.plan_name())?;
-        let has_evidence = |id: &StoryId| known.get(id).is_some_and(|result| result.is_taken());
-        let claimed: Vec<&str> = done.iter().filter(|id| !has_evidence(id)).map(|id| id.as_str()).collect();
-        if let Some(first) = claimed.first() {
-            let more = if claimed.len() > 1 { format!(" and {} more", claimed.len() - 1) } else { String::new() };
-            let text = format!("ticked without evidence (claimed, not verified): {first}{more}");
-            reporter.report(Update::Notice { text: &text });
-        }
-        Ok(done.into_iter().filter(|id| known.get(*id).is_some_and(|result| result.is_checked())).cloned().collect())
     }
 
     fn start_event(&self, run: &RunId, branch: &RunBranch, seal: Seal, plan: &Plan) -> Result<Event, RunError> {
@@ -459,6 +448,12 @@ pub struct Ended {
     pub branch: String,
     /// The tip of the branch when the run started.
     pub began_at: Oid,
+}
+
+/// The story that was asked for is ticked in the plan.
+fn already_done(story: &StoryId, plan: &str) -> Finding {
+    let undo = format!("to run it again: verdone undo {story}, or untick it in {plan}");
+    Finding::bad("story", format!("{story} is already done in {plan}"), [&undo])
 }
 
 /// If no watchdog can be started, the run continues without one: after a kill, the next run cleans up.

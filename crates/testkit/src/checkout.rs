@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::sandbox::Sandbox;
 
 /// Folders that belong to runs.
-const OWN_FOLDERS: [&str; 3] = [".verdone/runs", ".verdone/cache", ".verdone/sessions"];
+const OWN_FOLDERS: [&str; 4] = [".verdone/runs", ".verdone/cache", ".verdone/sessions", ".verdone/requests"];
 
 /// Verdone's refs.
 const OWN_REFS: [&str; 3] = ["refs/heads/verdone/", "refs/verdone/", "refs/notes/verdone"];
@@ -109,7 +109,7 @@ impl Checkout {
         }
     }
 
-    /// Panics unless the checkout is unchanged. A run may write below `.verdone/runs`, `.verdone/cache` and `.verdone/sessions`; create its
+    /// Panics unless the checkout is unchanged. A run may write below `.verdone/runs`, `.verdone/cache`, `.verdone/sessions` and `.verdone/requests`; create its
     /// own refs; mark stories in a plan that has uncommitted changes or is untracked; append to an existing progress file; and land, which
     /// moves the branch forward and gives exactly the files that differ between the two commits the content of the new one.
     #[track_caller]

@@ -5,6 +5,7 @@ pub mod json;
 pub mod pattern;
 pub mod position;
 pub mod sentence;
+pub mod shell_word;
 pub mod suggest;
 
 pub use hex::hex;

@@ -8,7 +8,8 @@ use serde_json::json;
 use verdone_core::hook::settings::{After, install, installed, is_recognisable, uninstall};
 use verdone_report::diff;
 use verdone_runtime::hook::ARGUMENT as HOOK;
-use verdone_runtime::project::client_settings::{FileState, SettingsFile, prove};
+use verdone_runtime::project::HOME;
+use verdone_runtime::project::client_settings::{FileState, Scope, SettingsFile, prove};
 
 use super::{Context, Outcome};
 use crate::args::{EditArgs, InstallArgs, UninstallArgs};
@@ -20,12 +21,33 @@ pub(super) const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn put_in(args: &InstallArgs, context: &Context) -> Outcome {
     let program = this_program()?;
+    refuse_without_project(args, context)?;
     let words = Words {
         nothing: "already has the hooks, and they are up to date",
         done: "Installed and working: in a test, a push was denied. Running sessions pick up the hooks immediately.",
     };
     let change = |found: &FileState| Ok(After::Text(install(found.as_before(), &program)?));
     edit(&args.edit, context, &words, change, |after| trouble(after, &program))
+}
+
+/// The hooks are silent in a project without `.verdone/`. For all projects of a user, each one decides.
+fn refuse_without_project(args: &InstallArgs, context: &Context) -> Result<(), CliError> {
+    let root = root(context);
+    if args.edit.scope() == Scope::User || root.join(HOME).is_dir() {
+        return Ok(());
+    }
+    let message = format!("{} has no {HOME}/ folder, so the hooks would guard nothing here", root.display());
+    Err(CliError::usage(message).hint("verdone init, then verdone install"))
+}
+
+/// Whether Stop hooks of ours are in any settings file of the client.
+pub(super) fn holds_sessions(context: &Context) -> bool {
+    let root = root(context);
+    Scope::ALL.into_iter().any(|scope| {
+        let file = SettingsFile::new(scope, &root, &context.environment).ok().and_then(|file| file.read().ok());
+        let found = file.and_then(|state| installed(state.text()).ok().flatten());
+        found.is_some_and(|found| !found.disabled && !found.missing.contains(&"Stop"))
+    })
 }
 
 pub(super) fn take_out(args: &UninstallArgs, context: &Context) -> Outcome {

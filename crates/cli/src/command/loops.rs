@@ -14,10 +14,11 @@ use verdone_runtime::session::{
     LoopOwner, Loops, SeenLoop, SessionLoop, StartLoopError, StartLoopRequest, StartedLoop, StopError, end_loop, start_loop,
 };
 
+use super::install::holds_sessions;
 use super::users_own::refuse_agents;
 use super::{Context, Outcome};
 use crate::args::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
-use crate::error::CliError;
+use crate::error::{CliError, Kind};
 use crate::terminal::{print, print_json, printable_line, say};
 
 pub(super) fn run(command: &LoopCommand, context: &Context) -> Outcome {
@@ -58,6 +59,7 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         }
         Err(error) => return Err(refused(error)),
     };
+    let holds = holds_sessions(context);
     if args.json {
         let session = if let LoopOwner::Session(id) = &whose { Some(id.as_str()) } else { None };
         let (loops, session_name) = (Loops::new(&project.root), session.map(str::to_owned));
@@ -67,15 +69,24 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         };
         print_json(&seen.map_err(broken)?.map_or(Value::Null, |seen| shown(session, &seen)))?;
     } else {
-        print(&said(&armed, &whose))?;
+        print(&said(&armed, &whose, holds))?;
     }
-    Ok(0)
+    if holds {
+        return Ok(0);
+    }
+    say("error: Verdone's hooks are not in the client's settings, so nothing holds the session yet\nhint: verdone install\n");
+    Ok(Kind::Human.exit_code())
 }
 
-fn said(armed: &StartedLoop, whose: &LoopOwner) -> String {
+/// `holds` says whether the client has our hooks: without them a loop cannot hold anything.
+fn said(armed: &StartedLoop, whose: &LoopOwner, holds: bool) -> String {
     let mut text = match whose {
-        LoopOwner::Session(id) => format!("A loop holds the session {}.\n", printable_line(id)),
-        LoopOwner::Next => "A loop waits for the next session that starts in this project, and will hold it.\n".to_owned(),
+        LoopOwner::Session(id) if holds => format!("A loop holds the session {}.\n", printable_line(id)),
+        LoopOwner::Session(id) => format!("A loop is ready for the session {}.\n", printable_line(id)),
+        LoopOwner::Next if holds => {
+            "A loop waits for the next session that starts in this project, and will hold it.\n".to_owned()
+        }
+        LoopOwner::Next => "A loop is ready for the next session that starts in this project.\n".to_owned(),
     };
     let open = armed.held.stories.len();
     match &armed.plan {
@@ -101,7 +112,7 @@ fn said(armed: &StartedLoop, whose: &LoopOwner) -> String {
         0 => text.push_str("There is no iteration limit.\n"),
         most => text.push_str(&format!("The session may stop after {}.\n", plural(most as usize, "iteration", "iterations"))),
     }
-    text.push_str("The hooks from `verdone install` must be in the client's settings. `verdone loop stop` ends the loop.\n");
+    text.push_str("`verdone loop stop` ends the loop.\n");
     text
 }
 

@@ -1,11 +1,17 @@
 //! `verdone report`: a Markdown report.
 
+use std::collections::BTreeMap;
+
 use jiff::tz::TimeZone;
+use verdone_core::base::id::StoryId;
 use verdone_core::journal::view::RunView;
-use verdone_plan::Status;
+use verdone_core::verify::StoryResult;
+use verdone_plan::{Plan, Status};
 use verdone_report::{Extra, ListedStory, markdown};
+use verdone_runtime::git::Git;
 use verdone_runtime::project::Project;
 use verdone_runtime::project::plan_file::{self, PlanFile};
+use verdone_runtime::run::proven_stories;
 use verdone_runtime::store::{Store, proven};
 
 use super::chosen_run::{chosen_with, view};
@@ -32,7 +38,7 @@ fn stories(context: &Context, project: &Project, view: &RunView) -> Result<(Vec<
     let Ok(plan) = plan_file::find(&request).map_err(|_| ()).and_then(|at| PlanFile::open(at).map_err(|_| ())) else {
         return Ok((Vec::new(), Vec::new()));
     };
-    let proven = proven(&Store::new(&project.root), &view.plan)?;
+    let proven = proven_of(project, view, plan.plan())?;
     let list = |wanted: &dyn Fn(&verdone_plan::Story) -> bool| {
         let stories = plan.plan().stories.iter().filter(|story| wanted(story));
         stories.map(|story| ListedStory { id: story.id.clone(), title: story.title.clone() }).collect()
@@ -40,4 +46,14 @@ fn stories(context: &Context, project: &Project, view: &RunView) -> Result<(Vec<
     let claimed = list(&|story| story.status == Status::Done && !proven.contains_key(&story.id));
     let open = list(&|story| story.status != Status::Done);
     Ok((claimed, open))
+}
+
+/// The stories with evidence. Without a commit there are no notes.
+fn proven_of(project: &Project, view: &RunView, plan: &Plan) -> Result<BTreeMap<StoryId, StoryResult>, CliError> {
+    let store = Store::new(&project.root);
+    let git = Git::open(&project.root)?;
+    match git.status()?.head {
+        Some(head) => Ok(proven_stories(&git, &store, (&view.plan, plan), &head)?),
+        None => Ok(proven(&store, &view.plan)?),
+    }
 }

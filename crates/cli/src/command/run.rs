@@ -1,5 +1,8 @@
 //! `verdone run`: the loop, or with `--dry-run` its first step.
 
+mod request;
+
+use std::fs;
 use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +14,9 @@ use verdone_report::plural;
 use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::process::redactor_from_environment;
 use verdone_runtime::process::signal::Signals;
+use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::project::plan_file::PlanFile;
+use verdone_runtime::project::request::RequestPlan;
 use verdone_runtime::run::land::waiting_on;
 use verdone_runtime::run::step::build_prompt;
 use verdone_runtime::run::{CheckoutLock, Ended, Ready, RunError, RunPlan, RunRequest};
@@ -30,14 +35,24 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
         }
         return plan_command::plan_for(args, context);
     }
+    let requested = request::requested(args, context)?;
     if args.dry_run {
-        return dry_run(read(args, context)?, args);
+        return match requested {
+            Some(plan) => dry_run_request(&plan, args, context),
+            None => dry_run(read(args, None, context)?, args),
+        };
+    }
+    if let Some(plan) = &requested {
+        if !request::confirmed(plan, args, context)? {
+            return Ok(Kind::Human.exit_code());
+        }
+        plan.write().map_err(|error| CliError::error(format!("cannot write {}: {error}", plan.path.display())))?;
     }
     let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
     let mut reporter = reporter(args.json, args.quiet, &signals, context);
     let project = context.project()?;
     let lock = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
-    let ready = read(args, context)?;
+    let ready = read(args, requested.map(|plan| plan.path).as_deref(), context)?;
     let land = ready.request.config.run.land;
     let ended = ready.run(lock, signals.clone(), &mut reporter)?;
     drop(reporter);
@@ -89,14 +104,16 @@ fn offer_landing(ended: &Ended, context: &Context) -> Result<(), CliError> {
     }
 }
 
-fn read(args: &RunArgs, context: &Context) -> Result<Ready, CliError> {
-    Ok(Ready::read(request(args, context)?)?)
+/// Reads the plan at `requested`, or else the one that the arguments and settings name.
+fn read(args: &RunArgs, requested: Option<&Path>, context: &Context) -> Result<Ready, CliError> {
+    Ok(Ready::read(run_request(args, requested, context)?)?)
 }
 
-fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
+fn run_request(args: &RunArgs, requested: Option<&Path>, context: &Context) -> Result<RunRequest, CliError> {
     let project = context.project()?;
-    let settings = context.settings(&project, &args.flags())?;
-    let plan = context.plan_request(&project, &settings, args.plan.as_deref());
+    let named = requested.map(|path| path.to_string_lossy().into_owned()).or_else(|| args.plan.clone());
+    let settings = context.settings(&project, &Flags { plan: named.clone(), ..args.flags() })?;
+    let plan = context.plan_request(&project, &settings, named.as_deref());
     Ok(RunRequest {
         project,
         plan,
@@ -110,6 +127,14 @@ fn request(args: &RunArgs, context: &Context) -> Result<RunRequest, CliError> {
         exports: settings.exports,
         warnings: settings.warnings,
     })
+}
+
+/// A dry run writes nothing to the project, so the request's plan is a temporary file.
+fn dry_run_request(plan: &RequestPlan, args: &RunArgs, context: &Context) -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join(plan.path.file_name().unwrap_or_default());
+    fs::write(&path, plan.text())?;
+    dry_run(read(args, Some(&path), context)?, args)
 }
 
 fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {

@@ -182,8 +182,7 @@ impl From<GitError> for CliError {
 
 impl From<FindError> for CliError {
     fn from(error: FindError) -> Self {
-        let hint = error.hint();
-        Self::usage(error.to_string()).hint(hint)
+        error.hints().into_iter().fold(Self::usage(error.to_string()), Self::hint)
     }
 }
 

@@ -8,6 +8,7 @@ mod closed_output;
 mod doctor;
 mod done;
 mod follow;
+mod help;
 mod hostile;
 mod install;
 mod land;

@@ -83,7 +83,7 @@ fn path(path: &Path) -> String {
     path.display().to_string()
 }
 
-const COMMANDS: [&[&str]; 32] = [
+const COMMANDS: [&[&str]; 33] = [
     &[],
     &["init"],
     &["run"],
@@ -116,6 +116,7 @@ const COMMANDS: [&[&str]; 32] = [
     &["hook"],
     &["completions"],
     &["man"],
+    &["help"],
 ];
 
 #[test]

@@ -12,6 +12,7 @@ use crate::check::{CommandSpec, Gate, Stage};
 use crate::protect::Ecosystem;
 
 pub use ecosystem::is_python_test;
+pub use plan_name::{OTHER_PLAN_NAMES, PLAN_NAMES};
 
 /// File names and texts of a project, as read by the runtime.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +28,7 @@ pub struct ProjectFiles {
 }
 
 /// The folders to list besides the top level.
-pub const FOLDERS: [&str; 5] = ["test", "tests", "spec", ".ralph", "docs"];
+pub const FOLDERS: [&str; 6] = ["test", "tests", "spec", ".ralph", "docs", "scripts/ralph"];
 
 /// The files whose text to read.
 pub const TEXTS: [&str; 14] = [

@@ -190,7 +190,7 @@ pub struct Counts {
     pub kept_attempts: usize,
 }
 
-/// Number of turns after which the agent stopped as if it were done, but was not.
+/// Number of turns whose last message said that the story is done, but it was not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FalseClaims {
     /// No file had changed.

@@ -318,7 +318,7 @@ fn open_plan(ask: &ConditionRequest<'_>, about: Option<&Path>) -> Result<PlanFil
     let configured = ask.config.plan.as_ref().map(PathBuf::from);
     let request = PlanRequest { root: root.to_owned(), cwd: root.to_owned(), configured, ..PlanRequest::default() };
     let location = plan_file::find(&request).map_err(|error| match error {
-        FindError::Nothing | FindError::EmptyFolder { .. } => None,
+        FindError::Nothing { .. } | FindError::EmptyFolder { .. } => None,
         FindError::Missing { .. } | FindError::Several { .. } => Some(error.to_string()),
     })?;
     PlanFile::open(location).map_err(|error| Some(error.to_string()))

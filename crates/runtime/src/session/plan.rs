@@ -165,6 +165,7 @@ fn only(task: &str) -> Plan {
         scope: ThinVec::EMPTY,
         complexity: None,
         proof: None,
+        kind: None,
         line: 1,
         explicit_id: true,
     };

@@ -81,7 +81,9 @@ fn the_plan_is_the_one_that_is_named_first() {
         let found = find(&request).expect("a plan");
         assert_eq!((found.plan, found.home), (root.join(path), home), "{request:?}");
     }
-    assert!(matches!(find(&named("none.md")), Err(FindError::Missing { .. })));
+    let similar = Some(root.join("docs/my.md"));
+    assert!(matches!(find(&named("mi.md")), Err(FindError::Missing { similar: found, .. }) if found == similar));
+    assert!(matches!(find(&named("none.md")), Err(FindError::Missing { similar: None, .. })));
     assert!(matches!(find(&PlanRequest { prd: Some(7), ..base.clone() }), Err(FindError::Missing { .. })));
     fs::create_dir(root.join("empty")).expect("a folder");
     assert!(matches!(find(&PlanRequest { named: Some("empty".into()), ..base }), Err(FindError::EmptyFolder { .. })));
@@ -91,7 +93,7 @@ fn the_plan_is_the_one_that_is_named_first() {
 fn several_open_plans_are_a_question_and_one_open_among_done_ones_is_the_answer() {
     let root = temp();
     let root = root.path();
-    assert!(matches!(find(&request(root)), Err(FindError::Nothing)));
+    assert!(matches!(find(&request(root)), Err(FindError::Nothing { .. })));
     put(root, ".ralph/PRD-1/plan.md", &PLAN.replace("[ ]", "[x]"));
     put(root, ".ralph/PRD-1/prd.md", PRD);
     put(root, ".ralph/PRD-10/plan.md", PLAN);
@@ -104,7 +106,23 @@ fn several_open_plans_are_a_question_and_one_open_among_done_ones_is_the_answer(
         message,
         "there are several plans:\n  /.ralph/PRD-1/plan.md (0 open)\n  /.ralph/PRD-2/plan.md (2 open)\n  /.ralph/PRD-10/plan.md (2 open)"
     );
-    assert!(error.hint().contains("--prd"));
+    assert!(error.hints()[0].contains("--prd"));
+}
+
+#[test]
+fn a_list_is_the_plan_where_there_is_no_other() {
+    let root = temp();
+    let root = root.path();
+    put(root, "TODO.md", "Some prose.\n");
+    let error = find(&request(root)).expect_err("prose is no plan");
+    for part in ["PLAN.md", "TODO.md", ".ralph/PRD-N/", &root.display().to_string()] {
+        assert!(error.to_string().contains(part), "{part}: {error}");
+    }
+    assert!(error.hints()[0].contains("verdone init") && error.hints()[1].contains("verdone run \"do X\""), "{error:?}");
+    put(root, "TODO.md", "- [ ] One\n");
+    assert_eq!(find(&request(root)).expect("the list").plan, root.join("TODO.md"));
+    put(root, "PLAN.md", PLAN);
+    assert_eq!(find(&request(root)).expect("the plan").plan, root.join("PLAN.md"));
 }
 
 #[test]

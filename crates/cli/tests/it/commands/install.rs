@@ -23,13 +23,38 @@ fn transcript(name: &str, sandbox: &Sandbox, commands: &[&[&str]]) -> Vec<Output
     outputs
 }
 
+/// A repository that Verdone guards.
+fn guarded() -> Sandbox {
+    let sandbox = repository();
+    fs::create_dir(sandbox.path(".verdone")).unwrap();
+    sandbox
+}
+
+#[test]
+fn without_a_project_folder_nothing_is_installed_and_with_it_a_forced_push_is_denied() {
+    let sandbox = repository();
+    let refused = verdone(&sandbox, &["install", "--yes"]);
+    refused.assert_code(2);
+    assert!(refused.stderr.contains("hint: verdone init, then verdone install"), "{}", refused.stderr);
+    assert!(!sandbox.path(".claude").exists());
+    fs::create_dir(sandbox.path(".verdone")).unwrap();
+    verdone(&sandbox, &["install", "--yes"]).assert_code(0);
+    let input = serde_json::json!({
+        "session_id": "s1", "transcript_path": "/dev/null", "cwd": sandbox.work(), "hook_event_name": "PreToolUse",
+        "tool_name": "Bash", "tool_input": { "command": "git push --force" }, "tool_use_id": "t1",
+    });
+    sandbox.write("input.json", input.to_string());
+    let answer = sandbox.run("sh", ["-c", &format!("'{BINARY}' hook < input.json")]);
+    assert!(answer.stdout.contains("\"permissionDecision\":\"deny\""), "{}", answer.stdout);
+}
+
 fn assert_codes(outputs: &[Output], codes: &[i32]) {
     assert_eq!(outputs.iter().map(|output| output.code).collect::<Vec<_>>(), codes);
 }
 
 #[test]
 fn what_is_installed_into_nothing_is_removed_with_its_folder() {
-    let sandbox = repository();
+    let sandbox = guarded();
     let first: [&[&str]; 3] = [&["install", "--dry-run"], &["install", "--yes"], &["install", "--yes"]];
     assert_codes(&transcript("install", &sandbox, &first), &[0, 0, 0]);
     assert!(sandbox.read(LOCAL).contains(BINARY));
@@ -40,14 +65,14 @@ fn what_is_installed_into_nothing_is_removed_with_its_folder() {
 
 #[test]
 fn a_dry_run_writes_nothing() {
-    let sandbox = repository();
+    let sandbox = guarded();
     verdone(&sandbox, &["install", "--dry-run"]).assert_code(0);
     assert!(!sandbox.path(".claude").exists());
 }
 
 #[test]
 fn settings_of_the_user_come_back_byte_for_byte() {
-    let sandbox = repository();
+    let sandbox = guarded();
     sandbox.write(".claude/settings.json", SETTINGS);
     fs::set_permissions(sandbox.path(".claude/settings.json"), fs::Permissions::from_mode(0o600)).unwrap();
     transcript("install-beside-hooks", &sandbox, &[&["install", "--project", "--yes"]])[0].assert_code(0);
@@ -79,7 +104,7 @@ fn the_users_own_file_is_in_the_home_and_a_link_stays_one() {
 
 #[test]
 fn what_cannot_be_edited_is_refused_with_its_place_and_left_alone() {
-    let sandbox = repository();
+    let sandbox = guarded();
     let mut outputs = vec![verdone(&sandbox, &["install"]), verdone(&sandbox, &["install", "--json"])];
     outputs.push(verdone(&sandbox, &["install", "--user", "--local"]));
     let commented = "{\n  // mine\n  \"model\": \"opus\"\n}\n";
@@ -104,7 +129,7 @@ fn what_cannot_be_edited_is_refused_with_its_place_and_left_alone() {
 
 #[test]
 fn hooks_that_do_not_work_are_told_with_the_way_back() {
-    let mut sandbox = repository();
+    let mut sandbox = guarded();
     sandbox.write(LOCAL, "{\"disableAllHooks\": true}\n");
     let mut outputs = vec![verdone(&sandbox, &["install", "--yes"]), verdone(&sandbox, &["uninstall", "--yes"])];
     sandbox.write(LOCAL, "{\"env\": {}}\n");
@@ -125,7 +150,7 @@ fn hooks_that_do_not_work_are_told_with_the_way_back() {
 
 #[test]
 fn on_a_terminal_it_asks() {
-    let sandbox = repository();
+    let sandbox = guarded();
     let terminal = Tmux::start(&sandbox, 80, 24, [BINARY, "install"]);
     terminal.wait_for("Write .claude/settings.local.json? [y/N]", PATIENCE);
     terminal.send_keys(&["n", "Enter"]);

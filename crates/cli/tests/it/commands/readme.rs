@@ -57,7 +57,13 @@ fn excerpt(output: &str) -> String {
 fn every_command_that_a_document_names_exists() {
     let root = repository_root();
     let help = verdone(&Sandbox::new(), &["help"]).stdout;
-    let commands: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    // Each row names a command, except for the one that lists those without explanation.
+    let rows = help.lines().filter_map(|line| line.strip_prefix("  ")).filter(|row| !row.starts_with(' '));
+    let commands: Vec<&str> = rows
+        .flat_map(|row| {
+            if row.contains(", prune,") { row.split(", ").collect() } else { vec![row.split(' ').next().unwrap_or_default()] }
+        })
+        .collect();
     assert!(commands.contains(&"workspace"), "{commands:?}");
     let mut pages: Vec<_> =
         ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root.join(name)).to_vec();

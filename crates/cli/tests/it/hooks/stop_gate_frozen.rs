@@ -183,6 +183,20 @@ fn a_loop_whose_copy_cannot_be_written_is_not_started() {
 }
 
 #[test]
+fn without_installed_hooks_a_loop_promises_nothing() {
+    let world = world(GATE, &[]);
+    fs::remove_file(world.root.join(".claude/settings.json")).unwrap();
+    for more in [&["--session", "s1"][..], &[]] {
+        let at = world.work.display().to_string();
+        let output = world.command(&[&["-C", &at, "loop", "start", "Fix it"], more].concat()).output().unwrap();
+        let (said, error) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert_eq!(output.status.code(), Some(4), "{said}{error}");
+        assert!(said.contains("A loop is ready for") && !said.contains("hold"), "{said}");
+        assert!(error.contains("nothing holds the session yet\nhint: verdone install\n"), "{error}");
+    }
+}
+
+#[test]
 fn a_loop_that_waits_for_a_session_needs_no_file_in_the_project_and_is_taken_once() {
     let world = world(GATE, &[]);
     verdone(&world, &["loop", "start", "Fix it"]);

@@ -30,7 +30,16 @@ impl World {
     pub(crate) fn new() -> Self {
         let world = Self::without_verdone();
         fs::create_dir(world.work.join(".verdone")).unwrap();
+        world.install_stop_hook();
         world
+    }
+
+    /// The settings that `verdone install --user` writes, as far as a loop asks for them.
+    fn install_stop_hook(&self) {
+        let hook = json!({ "type": "command", "command": env!("CARGO_BIN_EXE_verdone"), "args": ["hook"] });
+        let settings = json!({ "hooks": { "Stop": [{ "hooks": [hook] }] } });
+        fs::create_dir(self.root.join(".claude")).unwrap();
+        fs::write(self.root.join(".claude/settings.json"), settings.to_string()).unwrap();
     }
 
     pub(crate) fn without_verdone() -> Self {

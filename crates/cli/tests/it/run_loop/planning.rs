@@ -61,7 +61,7 @@ fn an_agents_plan_runs_only_after_it_was_approved_and_again_after_an_edit() {
     world.verdone(&["plan", "new", "make an a"]).assert_code(0);
     world.sandbox.write(".verdone/script.toml", always("{ create = \"a\" }"));
     let refused = world.run(2);
-    assert!(refused.stderr.contains("verdone plan approve"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("verdone plan approve PLAN.md"), "{}", refused.stderr);
     world.verdone(&["plan", "approve", "PLAN.md", "--yes"]).assert_code(0);
     world.sandbox.write("PLAN.md", world.plan().replace("test -f a", "touch owned; test -f a"));
     world.run(2);

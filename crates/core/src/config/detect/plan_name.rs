@@ -2,8 +2,8 @@
 
 use super::ProjectFiles;
 
-/// Most likely first.
-const NAMES: [&str; 12] = [
+/// Names that are used only for plans, most likely first.
+pub const PLAN_NAMES: [&str; 8] = [
     "PLAN.md",
     "plan.md",
     "IMPLEMENTATION_PLAN.md",
@@ -11,12 +11,13 @@ const NAMES: [&str; 12] = [
     "feature_list.json",
     "prd.md",
     "PRD.md",
-    "docs/PLAN.md",
-    "docs/plan.md",
-    "TODO.md",
-    "todo.md",
-    "TASKS.md",
+    "scripts/ralph/prd.json",
 ];
+
+/// Names of files that may be plans. They count only where no file has one of the names above: many projects keep a TODO.md beside
+/// their plan.
+pub const OTHER_PLAN_NAMES: [&str; 9] =
+    ["docs/PLAN.md", "docs/plan.md", "TODO.md", "todo.md", "TODOS.md", "TASKS.md", "tasks.md", "CHECKLIST.md", "BACKLOG.md"];
 
 /// The plan to use, and the other candidates.
 pub(super) fn find(listing: &ProjectFiles) -> (Option<String>, Vec<String>) {
@@ -27,8 +28,8 @@ pub(super) fn find(listing: &ProjectFiles) -> (Option<String>, Vec<String>) {
         .filter(|(_, path)| listing.has(path))
         .collect();
     homes.sort_unstable();
-    let mut plans =
-        homes.into_iter().map(|(_, path)| path).chain(NAMES.into_iter().filter(|name| listing.has(name)).map(str::to_owned));
+    let named = PLAN_NAMES.into_iter().chain(OTHER_PLAN_NAMES).filter(|name| listing.has(name)).map(str::to_owned);
+    let mut plans = homes.into_iter().map(|(_, path)| path).chain(named);
     let first = plans.next();
     (first, plans.collect())
 }

@@ -7,8 +7,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use verdone_core::agent::client_files::LOOP_STATE;
+use verdone_core::config::detect::{OTHER_PLAN_NAMES, PLAN_NAMES};
 use verdone_core::plan::DIALECT;
 use verdone_plan::Document;
+use verdone_text::suggest;
 
 use super::LARGEST_PLAN;
 
@@ -53,13 +55,20 @@ pub enum PlanConventions {
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     #[error("there is no plan at {path}")]
-    Missing { path: PathBuf },
+    Missing {
+        path: PathBuf,
+        /// A file beside it whose name is almost the same.
+        similar: Option<PathBuf>,
+    },
     #[error("there is no plan in {path}")]
     EmptyFolder { path: PathBuf },
     #[error("there are several plans:{}", list(candidates))]
     Several { candidates: Vec<Candidate> },
-    #[error("there is no plan in this project")]
-    Nothing,
+    #[error("there is no plan in this project; tried{}", tried(folders))]
+    Nothing {
+        /// Where it was looked for, innermost first.
+        folders: Vec<PathBuf>,
+    },
 }
 
 /// A plan that the user could mean.
@@ -72,23 +81,26 @@ pub struct Candidate {
 
 impl FindError {
     /// What to do next.
-    pub fn hint(&self) -> &'static str {
+    pub fn hints(&self) -> Vec<String> {
+        let name_one = || "name a plan (`verdone run PLAN.md`), or create one with `verdone plan new`".to_owned();
         match self {
-            Self::Missing { .. } | Self::EmptyFolder { .. } | Self::Nothing => {
-                "name a plan (`verdone run PLAN.md`), or create one with `verdone plan new`"
+            Self::Missing { similar, .. } => {
+                let meant = similar.as_ref().map(|path| format!("did you mean {}?", path.display()));
+                meant.into_iter().chain([name_one()]).collect()
             }
-            Self::Several { .. } => "name one of them, or use `--prd N`",
+            Self::EmptyFolder { .. } => vec![name_one()],
+            Self::Several { .. } => vec!["name one of them, or use `--prd N`".to_owned()],
+            Self::Nothing { .. } => vec![
+                "`verdone init` sets up the project, with a plan to fill in".to_owned(),
+                "or without a plan: verdone run \"do X\"".to_owned(),
+            ],
         }
     }
 }
 
-/// Usual names of plans. Names that are used only for plans come first.
-const USUAL: [&str; 7] =
-    ["PLAN.md", "plan.md", "IMPLEMENTATION_PLAN.md", "prd.json", "feature_list.json", "prd.md", "scripts/ralph/prd.json"];
-
 /// Whether a file has one of the usual plan names.
 pub(crate) fn is_usual_plan(path: &Path) -> bool {
-    USUAL.iter().any(|name| Path::new(name).file_name() == path.file_name())
+    PLAN_NAMES.iter().chain(&OTHER_PLAN_NAMES).any(|name| Path::new(name).file_name() == path.file_name())
 }
 
 /// Finds the plan: argument, `--prd`, config, `RALPH_LOOP_DIR`, then the usual names in the project.
@@ -104,7 +116,7 @@ pub fn find(request: &PlanRequest) -> Result<PlanLocation, FindError> {
         let plan = file_or_folder(&normal(&request.root.join(folder).join("feature_list.json")))?;
         return Ok(PlanLocation { plan, home: PlanConventions::RalphLoop, progress });
     } else {
-        nearest(&request.root)?.ok_or(FindError::Nothing)?
+        nearest(&request.root)?
     };
     Ok(PlanLocation { home: home(&plan), plan, progress })
 }
@@ -159,7 +171,7 @@ impl PlanLocation {
 
 fn file_or_folder(path: &Path) -> Result<PathBuf, FindError> {
     if !path.is_dir() {
-        let missing = || FindError::Missing { path: path.to_owned() };
+        let missing = || FindError::Missing { path: path.to_owned(), similar: similar_to(path) };
         let is_link = fs::symlink_metadata(path).map_err(|_| missing())?.is_symlink();
         // Use the link's target: it may be committed even if the link is not.
         return if is_link { fs::canonicalize(path).map_err(|_| missing()) } else { Ok(path.to_owned()) };
@@ -168,10 +180,15 @@ fn file_or_folder(path: &Path) -> Result<PathBuf, FindError> {
 }
 
 fn in_folder(folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = USUAL.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect();
+    let existing = |names: &[&str]| names.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect::<Vec<_>>();
+    let mut found = existing(&PLAN_NAMES);
+    if found.is_empty() {
+        // Files of these names are often something else.
+        found = existing(&OTHER_PLAN_NAMES).into_iter().filter(|path| count_open(path).is_some()).collect();
+    }
     // A prd.md next to a plan.md is its companion, not a second plan.
     if found.iter().any(|path| path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("plan.md"))) {
-        found.retain(|path| path.file_name().is_none_or(|name| name != "prd.md"));
+        found.retain(|path| path.file_name().is_none_or(|name| !name.eq_ignore_ascii_case("prd.md")));
     }
     distinct(found)
 }
@@ -191,16 +208,26 @@ fn project(root: &Path) -> Vec<PathBuf> {
 }
 
 /// The plan of the nearest folder that has one, up to the top of the work tree: a subfolder belongs to its project.
-fn nearest(root: &Path) -> Result<Option<PathBuf>, FindError> {
+fn nearest(root: &Path) -> Result<PathBuf, FindError> {
+    let mut folders = Vec::new();
     for folder in root.ancestors() {
         if let Some(plan) = choose(project(folder))? {
-            return Ok(Some(plan));
+            return Ok(plan);
         }
+        folders.push(folder.to_owned());
         if folder.join(".git").exists() {
             break;
         }
     }
-    Ok(None)
+    Err(FindError::Nothing { folders })
+}
+
+/// The file beside `path` that was probably meant.
+fn similar_to(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let files = children(path.parent()?).into_iter().filter(|path| path.is_file());
+    let names: Vec<String> = files.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect();
+    suggest::nearest(name, names.iter().map(String::as_str)).map(|meant| path.with_file_name(meant))
 }
 
 /// The only candidate, or the only one with open stories. Otherwise the user must choose.
@@ -270,6 +297,13 @@ fn normal(path: &Path) -> PathBuf {
     let (above, below): (PathBuf, PathBuf) = (parts[..end].iter().collect(), parts[end..].iter().collect());
     // Errors about a missing file show the path that the user typed.
     if end == 0 { below } else { fs::canonicalize(&above).unwrap_or(above).join(below) }
+}
+
+/// The names and places that [`find`] goes through.
+fn tried(folders: &[PathBuf]) -> String {
+    let names = PLAN_NAMES.iter().chain(&OTHER_PLAN_NAMES).copied().collect::<Vec<_>>().join(", ");
+    let places: String = folders.iter().map(|folder| format!("\n  in {}", folder.display())).collect();
+    format!(" {names},\n  .ralph/PRD-N/, {LOOP_STATE}/NAME/feature_list.json, .agents/tasks/prd-*.json{places}")
 }
 
 fn list(candidates: &[Candidate]) -> String {

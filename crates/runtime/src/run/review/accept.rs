@@ -7,7 +7,7 @@ use verdone_core::base::redact::Redactor;
 use verdone_core::check::CommandSpec;
 use verdone_core::done::stated_complexity;
 use verdone_core::engine::run::{Attempt, State};
-use verdone_core::evidence::{Acceptance, Evidence, with_own_trailers};
+use verdone_core::evidence::{Acceptance, Evidence, subject_for, with_own_trailers};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::protect::{check_scripts, files_read_by};
@@ -136,7 +136,8 @@ impl Accepting<'_> {
         }
         let mut tree = self.with_plan(&merged)?;
         let mut evidence = self.evidence(&tree, reporter)?;
-        let mut message = evidence.commit_message(&self.request.config.commit.subject);
+        let kind = self.plan.plan().story(&story).and_then(|story| story.kind);
+        let mut message = evidence.commit_message(&subject_for(&self.request.config.commit.subject, kind));
         if self.git.has_commit_hooks()? {
             let signals = self.signals.clone();
             let timeout = self.request.config.commit.timeout.duration();

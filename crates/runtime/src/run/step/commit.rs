@@ -5,7 +5,7 @@ use std::path::Path;
 
 use verdone_core::base::id::Oid;
 use verdone_core::engine::run::{Input, Phase, State};
-use verdone_core::evidence::{Evidence, with_own_trailers};
+use verdone_core::evidence::{Evidence, subject_for, with_own_trailers};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::Outcome;
 use verdone_plan::Status;
@@ -25,7 +25,8 @@ pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Report
         return Err(StepError::NoAttempt("commit"));
     };
     let mut evidence = Evidence::for_attempt(state, attempt, (*proof, *outcome), report);
-    let mut message = evidence.commit_message(&context.setup.config.commit.subject);
+    let kind = context.plan.plan().story(&evidence.story).and_then(|story| story.kind);
+    let mut message = evidence.commit_message(&subject_for(&context.setup.config.commit.subject, kind));
     let mut tree = tree.clone();
     let mut rewrote = false;
     match run_hooks(context, &tree, &message)? {

@@ -20,7 +20,13 @@ pub fn select(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     }
     let plan = context.plan.plan();
     let choice = match verdone_plan::select(plan, &state.progress, context.setup.only.as_ref()) {
-        Selection::AllDone => Choice::AllDone,
+        Selection::AllDone => {
+            if let Some(only) = context.setup.only.as_ref().filter(|_| state.iteration == 0) {
+                let text = format!("{only} is already done on the run's branch; to run it again: verdone undo {only}");
+                reporter.report(Update::Notice { text: &text });
+            }
+            Choice::AllDone
+        }
         Selection::NothingRunnable { reason } => Choice::NothingRunnable { reason },
         Selection::Story { index } => {
             let story = &plan.stories[index];

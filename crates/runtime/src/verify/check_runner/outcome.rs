@@ -3,7 +3,7 @@
 use verdone_core::base::plural::plural;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOutcome, TestsSeen, ZeroTests, tests_seen};
-use verdone_testlog::{Report, report};
+use verdone_testlog::{Report, program_not_found, report};
 
 use super::reports::Written;
 use crate::process::{Exit, check_program};
@@ -28,7 +28,7 @@ pub(super) struct Judged {
 /// `written` are the test reports that the check wrote, if it should write any.
 pub(super) fn judge(check: &Check, exit: Exit, output: &str, written: &Written) -> Judged {
     let Exit::Code(code) = exit else {
-        return Judged { outcome: outcome(check, exit), seen: TestsSeen::default(), failed: None };
+        return Judged { outcome: outcome(check, exit, output), seen: TestsSeen::default(), failed: None };
     };
     let (reports, trouble) = match read(written, check.terms.zero_tests) {
         Ok(reports) => (reports, None),
@@ -36,7 +36,7 @@ pub(super) fn judge(check: &Check, exit: Exit, output: &str, written: &Written) 
     };
     let seen = tests_seen(&check.command, code, output, &reports);
     let is_reported = !reports.is_empty() && seen.count.is_some_and(|count| count.failed > 0);
-    let (outcome, failed) = match (outcome(check, exit), trouble) {
+    let (outcome, failed) = match (outcome(check, exit, output), trouble) {
         // A report is trusted entirely or not at all.
         (CheckOutcome::Passed, Some(reason)) => (CheckOutcome::Unknown { reason }, None),
         (CheckOutcome::Passed, None) if is_reported => (CheckOutcome::Failed { code }, Some(failed_tests(&seen))),
@@ -95,16 +95,18 @@ fn failed_tests(seen: &TestsSeen) -> String {
     )
 }
 
-/// The outcome by exit code alone.
-fn outcome(check: &Check, exit: Exit) -> CheckOutcome {
-    let named = |what: &str| match check_program(&check.command) {
-        Some(program) => format!("{what}: {program}"),
+/// The outcome by exit code. The output only tells which program is missing.
+fn outcome(check: &Check, exit: Exit, output: &str) -> CheckOutcome {
+    let named = |what: &str, program: Option<String>| match program.or_else(|| check_program(&check.command)) {
+        Some(program) => format!("{what}: {}", sanitise_line(&program)),
         None => what.to_owned(),
     };
     match exit {
         Exit::Code(0) => CheckOutcome::Passed,
-        Exit::Code(127) => CheckOutcome::Unknown { reason: named("command not found (exit code 127)") },
-        Exit::Code(126) => CheckOutcome::Unknown { reason: named("command not executable (exit code 126)") },
+        Exit::Code(127) => {
+            CheckOutcome::Unknown { reason: named("command not found (exit code 127)", program_not_found(output)) }
+        }
+        Exit::Code(126) => CheckOutcome::Unknown { reason: named("command not executable (exit code 126)", None) },
         Exit::Code(code) => CheckOutcome::Failed { code },
         Exit::Signal(signal) => CheckOutcome::Signalled { signal },
         Exit::Wall | Exit::Idle => CheckOutcome::TimedOut { after_ms: check.timeout.duration().as_millis() as u64 },

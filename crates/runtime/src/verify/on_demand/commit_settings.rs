@@ -78,12 +78,17 @@ impl CommitSettings {
     pub(super) fn relative(&self, error: VerifyError) -> VerifyError {
         let below = |path: PathBuf| path.strip_prefix(&self.top).map(Path::to_owned).unwrap_or(path);
         match error {
-            VerifyError::Find(FindError::Missing { path }) => FindError::Missing { path: below(path) }.into(),
+            VerifyError::Find(FindError::Missing { path, similar }) => {
+                FindError::Missing { path: below(path), similar: similar.map(below) }.into()
+            }
             VerifyError::Find(FindError::EmptyFolder { path }) => FindError::EmptyFolder { path: below(path) }.into(),
             VerifyError::Find(FindError::Several { candidates }) => {
                 let candidates = candidates.into_iter();
                 let candidates = candidates.map(|plan| Candidate { path: below(plan.path), ..plan }).collect();
                 FindError::Several { candidates }.into()
+            }
+            VerifyError::Find(FindError::Nothing { folders }) => {
+                FindError::Nothing { folders: folders.into_iter().map(below).collect() }.into()
             }
             error => error,
         }

@@ -34,6 +34,7 @@ fn by_run(case: &Case) -> Observed {
 /// A user's session with a loop: the work is done in the checkout, and the turn ends.
 fn by_loop(case: &Case) -> Observed {
     let project = Project::new(case, "");
+    project.verdone(&["install", "--user", "--yes"]).assert_code(0);
     let started = project.verdone(&["loop", "start", "--session", SESSION, "--plan", "PLAN.md"]);
     if started.code != 0 {
         return Observed::refused(&started);

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::super::{Phase, RunView, VerificationView};
+use super::super::{Phase, RunView, TurnView, VerificationView};
 use crate::agent::{TurnOutcome, Usage};
+use crate::base::claim::claims_done;
 use crate::base::id::Oid;
 use crate::journal::event::{Event, Place, Verified};
 use crate::verify::{Failure, Outcome, Reason, StoryResult};
@@ -60,10 +61,9 @@ impl RunView {
         let check_failed = is_failure(|failure| matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. }));
         let is_failed = report.outcome == Outcome::Failed;
         let attempt = self.attempt(&place, at);
-        let claimed = attempt
-            .turns
-            .iter()
-            .any(|turn| turn.turn == place.turn && turn.outcome.as_ref().is_some_and(|end| *end == TurnOutcome::Ended));
+        let says_so = |turn: &TurnView| turn.claim.as_deref().is_some_and(claims_done);
+        let claimed =
+            attempt.turns.iter().any(|turn| turn.turn == place.turn && turn.outcome == Some(TurnOutcome::Ended) && says_so(turn));
         let false_claim = claimed && (nothing_changed || check_failed);
         let turn = place.turn;
         attempt.verifications.push(VerificationView { turn, at, changed, restored, report, judge, false_claim });

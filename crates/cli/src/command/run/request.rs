@@ -1,0 +1,56 @@
+//! `verdone run "do X"`: the request becomes a plan with one story, which the user confirms.
+
+use std::io::{self, BufRead as _};
+
+use verdone_runtime::project::request::{RequestPlan, is_request};
+use verdone_runtime::verify::checks;
+
+use super::super::Context;
+use crate::args::RunArgs;
+use crate::error::CliError;
+use crate::terminal::{printable, printable_line, say};
+
+/// The plan of the request that the argument makes. `None` if the argument names a plan.
+pub(super) fn requested(args: &RunArgs, context: &Context) -> Result<Option<RequestPlan>, CliError> {
+    let Some(text) = args.plan.as_deref().filter(|text| is_request(text, &context.start)) else { return Ok(None) };
+    let project = context.project()?;
+    let plan = RequestPlan::of(text, &project.root);
+    let plan =
+        plan.map_err(|error| CliError::error(format!("cannot read the earlier requests in .verdone/requests/: {error}")))?;
+    Ok(Some(plan))
+}
+
+/// Shows the story and what will check it, and asks. Without a terminal, only `--yes` is an answer.
+pub(super) fn confirmed(plan: &RequestPlan, args: &RunArgs, context: &Context) -> Result<bool, CliError> {
+    if !args.quiet && !args.json {
+        say(&printable(&describe(plan, args, context)?));
+    }
+    if args.yes {
+        return Ok(true);
+    }
+    if !context.terminal.can_ask {
+        let text = "there is no plan of that name, and no terminal to ask whether this is a request";
+        return Err(CliError::usage(text).hint("add --yes to run it as a request"));
+    }
+    say("Run this? [y/N] ");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn describe(plan: &RequestPlan, args: &RunArgs, context: &Context) -> Result<String, CliError> {
+    let project = context.project()?;
+    let config = context.settings(&project, &args.flags())?.resolved.config;
+    let mut text = format!("{}\n", printable_line(&plan.heading()));
+    for line in plan.details.lines() {
+        text.push_str(&format!("  {}\n", printable_line(line)));
+    }
+    let gates: Vec<String> = checks::gates(&config).iter().map(|gate| gate.command.display()).collect();
+    let gates = if gates.is_empty() { "none".to_owned() } else { gates.join(", ") };
+    let path = plan.path.strip_prefix(&project.root).unwrap_or(&plan.path);
+    let kept = if plan.is_new() { "" } else { " (an open request of the same text; the run continues it)" };
+    text.push_str(&format!("Plan    {}{kept}\n", path.display()));
+    text.push_str(&format!("Agent   {}\n", config.agent.name.name()));
+    text.push_str(&format!("Checks  {}\n", printable_line(&gates)));
+    Ok(text)
+}

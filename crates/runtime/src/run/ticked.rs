@@ -1,0 +1,66 @@
+//! Boxes that are ticked when a run starts: which of them have evidence, in a journal here or in a note on a commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use verdone_core::base::id::{Oid, StoryId};
+use verdone_core::evidence::Evidence;
+use verdone_core::evidence::audit::GitNote;
+use verdone_core::journal::update::{Reporter, Update};
+use verdone_core::verify::StoryResult;
+use verdone_plan::{Plan, Status, Story};
+
+use super::RunError;
+use crate::git::{Git, GitError};
+use crate::store::{Store, proven};
+
+/// The results of all ticked stories that have evidence. Journals know more; notes also travel to other clones.
+pub fn proven_stories(
+    git: &Git,
+    store: &Store,
+    (name, plan): (&str, &Plan),
+    tip: &Oid,
+) -> Result<BTreeMap<StoryId, StoryResult>, RunError> {
+    let mut known = proven(store, name)?;
+    let without: Vec<&Story> = ticked(plan).filter(|story| !has_evidence(&known, &story.id)).collect();
+    if !without.is_empty() {
+        known.extend(noted(git, &without, tip)?);
+    }
+    Ok(known)
+}
+
+/// Reports ticked boxes without evidence, which are only claims. Returns the stories that were checked.
+pub(super) fn announce(known: &BTreeMap<StoryId, StoryResult>, plan: &Plan, reporter: &mut dyn Reporter) -> BTreeSet<StoryId> {
+    let claimed: Vec<&str> =
+        ticked(plan).map(|story| &story.id).filter(|id| !has_evidence(known, id)).map(StoryId::as_str).collect();
+    if let Some(first) = claimed.first() {
+        let more = if claimed.len() > 1 { format!(" and {} more", claimed.len() - 1) } else { String::new() };
+        let text = format!("ticked without evidence (claimed, not verified): {first}{more}");
+        reporter.report(Update::Notice { text: &text });
+    }
+    let is_checked = |id: &&StoryId| known.get(*id).is_some_and(|result| result.is_checked());
+    ticked(plan).map(|story| &story.id).filter(is_checked).cloned().collect()
+}
+
+fn ticked(plan: &Plan) -> impl Iterator<Item = &Story> {
+    plan.stories.iter().filter(|story| story.status == Status::Done)
+}
+
+fn has_evidence(known: &BTreeMap<StoryId, StoryResult>, id: &StoryId) -> bool {
+    known.get(id).is_some_and(|result| result.is_taken())
+}
+
+/// The results in notes on commits before `tip`. A note does not name its plan, so the title has to be the same, too.
+fn noted(git: &Git, stories: &[&Story], tip: &Oid) -> Result<BTreeMap<StoryId, StoryResult>, GitError> {
+    let mut found = BTreeMap::new();
+    for (commit, note) in git.notes()? {
+        let GitNote::Bytes(bytes) = note else { continue };
+        let Ok(evidence) = Evidence::from_note(&bytes) else { continue };
+        let is_about = |story: &&&Story| story.id == evidence.story && story.title == evidence.title;
+        let Some(story) = stories.iter().find(is_about) else { continue };
+        let is_sound = evidence.result().is_taken() && evidence.overclaim().is_none();
+        if is_sound && git.merge_base(&commit, tip)?.as_ref() == Some(&commit) {
+            found.insert(story.id.clone(), evidence.result());
+        }
+    }
+    Ok(found)
+}
