@@ -260,10 +260,12 @@ pub(crate) fn script_mark(meaning: ScriptEffect) -> Mark {
 /// A request from another terminal.
 pub(crate) fn asked(request: &Request) -> String {
     match request {
+        Request::Stop => "stop now".to_owned(),
         Request::StopAfterStory => "stop after this story".to_owned(),
         Request::Pause => "pause".to_owned(),
         Request::Resume => "resume".to_owned(),
-        Request::Skip { story } => format!("skip {}", clean(story.as_str())),
+        Request::Skip { story, now: false } => format!("skip {}", clean(story.as_str())),
+        Request::Skip { story, now: true } => format!("skip {} now", clean(story.as_str())),
         Request::Retry { story } => format!("retry {}", clean(story.as_str())),
         Request::Note { text } => format!("note to the agent: {}", clean(text)),
     }

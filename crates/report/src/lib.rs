@@ -13,6 +13,7 @@ mod landing;
 mod live;
 mod log;
 mod markdown;
+mod pending;
 mod plain;
 mod reference;
 mod result_text;

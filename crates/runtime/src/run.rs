@@ -9,9 +9,11 @@ mod plan;
 pub mod planning;
 pub mod prune;
 pub mod recover;
+mod requests;
 pub mod review;
 pub mod step;
 pub mod undo;
+mod unused_notes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -369,6 +371,7 @@ impl Ready {
         lock.record_holder(&holder).map_err(io_error("writing the lock"))?;
         // If the state is unreadable, nothing is resumed; a fresh session is always correct.
         let left = recover::left_session(&store, &run, &self.plan_name()).unwrap_or_default();
+        unused_notes::carry_over(&store, &run, &self.plan_name()).map_err(io_error("carrying over notes of the last run"))?;
         let mut spaces = self.workspaces(&run, &run_dir)?;
         let folder = spaces.open(&self.git)?;
         for text in spaces.take_notes() {

@@ -12,6 +12,7 @@ use super::chosen_run::is_going;
 use super::reporter::reporter;
 use super::{Context, Outcome};
 use crate::args::AttachArgs;
+use crate::terminal::{printable, say};
 
 /// How often to read the journal and redraw the live line.
 const LOOK: Duration = Duration::from_millis(200);
@@ -20,6 +21,7 @@ pub(super) fn run(args: &AttachArgs, context: &Context) -> Outcome {
     let AttachArgs {} = args;
     let stored = under_way(context)?;
     let project = context.project()?;
+    say(&printable(&format!("Watching run {}. Ctrl-C stops only the watching.\n", stored.id)));
     let mut reporter = reporter(false, false, &Signals::none(), context);
     let mut shown = 0;
     loop {

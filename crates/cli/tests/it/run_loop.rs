@@ -28,6 +28,7 @@ mod processes;
 mod prune;
 mod red_check;
 mod regression;
+mod requests;
 mod review;
 mod scope;
 mod sealed;
