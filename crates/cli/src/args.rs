@@ -144,6 +144,7 @@ Examples:
   verdone run --story US-003 --max-iterations 5
   verdone run --branch fix-login    commit on a branch of this name
   verdone run --fresh               start over instead of continuing the last run
+  verdone run --detach              in the background; verdone attach shows it
 
 The exit code shows how it ended: 0 complete, 3 a limit was reached, 4 a human
 is needed. `verdone report` has the details.")]
@@ -198,6 +199,12 @@ pub(crate) struct RunArgs {
     /// Start even if gates already fail; their failures go into the prompt.
     #[arg(long)]
     pub red_baseline: bool,
+    /// Start the run in the background, where it survives this terminal; `verdone attach` shows it.
+    #[arg(long, conflicts_with_all = ["dry_run", "json", "quiet"])]
+    pub detach: bool,
+    /// The process that `--detach` starts.
+    #[arg(long, hide = true)]
+    pub detached: bool,
     /// Print one JSON event per line instead of text.
     #[arg(long)]
     pub json: bool,

@@ -1,5 +1,7 @@
 //! `verdone run`: the loop, or with `--dry-run` its first step.
 
+mod detach;
+
 use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
 
@@ -25,16 +27,20 @@ use crate::terminal::{print, print_json, printable, printable_line, say};
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     refuse_removed(args)?;
     if args.mode == Mode::Planning {
-        if args.branch.is_some() || args.fresh {
-            return Err(CliError::usage("--branch and --fresh are for building, not for planning"));
+        if args.branch.is_some() || args.fresh || args.detach {
+            return Err(CliError::usage("--branch, --fresh and --detach are for building, not for planning"));
         }
         return plan_command::plan_for(args, context);
     }
     if args.dry_run {
         return dry_run(read(args, context)?, args);
     }
+    if args.detach {
+        return detach::start();
+    }
     let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
-    let mut reporter = reporter(args.json, args.quiet, &signals, context);
+    let mut reporter =
+        if args.detached { detach::reporter(&signals) } else { reporter(args.json, args.quiet, &signals, context) };
     let project = context.project()?;
     let lock = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
     let ready = read(args, context)?;

@@ -9,6 +9,7 @@ mod clocks;
 mod commit_hooks;
 mod control;
 mod crashes;
+mod detach;
 mod done;
 mod files;
 mod floods;
