@@ -164,6 +164,9 @@ pub(crate) struct RunArgs {
     /// Stop at a usage limit instead of waiting until it resets.
     #[arg(long)]
     pub no_wait: bool,
+    /// Let the machine sleep during the run.
+    #[arg(long)]
+    pub no_inhibit: bool,
     /// Run only this story.
     #[arg(long, value_name = "ID")]
     pub story: Option<String>,
@@ -222,6 +225,7 @@ impl RunArgs {
             max_iterations: self.max_iterations,
             max_cost: self.max_cost,
             no_wait: self.no_wait,
+            no_inhibit: self.no_inhibit,
             agent: self.agent.agent.clone(),
             agent_command: self.agent.agent_command.clone(),
             checks: self.checks.clone(),

@@ -16,6 +16,7 @@ mod line_process;
 pub mod output;
 mod program;
 pub mod signal;
+pub mod sleep_inhibitor;
 mod supervise;
 mod tree;
 pub mod watchdog;

@@ -35,6 +35,7 @@ mod scope;
 mod sealed;
 mod secrets;
 mod signals;
+mod sleep;
 mod start;
 mod story;
 mod tampering;
