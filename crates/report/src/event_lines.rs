@@ -437,9 +437,9 @@ pub(crate) fn checked_as(mark: Mark, run: &CheckRun, dot: &str) -> Line {
     Line::under(mark, format!("{} {}{}", clean(&run.name), ended(run), facts(run, dot)))
 }
 
+/// The first error of a failed check, and the end of its output.
 pub(crate) fn tail(run: &CheckRun) -> Vec<Line> {
-    let shown: Vec<&str> = run.tail.lines().rev().filter(|line| !line.trim().is_empty()).take(TAIL_LINES).collect();
-    shown.into_iter().rev().map(|line| Line::Quote { indent: 4, text: clean_line(line) }).collect()
+    run.excerpt_lines(TAIL_LINES).into_iter().map(|line| Line::Quote { indent: 4, text: clean_line(line) }).collect()
 }
 
 /// The first few names, and how many more.

@@ -11,6 +11,7 @@ mod control;
 mod crashes;
 mod detach;
 mod done;
+mod excerpts;
 mod files;
 mod floods;
 mod formats;
