@@ -150,6 +150,7 @@ Examples:
   verdone run --story US-003 --max-iterations 5
   verdone run --branch fix-login    commit on a branch of this name
   verdone run --fresh               start over instead of continuing the last run
+  verdone run --detach              in the background; verdone attach shows it
 
 The exit code shows how it ended: 0 complete, 3 a limit was reached, 4 a human
 is needed. `verdone report` has the details.")]
@@ -173,6 +174,9 @@ pub(crate) struct RunArgs {
     /// Stop at a usage limit instead of waiting until it resets.
     #[arg(long)]
     pub no_wait: bool,
+    /// Let the machine sleep during the run.
+    #[arg(long)]
+    pub no_inhibit: bool,
     /// Run only this story.
     #[arg(long, value_name = "ID")]
     pub story: Option<String>,
@@ -208,6 +212,12 @@ pub(crate) struct RunArgs {
     /// Start even if gates already fail; their failures go into the prompt.
     #[arg(long)]
     pub red_baseline: bool,
+    /// Start the run in the background, where it survives this terminal; `verdone attach` shows it.
+    #[arg(long, conflicts_with_all = ["dry_run", "json", "quiet"])]
+    pub detach: bool,
+    /// The process that `--detach` starts.
+    #[arg(long, hide = true)]
+    pub detached: bool,
     /// Print one JSON event per line instead of text.
     #[arg(long)]
     pub json: bool,
@@ -225,6 +235,7 @@ impl RunArgs {
             max_iterations: self.max_iterations,
             max_cost: self.max_cost,
             no_wait: self.no_wait,
+            no_inhibit: self.no_inhibit,
             agent: self.agent.agent.clone(),
             agent_command: self.agent.agent_command.clone(),
             checks: self.checks.clone(),

@@ -55,7 +55,33 @@ pub enum TurnOutcome {
     GuardDead { reason: String },
 }
 
+/// What became of the prompt of a turn, and so of the user's notes in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptUse {
+    Used,
+    /// The same turn follows once the service can be used again.
+    Repeated,
+    /// The agent never got it, or was stopped while it worked on it.
+    Lost,
+}
+
 impl TurnOutcome {
+    pub fn prompt_use(&self) -> PromptUse {
+        match self {
+            Self::Interrupted | Self::NotRunnable { .. } | Self::Auth { .. } => PromptUse::Lost,
+            Self::UsageLimit { .. } | Self::ApiError { retryable: true, .. } => PromptUse::Repeated,
+            Self::ApiError { retryable: false, .. }
+            | Self::Ended
+            | Self::Crashed { .. }
+            | Self::TimedOut { .. }
+            | Self::Idle { .. }
+            | Self::MaxTurns { .. }
+            | Self::Budget { .. }
+            | Self::Refused { .. }
+            | Self::GuardDead { .. } => PromptUse::Used,
+        }
+    }
+
     /// Changes the reason, if there is one.
     #[must_use]
     pub fn with_reason(self, change: impl FnOnce(&str) -> String) -> Self {

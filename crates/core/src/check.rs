@@ -2,6 +2,7 @@
 
 mod cache_key;
 mod counts;
+mod failure_excerpt;
 mod gate;
 mod order;
 mod stage;
@@ -13,6 +14,7 @@ use crate::base::span::Span;
 
 pub use cache_key::{CacheKey, counts_for_results};
 pub use counts::{TestCount, TestsSeen, tests_seen};
+pub use failure_excerpt::{CUT, first_error};
 pub use gate::{CheckOptions, Gate, GateSettings, When, ZeroTests};
 pub use order::{due_checks, stages, stages_by};
 pub use stage::Stage;
@@ -131,6 +133,9 @@ pub struct CheckRun {
     /// The redacted end of the output, for feedback and reports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tail: String,
+    /// The redacted first error in the output of a failed check, with the lines after it, if one is recognised.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub first_error: String,
     /// The result comes from an earlier run of the same command on the same tree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
@@ -160,6 +165,7 @@ impl CheckRun {
             output_digest: crate::base::id::digest(b""),
             output: None,
             tail: String::new(),
+            first_error: String::new(),
             cached: false,
             flaky: false,
             advisory: check.terms.advisory,
@@ -189,6 +195,7 @@ impl CheckRun {
             output_digest: crate::base::id::digest(b""),
             output: None,
             tail: String::new(),
+            first_error: String::new(),
             tests: None,
             ..self.clone()
         }

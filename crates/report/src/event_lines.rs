@@ -268,10 +268,12 @@ pub(crate) fn script_mark(meaning: ScriptEffect) -> Mark {
 /// A request from another terminal.
 pub(crate) fn asked(request: &Request) -> String {
     match request {
+        Request::Stop => "stop now".to_owned(),
         Request::StopAfterStory => "stop after this story".to_owned(),
         Request::Pause => "pause".to_owned(),
         Request::Resume => "resume".to_owned(),
-        Request::Skip { story } => format!("skip {}", clean(story.as_str())),
+        Request::Skip { story, now: false } => format!("skip {}", clean(story.as_str())),
+        Request::Skip { story, now: true } => format!("skip {} now", clean(story.as_str())),
         Request::Retry { story } => format!("retry {}", clean(story.as_str())),
         Request::Note { text } => format!("note to the agent: {}", clean(text)),
     }
@@ -443,9 +445,9 @@ pub(crate) fn checked_as(mark: Mark, run: &CheckRun, dot: &str) -> Line {
     Line::under(mark, format!("{} {}{}", clean(&run.name), ended(run), facts(run, dot)))
 }
 
+/// The first error of a failed check, and the end of its output.
 pub(crate) fn tail(run: &CheckRun) -> Vec<Line> {
-    let shown: Vec<&str> = run.tail.lines().rev().filter(|line| !line.trim().is_empty()).take(TAIL_LINES).collect();
-    shown.into_iter().rev().map(|line| Line::Quote { indent: 4, text: clean_line(line) }).collect()
+    run.excerpt_lines(TAIL_LINES).into_iter().map(|line| Line::Quote { indent: 4, text: clean_line(line) }).collect()
 }
 
 /// The first few names, and how many more.

@@ -14,6 +14,7 @@ mod live;
 mod log;
 mod manual;
 mod markdown;
+mod pending;
 mod plain;
 mod reference;
 mod result_text;

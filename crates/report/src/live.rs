@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use verdone_core::journal::active::millis_between;
 use verdone_core::journal::view::{Current, Phase, RunView};
 
+use crate::pending::pending_words;
 use crate::style::{Style, Tone};
 use crate::text::{clock, cost, wait_cause};
 use crate::width::{clean, columns, fit};
@@ -125,6 +126,7 @@ fn parts(view: &RunView, level: &Level, now: u64, style: &Style) -> Vec<Part> {
     // Bar and position belong together, so there is no dot between them.
     let bar = bar(view, level.bar, style);
     parts.push((Tone::Plain, if bar.is_empty() { position } else { format!("{bar} {position}") }));
+    parts.extend(pending_words(view).filter(|_| level.words).map(|words| (Tone::Strong, words)));
     if let Some(current) = &view.current {
         parts.push((Tone::Strong, fit(&clean(current.story.as_str()), level.id, style.unicode)));
         let title = clean(&current.title);

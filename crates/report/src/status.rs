@@ -7,6 +7,7 @@ use crate::event_lines::name;
 use crate::guard::guard_told;
 use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::live::waiting;
+use crate::pending::pending;
 use crate::style::{Style, Tone};
 use crate::summary::{false_claims, tally, work};
 use crate::text::{duration, usage};
@@ -19,6 +20,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     let mut rows = vec![("Run", clean(run.as_str())), ("Plan", clean(&view.plan)), ("Agent", clean(&view.agent))];
     rows.extend(view.branch.as_ref().map(|branch| ("Branch", clean(branch))));
     rows.push(("State", state(view, now, active)));
+    rows.extend(pending(view).into_iter().map(|text| ("Pending", text)));
     if let Some(current) = &view.current {
         let name = name(current.story.as_str(), &current.title);
         rows.push(("Story", format!("{} of {}: {name}", current.number, current.of)));

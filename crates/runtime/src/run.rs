@@ -9,10 +9,12 @@ mod plan;
 pub mod planning;
 pub mod prune;
 pub mod recover;
+mod requests;
 pub mod review;
 pub mod step;
 mod ticked;
 pub mod undo;
+mod unused_notes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -39,6 +41,7 @@ use crate::git::{Git, GitError};
 use crate::guard::Guard;
 use crate::preflight::{self, Conditioned};
 use crate::process::signal::Signals;
+use crate::process::sleep_inhibitor::SleepInhibitor;
 use crate::process::watchdog::{Starting, Watchdog};
 use crate::process::{self, RUN_VARIABLE};
 use crate::project::approval::not_approved;
@@ -372,10 +375,12 @@ impl Ready {
         let (run, run_dir) = created.map_err(io_error(&format!("creating the run directory in {}", store.path().display())))?;
         let watchdog = watch(watchdog, &run, reporter);
         process::adopt_orphans();
+        let inhibitor = self.request.config.run.inhibit_sleep.then(|| SleepInhibitor::start(&run)).flatten();
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
         lock.record_holder(&holder).map_err(io_error("writing the lock"))?;
         // If the state is unreadable, nothing is resumed; a fresh session is always correct.
         let left = recover::left_session(&store, &run, &self.plan_name()).unwrap_or_default();
+        unused_notes::carry_over(&store, &run, &self.plan_name()).map_err(io_error("carrying over notes of the last run"))?;
         let mut spaces = self.workspaces(&run, &run_dir)?;
         let folder = spaces.open(&self.git)?;
         for text in spaces.take_notes() {
@@ -394,6 +399,7 @@ impl Ready {
         }
         let name = context.setup.branch.clone();
         let code = Driver::new(context, rules, journal, reporter).run(start)?;
+        drop(inhibitor);
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
         }

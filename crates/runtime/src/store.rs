@@ -2,6 +2,7 @@
 
 pub mod inbox;
 mod journal;
+pub mod live_output;
 mod local_runs;
 mod lock;
 mod proven;

@@ -8,6 +8,7 @@ mod absent;
 mod choose;
 mod command;
 mod failures;
+mod first_error;
 mod lines;
 mod missing_summary;
 mod names;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use verdone_shell::{Runs, Simple, Variables};
 
 pub use absent::{absent, is_code_of_no_tests, may_be_code_of_tests};
+pub use first_error::first_error;
 pub use missing_summary::{MissingOutput, is_seen_whole, missing_from};
 pub use names::TestNames;
 pub use not_found::program_not_found;

@@ -4,8 +4,8 @@ use clap::Args;
 
 /// Stop the run in this project.
 ///
-/// Stops it immediately, like Ctrl-C in its terminal: the agent is stopped, and its unfinished attempt is kept aside. With --after-story,
-/// the run finishes the current iteration first.
+/// Ends the agent's turn at once, like Ctrl-C in the run's terminal, and keeps the unfinished attempt aside. With --after-story, the run
+/// finishes the current iteration first. Until then, `verdone status` shows the request as pending.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -15,11 +15,14 @@ pub(crate) struct StopArgs {
     /// Finish the current iteration first.
     #[arg(long)]
     pub after_story: bool,
+    /// End the turn at once; this is the default.
+    #[arg(long, conflicts_with = "after_story")]
+    pub now: bool,
 }
 
 /// Pause the run after the current turn.
 ///
-/// The run's time limits do not count while it is paused.
+/// Until the turn has ended, `verdone status` shows the pause as pending. The run's time limits do not count while it is paused.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -36,15 +39,19 @@ pub(crate) struct ResumeArgs {}
 /// Make no further attempts at a story.
 ///
 /// If a turn is working on the story, that turn finishes first. If the checks then pass, the story is committed anyway; otherwise the
-/// attempt is kept aside.
+/// attempt is kept aside. With --now, the turn or its checks end at once, the attempt is kept aside, and the run goes on with the next story.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  verdone skip US-003")]
+Examples:
+  verdone skip US-003
+  verdone skip US-003 --now")]
 pub(crate) struct SkipArgs {
     /// The story's id.
     #[arg(value_name = "STORY")]
     pub story: String,
+    /// End the turn that works on the story at once.
+    #[arg(long)]
+    pub now: bool,
 }
 
 /// Give a failed or skipped story new attempts in this run.
@@ -59,6 +66,8 @@ pub(crate) struct RetryArgs {
 }
 
 /// Add a note to the run's next prompt.
+///
+/// Until then, `verdone status` shows it as pending. If the run ends before a turn has used it, the next run of the plan gets it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -71,7 +80,8 @@ pub(crate) struct NoteArgs {
 
 /// Watch the run from another terminal.
 ///
-/// Ends when the run ends. Ctrl-C stops only the watching.
+/// Shows what the run's terminal shows, including the agent's output as it comes, also for a run that `verdone run --detach` started. Ends
+/// when the run ends. Ctrl-C stops only the watching; the run continues.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

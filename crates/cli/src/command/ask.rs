@@ -19,23 +19,27 @@ const LONGEST_NOTE: usize = 16 * 1024;
 
 pub(super) fn pause(args: &PauseArgs, context: &Context) -> Outcome {
     let PauseArgs {} = args;
-    post(&Request::Pause, "The run will pause after the current turn. To continue: verdone resume", context)
+    post(&Request::Pause, "will pause after the current turn. To continue: verdone resume", context)
 }
 
 pub(super) fn resume(args: &ResumeArgs, context: &Context) -> Outcome {
     let ResumeArgs {} = args;
-    post(&Request::Resume, "The run continues.", context)
+    post(&Request::Resume, "continues.", context)
 }
 
 pub(super) fn skip(args: &SkipArgs, context: &Context) -> Outcome {
     let story = known(&args.story, context)?;
-    let answer = format!("No further attempts at {story} in this run.");
-    post(&Request::Skip { story }, &answer, context)
+    let answer = if args.now {
+        format!("ends its work on {story} now and makes no further attempts at it.")
+    } else {
+        format!("makes no further attempts at {story}.")
+    };
+    post(&Request::Skip { story, now: args.now }, &answer, context)
 }
 
 pub(super) fn retry(args: &RetryArgs, context: &Context) -> Outcome {
     let story = known(&args.story, context)?;
-    let answer = format!("{story} gets new attempts in this run.");
+    let answer = format!("makes new attempts at {story}.");
     post(&Request::Retry { story }, &answer, context)
 }
 
@@ -47,14 +51,15 @@ pub(super) fn note(args: &NoteArgs, context: &Context) -> Outcome {
     if text.len() > LONGEST_NOTE {
         return Err(CliError::usage(format!("the note is too long: at most {LONGEST_NOTE} bytes")));
     }
-    post(&Request::Note { text }, "The note will be in the next prompt.", context)
+    post(&Request::Note { text }, "has the note in its next prompt. If it ends before, the next run has it.", context)
 }
 
+/// Leaves the request for the run. The answer continues a sentence that names it.
 pub(super) fn post(request: &Request, answer: &str, context: &Context) -> Outcome {
     let stored = under_way(context)?;
     let posted = Inbox::new(&stored.dir).post(request);
     posted.map_err(|error| CliError::error(format!("cannot reach the run: {error}")))?;
-    print(&printable(&format!("{answer}\n")))?;
+    print(&printable(&format!("Run {} {answer}\n", stored.id)))?;
     Ok(0)
 }
 

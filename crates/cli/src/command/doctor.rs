@@ -11,6 +11,7 @@ use verdone_runtime::agent::check_agent;
 use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::git::{Git, GitError};
 use verdone_runtime::preflight;
+use verdone_runtime::process::sleep_inhibitor;
 use verdone_runtime::project::Project;
 use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::run::land::{Waiting, waiting};
@@ -99,6 +100,7 @@ fn examine(context: &Context) -> Vec<Finding> {
     findings.extend(dead_run(&project));
     findings.extend(to_land(&project));
     findings.extend(seal(&project, &config));
+    findings.push(sleep_inhibitor::examine(config.run.inhibit_sleep));
     findings
 }
 

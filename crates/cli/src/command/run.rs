@@ -1,5 +1,6 @@
 //! `verdone run`: the loop, or with `--dry-run` its first step.
 
+mod detach;
 mod request;
 
 use std::fs;
@@ -30,8 +31,8 @@ use crate::terminal::{print, print_json, printable, printable_line, say};
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     refuse_removed(args)?;
     if args.mode == Mode::Planning {
-        if args.branch.is_some() || args.fresh {
-            return Err(CliError::usage("--branch and --fresh are for building, not for planning"));
+        if args.branch.is_some() || args.fresh || args.detach {
+            return Err(CliError::usage("--branch, --fresh and --detach are for building, not for planning"));
         }
         return plan_command::plan_for(args, context);
     }
@@ -43,13 +44,17 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
         };
     }
     if let Some(plan) = &requested {
-        if !request::confirmed(plan, args, context)? {
+        if !args.detached && !request::confirmed(plan, args, context)? {
             return Ok(Kind::Human.exit_code());
         }
         plan.write().map_err(|error| CliError::error(format!("cannot write {}: {error}", plan.path.display())))?;
     }
+    if args.detach {
+        return detach::start();
+    }
     let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
-    let mut reporter = reporter(args.json, args.quiet, &signals, context);
+    let mut reporter =
+        if args.detached { detach::reporter(&signals) } else { reporter(args.json, args.quiet, &signals, context) };
     let project = context.project()?;
     let lock = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
     let ready = read(args, requested.map(|plan| plan.path).as_deref(), context)?;

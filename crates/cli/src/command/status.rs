@@ -2,23 +2,29 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use verdone_core::journal::view::RunView;
 use verdone_report::fault_line;
+use verdone_runtime::project::Project;
 use verdone_runtime::run::land::waiting;
+use verdone_runtime::store::{Store, StoredRun};
 
 use super::chosen_run::{brief_view, chosen, died, is_going, view};
 use super::show::own_faults;
 use super::{Context, Outcome};
 use crate::args::StatusArgs;
+use crate::error::CliError;
 use crate::terminal::{print, print_json, printable, say};
 
 pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     let (project, stored) = chosen(&args.run, context)?;
     if args.json {
-        let view = view(&stored)?;
+        let mut view = view(&stored)?;
+        add_pending(&project, &stored, &mut view)?;
         print_json(&serde_json::json!(view))?;
         return Ok(0);
     }
-    let view = brief_view(&stored)?;
+    let mut view = brief_view(&stored)?;
+    add_pending(&project, &stored, &mut view)?;
     print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
     if view.ended.is_none() && !is_going(&project, &stored) {
         say(died(&stored));
@@ -31,4 +37,14 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
         say(&printable(&format!("note: {} (verdone land)\n", waiting.sentence())));
     }
     Ok(0)
+}
+
+/// What the run has not recorded yet. Notes of an ended run wait only until the next run takes them.
+fn add_pending(project: &Project, stored: &StoredRun, view: &mut RunView) -> Result<(), CliError> {
+    stored.add_pending(view);
+    let latest = Store::new(&project.root).latest_run()?;
+    if view.ended.is_some() && latest.is_some_and(|latest| latest.id != stored.id) {
+        view.pending.clear();
+    }
+    Ok(())
 }

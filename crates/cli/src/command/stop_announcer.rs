@@ -1,5 +1,4 @@
-//! Confirms a stop signal to the user immediately; the journal records it only when the interrupted step has ended. Also redraws the screen
-//! after the process was suspended by the terminal.
+//! Confirms a stop signal to the user immediately and says how to insist. Also redraws the screen after the process was suspended by the terminal.
 
 use verdone_core::base::finish::StopSignal;
 use verdone_core::journal::update::{Reporter, Update};
@@ -29,7 +28,7 @@ impl Reporter for StopAnnouncer {
             self.inner.report(Update::Continued);
         }
         self.inner.report(update);
-        let Some(signal) = self.signals.requested().filter(|_| waiting && !self.told) else { return };
+        let Some(signal) = self.signals.stops_run().filter(|_| waiting && !self.told) else { return };
         self.told = true;
         let again = match signal {
             StopSignal::Sigint => "Ctrl-C again kills at once",

@@ -1,10 +1,10 @@
-//! `[run]`: what happens to a run's commits.
+//! `[run]`: what happens to a run's commits, and to the machine meanwhile.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What happens to the work of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunSettings {
     /// When the run's commits are merged into your branch. They are on the run's own branch in any case.
@@ -13,6 +13,15 @@ pub struct RunSettings {
     /// `continue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_review: Option<OnReview>,
+    /// Keep the machine awake while a run is active, with `systemd-inhibit` or, on macOS, `caffeinate`. Without either, this has no effect;
+    /// `verdone doctor` says so.
+    pub inhibit_sleep: bool,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self { land: LandMode::default(), on_review: None, inhibit_sleep: true }
+    }
 }
 
 /// What happens to a story that needs a review.

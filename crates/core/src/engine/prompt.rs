@@ -190,11 +190,7 @@ fn failure_words(failure: &Feedback, bytes: usize) -> FailureWords {
     let runs = failure
         .failed
         .iter()
-        .map(|run| RunWords {
-            command: run.command.display(),
-            outcome: run.outcome.describe(),
-            tail: keep_end(run.tail.trim_end(), share),
-        })
+        .map(|run| RunWords { command: run.command.display(), outcome: run.outcome.describe(), tail: run.excerpt(share) })
         .collect();
     let tests = failure.tests.iter().map(|text| keep_start(text.trim_end(), share)).collect();
     let advice = items(&failure.advice);

@@ -9,7 +9,9 @@ use crate::base::id::StoryId;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// End the run after the current iteration. (Ending it at once is done with a signal.)
+    /// End the run at once. Sent together with a signal, which is what the journal records.
+    Stop,
+    /// End the run after the current iteration.
     StopAfterStory,
     /// Start nothing new until `Resume`. The current turn runs to its end.
     Pause,
@@ -17,6 +19,9 @@ pub enum Request {
     /// Make no further attempt at this story in this run.
     Skip {
         story: StoryId,
+        /// End the turn that works on it at once.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        now: bool,
     },
     /// Allow a fresh set of attempts for a story that failed or was skipped.
     Retry {

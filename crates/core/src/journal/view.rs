@@ -5,6 +5,7 @@
 
 mod brief;
 mod fold;
+mod pending;
 mod phase;
 mod story;
 
@@ -18,6 +19,7 @@ use crate::base::finish::{Finish, StopSignal};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::check::CheckRun;
 use crate::journal::active::ActiveTime;
+use crate::journal::control::Request;
 use crate::journal::event::{Recorded, Seal, WaitCause};
 use crate::verify::StoryResult;
 
@@ -59,6 +61,8 @@ pub struct RunView {
     pub phase: Phase,
     /// Starts nothing new until it is resumed.
     pub paused: bool,
+    /// Requests from another terminal that have not taken effect yet. After the end: notes that wait for the next run.
+    pub pending: Vec<Request>,
     /// The current wait for the agent's service: until when, and why.
     pub waiting: Option<WaitView>,
     /// When the phase began.
@@ -108,6 +112,9 @@ pub struct RunView {
     pub landing: Option<LandingView>,
     /// Failures of Verdone's own hooks.
     pub guard: Option<GuardView>,
+    /// Notes in the prompt of the current turn.
+    #[serde(skip)]
+    in_prompt: Vec<String>,
     #[serde(skip)]
     active: ActiveTime,
     #[serde(skip)]

@@ -52,8 +52,7 @@ fn quoted(found: &Verified, reason: &Reason) -> String {
     let Some(run) = runs.filter(|run| !run.outcome.passed()).find(|run| reason.failing_check() == Some(&run.name)) else {
         return String::new();
     };
-    let lines: Vec<&str> = run.tail.lines().collect();
-    lines[lines.len().saturating_sub(QUOTED)..].iter().fold(String::new(), |out, line| out + "\n" + line)
+    run.excerpt_lines(QUOTED).iter().fold(String::new(), |out, line| out + "\n" + line)
 }
 
 fn command(out: &mut String, level: &str, title: &str, message: &str) {
@@ -101,7 +100,7 @@ pub fn github_summary(found: &Verified) -> String {
         matches!(tree, Tree::Attempt | Tree::Pristine) && !run.outcome.passed() && !run.tail.trim().is_empty()
     });
     for (tree, run) in failed {
-        let _ = writeln!(out, "\n**{}** ({}):\n\n{}", code(&run.name), tree_words(tree), fenced(&run.tail));
+        let _ = writeln!(out, "\n**{}** ({}):\n\n{}", code(&run.name), tree_words(tree), fenced(&run.excerpt(usize::MAX)));
     }
     for note in weak_seal(found.seal.as_ref()).into_iter().chain(found.notes.iter().cloned()) {
         let _ = writeln!(out, "\n- {}", text(&capitalise(&note)));

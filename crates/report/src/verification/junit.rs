@@ -64,7 +64,7 @@ fn said(run: &CheckRun) -> String {
         let ran = plural(usize::try_from(tests.ran).unwrap_or(usize::MAX), "test", "tests");
         format!("; {ran}, {} failed, {} skipped", tests.failed, tests.skipped)
     });
-    format!("{}{}\n{}", ended(run), counted.unwrap_or_default(), run.tail)
+    format!("{}{}\n{}", ended(run), counted.unwrap_or_default(), run.excerpt(usize::MAX))
 }
 
 fn suite(out: &mut String, name: &str, cases: usize, failures: u32, ms: u64) {

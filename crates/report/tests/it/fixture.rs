@@ -242,6 +242,7 @@ fn run(name: &str, origin: CheckOrigin, outcome: CheckOutcome, tail: &str) -> Ch
         output_digest: "ab".repeat(32),
         output: Some(format!("checks/{}.txt", name.replace(' ', "-"))),
         tail: tail.to_owned(),
+        first_error: String::new(),
         cached: false,
         flaky: false,
         advisory: false,

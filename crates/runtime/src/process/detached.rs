@@ -22,7 +22,22 @@ pub(crate) fn start_detached(arguments: &[OsString], cwd: &Path, output: Option<
     command.spawn()
 }
 
+/// The same with our environment and its output in pipes, for as long as it uses them.
+pub fn start_detached_piped(arguments: &[OsString]) -> io::Result<Child> {
+    let mut command = Command::new(own_program()?);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn()
+}
+
 /// Detaches from the terminal and from the group of the process that started us, so that their signals do not reach us.
-pub(crate) fn own_session() {
+pub fn own_session() {
     let _ = rustix::process::setsid();
+}
+
+/// Closes our standard output and error for whoever reads them. Later output goes nowhere.
+pub fn release_output() -> io::Result<()> {
+    let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    rustix::stdio::dup2_stderr(&nowhere)?;
+    Ok(())
 }

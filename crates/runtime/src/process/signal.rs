@@ -39,6 +39,8 @@ pub struct Signals(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     stop: Option<Stop>,
+    /// Only the current step is to end.
+    interrupted: bool,
     continued: u32,
     listeners: Vec<(u64, Box<dyn Fn() + Send>)>,
     next: u64,
@@ -78,13 +80,33 @@ impl Signals {
         Self::default()
     }
 
-    /// The first stop request, if there was one.
+    /// The first stop request, if there was one. A step that is to end sees its interruption as one, too.
     pub fn requested(&self) -> Option<StopSignal> {
         self.stop().map(Stop::signal)
     }
 
     pub fn stop(&self) -> Option<Stop> {
-        self.state().stop
+        let state = self.state();
+        state.stop.or_else(|| state.interrupted.then_some(Stop::Asked(StopSignal::Sigint)))
+    }
+
+    /// The signal that stops the whole run, if there was one.
+    pub fn stops_run(&self) -> Option<StopSignal> {
+        self.state().stop.map(Stop::signal)
+    }
+
+    /// Ends what is running now as a stop would, but not the run.
+    pub fn interrupt(&self) {
+        let mut state = self.state();
+        state.interrupted = true;
+        for (_, wake) in &state.listeners {
+            wake();
+        }
+    }
+
+    /// The interrupted step is over.
+    pub fn end_interruption(&self) {
+        self.state().interrupted = false;
     }
 
     /// Handles one signal as if it had arrived.
@@ -96,6 +118,13 @@ impl Signals {
         });
         for (_, wake) in &state.listeners {
             wake();
+        }
+    }
+
+    /// The same for a request that may have arrived as a signal already: it never insists.
+    pub fn raise_first(&self, signal: StopSignal) {
+        if self.stops_run().is_none() {
+            self.raise(signal);
         }
     }
 
@@ -197,6 +226,20 @@ mod tests {
         signals.clone().raise(StopSignal::Sigint);
         assert_eq!(signals.stop(), Some(Stop::Insisted(StopSignal::Sigterm)));
         assert_eq!(signals.requested(), Some(StopSignal::Sigterm));
+    }
+
+    #[test]
+    fn an_interruption_ends_the_step_and_not_the_run() {
+        let signals = Signals::none();
+        signals.interrupt();
+        assert_eq!(signals.stop(), Some(Stop::Asked(StopSignal::Sigint)));
+        assert_eq!(signals.stops_run(), None);
+        signals.raise(StopSignal::Sigterm);
+        assert_eq!(signals.stop(), Some(Stop::Asked(StopSignal::Sigterm)), "the first signal never insists");
+        let signals = Signals::none();
+        signals.interrupt();
+        signals.end_interruption();
+        assert_eq!(signals.stop(), None);
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub struct Flags {
     pub max_iterations: Option<u32>,
     pub max_cost: Option<f64>,
     pub no_wait: bool,
+    pub no_inhibit: bool,
     pub agent: Option<String>,
     pub agent_command: Option<String>,
     pub checks: Vec<String>,
@@ -143,6 +144,9 @@ fn flag_layers(project: &Project, flags: &Flags) -> Vec<Layer> {
     }
     if flags.no_wait {
         layers.push(Layer::value(origin("--no-wait"), "limits.wait_for_usage", false));
+    }
+    if flags.no_inhibit {
+        layers.push(Layer::value(origin("--no-inhibit"), "run.inhibit_sleep", false));
     }
     if let Some(most) = flags.max_iterations {
         layers.push(Layer::value(origin("--max-iterations"), "limits.max_iterations", i64::from(most)));
@@ -275,6 +279,7 @@ mod tests {
             max_iterations: Some(0),
             max_cost: Some(0.5),
             no_wait: true,
+            no_inhibit: true,
             agent: None,
             agent_command: Some("./agent".to_owned()),
             checks: vec!["make test".to_owned()],
@@ -284,6 +289,7 @@ mod tests {
         assert_eq!((config.plan.as_deref(), config.limits.max_iterations, settings.prd), (Some("x.md"), 0, Some(1)));
         assert_eq!(config.agent.name, verdone_core::agent::AgentKind::Command);
         assert_eq!(config.gate[0].command.display(), "make test");
+        assert!(!config.run.inhibit_sleep);
         assert_eq!(settings.resolved.origin("agent.command.run"), &Origin::Flag("--agent-command".to_owned()));
     }
 

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use verdone_core::base::finish::StopSignal;
 use verdone_core::engine::run::{Effect, Input, Phase, Rules, State, apply, decide};
+use verdone_core::journal::control::Request;
 use verdone_core::journal::event::{Event, Recorded};
 use verdone_core::journal::update::{Reporter, Update};
 
 use crate::base::fault::{self, Point};
 use crate::run::context::RunContext;
+use crate::run::requests::{RequestWatch, Watched};
 use crate::run::step::{self, StepError};
 use crate::store::inbox::Inbox;
 use crate::store::sessions::FaultWatch;
@@ -44,11 +47,11 @@ impl<'a> Driver<'a> {
     pub fn run(mut self, start: Event) -> Result<u8, JournalError> {
         let mut input = Input::Start(Box::new(start));
         loop {
-            self.process_requests()?;
             match self.advance(&input)? {
                 Some(effect) => {
                     self.hold(&effect)?;
-                    input = self.perform(&effect);
+                    input = self.perform(&effect)?;
+                    self.process_requests()?;
                 }
                 None => break,
             }
@@ -61,14 +64,18 @@ impl<'a> Driver<'a> {
 
     /// Handles signals, requests and hook failures as separate inputs, before the result of the effect during which they arrived.
     fn process_requests(&mut self) -> Result<(), JournalError> {
-        // If the inbox cannot be read, a request is missed; that is no reason to end the run.
-        for request in self.inbox.drain().unwrap_or_default() {
-            self.advance(&Input::Asked(request))?;
+        for posted in self.inbox.posted() {
+            match posted.request.clone() {
+                Some(Request::Stop) => self.context.setup.signals.raise_first(StopSignal::Sigint),
+                Some(request) => drop(self.advance(&Input::Asked(request))?),
+                None => {}
+            }
+            self.inbox.remove(posted);
         }
         if let Some(found) = self.faults.new_failures(&self.context.setup.redactor) {
             self.advance(&Input::GuardFailed(found))?;
         }
-        match self.context.setup.signals.requested() {
+        match self.context.setup.signals.stops_run() {
             Some(signal) if self.state.stop.is_none() => self.advance(&Input::Signal(signal)).map(|_| ()),
             _ => Ok(()),
         }
@@ -102,29 +109,41 @@ impl<'a> Driver<'a> {
         self.reporter.report(Update::Event(recorded));
     }
 
-    fn perform(&mut self, effect: &Effect) -> Input {
-        let (context, state) = (&mut self.context, &self.state);
-        let reporter = &mut *self.reporter;
-        fault::trace(effect);
-        fault::pass(Point::StepBegin);
-        let done: Result<Input, StepError> = match effect {
-            Effect::Script(script) => step::script(context, state, *script, reporter),
-            Effect::Prepare => step::prepare(context, reporter),
-            Effect::Select => step::select(context, state, reporter),
-            Effect::Reset => step::reset(context, state, reporter),
-            Effect::RedCheck => step::red_check(context, state, reporter),
-            Effect::Turn => step::turn(context, state, reporter),
-            Effect::Wait => Ok(step::wait(context, state, reporter)),
-            Effect::Verify => step::verify(context, state, reporter),
-            Effect::Commit => step::commit(context, state, reporter),
-            Effect::Keep => step::keep(context, state),
-            Effect::Land => step::land(context, state),
-            Effect::Regression => step::regression(context, state, reporter),
-            Effect::Reopen => step::reopen(context, state),
-            Effect::Finish => step::finish(context, state, reporter),
-        };
-        fault::pass(Point::StepDone);
-        step::clear_locks(context, reporter);
-        done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
+    /// Performs an effect. Requests and signals that arrive meanwhile are recorded at once and applied afterwards.
+    fn perform(&mut self, effect: &Effect) -> Result<Input, JournalError> {
+        let watched = Watched::of(&self.state, effect);
+        let signals = self.context.setup.signals.clone();
+        let mut watch = RequestWatch::new(&mut *self.reporter, &mut self.journal, &mut self.inbox, signals.clone(), watched);
+        let done = perform(&mut self.context, &self.state, effect, &mut watch);
+        let recorded = watch.finish();
+        signals.end_interruption();
+        for recorded in recorded? {
+            apply(&mut self.state, &recorded);
+        }
+        Ok(done)
     }
+}
+
+fn perform(context: &mut RunContext, state: &State, effect: &Effect, reporter: &mut dyn Reporter) -> Input {
+    fault::trace(effect);
+    fault::pass(Point::StepBegin);
+    let done: Result<Input, StepError> = match effect {
+        Effect::Script(script) => step::script(context, state, *script, reporter),
+        Effect::Prepare => step::prepare(context, reporter),
+        Effect::Select => step::select(context, state, reporter),
+        Effect::Reset => step::reset(context, state, reporter),
+        Effect::RedCheck => step::red_check(context, state, reporter),
+        Effect::Turn => step::turn(context, state, reporter),
+        Effect::Wait => Ok(step::wait(context, state, reporter)),
+        Effect::Verify => step::verify(context, state, reporter),
+        Effect::Commit => step::commit(context, state, reporter),
+        Effect::Keep => step::keep(context, state),
+        Effect::Land => step::land(context, state),
+        Effect::Regression => step::regression(context, state, reporter),
+        Effect::Reopen => step::reopen(context, state),
+        Effect::Finish => step::finish(context, state, reporter),
+    };
+    fault::pass(Point::StepDone);
+    step::clear_locks(context, reporter);
+    done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
 }

@@ -2,6 +2,7 @@
 //!
 //! Anyone who can write there can send requests, including the agent. That is acceptable because no request can make a story done.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,11 +20,20 @@ const LARGEST: u64 = 64 * 1024;
 #[derive(Debug, Clone)]
 pub struct Inbox {
     dir: PathBuf,
+    /// Files that are done with, but could not be removed.
+    removed: BTreeSet<PathBuf>,
+}
+
+/// A file in the inbox. `None` if it holds no request.
+#[derive(Debug)]
+pub struct Posted {
+    pub request: Option<Request>,
+    path: PathBuf,
 }
 
 impl Inbox {
     pub fn new(run_dir: &Path) -> Self {
-        Self { dir: run_dir.join("inbox") }
+        Self { dir: run_dir.join("inbox"), removed: BTreeSet::new() }
     }
 
     /// Leaves a request for the run.
@@ -36,17 +46,23 @@ impl Inbox {
         write_atomically(&self.dir.join(name), &serde_json::to_vec(request)?)
     }
 
-    /// Takes all pending requests. Drops those that cannot be read.
-    pub fn drain(&self) -> io::Result<Vec<Request>> {
-        let mut requests = Vec::new();
-        for path in self.waiting()? {
-            let request = read_regular(&path, LARGEST).ok();
-            // A file that cannot be removed would be processed again and again. It must not block the others either.
-            if fault::point(Point::InboxTaken).and_then(|()| fs::remove_file(&path)).is_ok() {
-                requests.extend(request.and_then(|bytes| serde_json::from_slice::<Request>(&bytes).ok()));
-            }
+    /// The requests that the run has not recorded yet. Leaves out those that cannot be read.
+    pub fn pending(&self) -> Vec<Request> {
+        self.posted().into_iter().filter_map(|posted| posted.request).collect()
+    }
+
+    /// The same with their files. Record a request first and [`Inbox::remove`] it then: one that was acknowledged must not be lost.
+    pub fn posted(&self) -> Vec<Posted> {
+        // If the inbox cannot be read, a request comes late; that is no reason to end the run.
+        let waiting = self.waiting().unwrap_or_default().into_iter().filter(|path| !self.removed.contains(path));
+        waiting.map(|path| Posted { request: read_request(&path), path }).collect()
+    }
+
+    pub fn remove(&mut self, posted: Posted) {
+        // A file that cannot be removed must not be processed again and again.
+        if fault::point(Point::InboxTaken).and_then(|()| fs::remove_file(&posted.path)).is_err() {
+            self.removed.insert(posted.path);
         }
-        Ok(requests)
     }
 
     /// Oldest first.
@@ -63,6 +79,10 @@ impl Inbox {
     }
 }
 
+fn read_request(path: &Path) -> Option<Request> {
+    serde_json::from_slice(&read_regular(path, LARGEST).ok()?).ok()
+}
+
 fn is_request(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
         && path.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b"."))
@@ -73,39 +93,54 @@ mod tests {
     use super::*;
     use verdone_core::base::id::StoryId;
 
+    fn drain(inbox: &mut Inbox) -> Vec<Request> {
+        let mut taken = Vec::new();
+        for mut posted in inbox.posted() {
+            taken.extend(posted.request.take());
+            inbox.remove(posted);
+        }
+        taken
+    }
+
     #[test]
     fn requests_are_taken_once_and_in_order() {
         let dir = tempfile::tempdir().unwrap();
-        let inbox = Inbox::new(dir.path());
-        assert_eq!(inbox.drain().unwrap(), []);
-        let asked = [Request::Pause, Request::Note { text: "use tabs".to_owned() }, Request::Skip { story: StoryId::from("A") }];
+        let mut inbox = Inbox::new(dir.path());
+        assert_eq!(drain(&mut inbox), []);
+        let asked = [
+            Request::Pause,
+            Request::Note { text: "use tabs".to_owned() },
+            Request::Skip { story: StoryId::from("A"), now: false },
+        ];
         for request in &asked {
             inbox.post(request).unwrap();
         }
-        assert_eq!(inbox.drain().unwrap(), asked);
-        assert_eq!(inbox.drain().unwrap(), []);
+        assert_eq!(inbox.pending(), asked);
+        assert_eq!(drain(&mut inbox), asked);
+        assert_eq!(inbox.pending(), []);
+        assert_eq!(drain(&mut inbox), []);
     }
 
     #[test]
     fn a_clock_that_was_set_back_does_not_change_the_order() {
         let dir = tempfile::tempdir().unwrap();
-        let inbox = Inbox::new(dir.path());
+        let mut inbox = Inbox::new(dir.path());
         fs::create_dir(dir.path().join("inbox")).unwrap();
         fs::write(dir.path().join("inbox/09999999999999999999-7.json"), "\"pause\"").unwrap();
         inbox.post(&Request::Resume).unwrap();
-        assert_eq!(inbox.drain().unwrap(), [Request::Pause, Request::Resume]);
+        assert_eq!(drain(&mut inbox), [Request::Pause, Request::Resume]);
     }
 
     #[test]
     fn rubbish_is_dropped_and_stops_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let inbox = Inbox::new(dir.path());
+        let mut inbox = Inbox::new(dir.path());
         fs::create_dir(dir.path().join("inbox")).unwrap();
         for (name, text) in [("0.json", "{"), ("1.json", "\"fly\""), (".2.json", "\"pause\""), ("3.txt", "\"pause\"")] {
             fs::write(dir.path().join("inbox").join(name), text).unwrap();
         }
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join("inbox/4.json")).unwrap();
         inbox.post(&Request::Resume).unwrap();
-        assert_eq!(inbox.drain().unwrap(), [Request::Resume]);
+        assert_eq!(drain(&mut inbox), [Request::Resume]);
     }
 }

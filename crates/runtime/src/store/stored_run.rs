@@ -8,6 +8,7 @@ use verdone_core::journal::event::partial::kind;
 use verdone_core::journal::event::{Event, Recorded};
 use verdone_core::journal::view::{Brief, RunView};
 
+use super::inbox::Inbox;
 use super::{JournalError, JournalReader, reader};
 
 /// A run on disk. Its journal may be long, so it is read only on demand.
@@ -45,6 +46,11 @@ impl StoredRun {
             Some(view) => Ok((view, reader.damage()?)),
             None => self.view(),
         }
+    }
+
+    /// Adds the requests that the run has not recorded yet.
+    pub fn add_pending(&self, view: &mut RunView) {
+        view.ask_all(&Inbox::new(&self.dir).pending());
     }
 
     /// Whether it is a session loop. If the beginning is unreadable, it counts as a run.

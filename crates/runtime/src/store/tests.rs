@@ -111,6 +111,7 @@ fn check(digest: &str) -> CheckRun {
         duration_ms: 1,
         output_digest: digest.to_owned(),
         output: None,
+        first_error: String::new(),
         tail: String::new(),
         cached: false,
         flaky: false,

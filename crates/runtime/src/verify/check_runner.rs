@@ -15,12 +15,12 @@ use std::time::Duration;
 use verdone_core::base::id::encode_component;
 use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
-use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, stages};
+use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun, CommandSpec, first_error, stages};
 use verdone_core::verify::{CheckResult, TestNames};
 
 use crate::launcher::Inside;
 use crate::process::signal::Signals;
-use crate::process::{self, Ended, EnvPlan, Moment, Spawn, SpawnError, Stdin};
+use crate::process::{self, Ended, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
 
 pub use guarded::Guarded;
 use reports::Reports;
@@ -214,6 +214,9 @@ impl Worker<'_> {
                 names = judged.seen.names.map(|names| redacted_names(names, redactor));
                 run.duration_ms = ended.duration.as_millis() as u64;
                 ended.output.tail(TAIL).clone_into(&mut run.tail);
+                if !run.outcome.passed() {
+                    run.first_error = first_error(&check.command, code_of(ended.exit), &ended.output.text);
+                }
                 // At the end, because feedback and reports show the end.
                 run.tail.extend(judged.failed.map(|failed| format!("\n{}", redactor.redact(&sanitise_line(&failed)))));
                 run.output_digest = ended.output.digest;
@@ -223,6 +226,13 @@ impl Worker<'_> {
             Err(error) => run.outcome = CheckOutcome::Unknown { reason: error.to_string() },
         }
         Ok(CheckResult { run, names, some_tests_ran })
+    }
+}
+
+fn code_of(exit: Exit) -> Option<i32> {
+    match exit {
+        Exit::Code(code) => Some(code),
+        Exit::Signal(_) | Exit::Wall | Exit::Idle | Exit::Terminal | Exit::Interrupted(_) => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use verdone_plan::{Progress, ReviewState};
 
 use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, failing_sentence};
-use crate::agent::TurnOutcome;
+use crate::agent::{PromptUse, TurnOutcome};
 use crate::base::finish::Finish;
 use crate::base::id::StoryId;
 use crate::check::CheckRun;
@@ -76,6 +76,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::TurnEnded { outcome, usage, tests, session, allowance, claim, .. } => {
             turn_ended(state, outcome, tests);
+            if outcome.prompt_use() == PromptUse::Lost {
+                return_notes(state);
+            }
             with_attempt(state, |attempt| {
                 attempt.claim.clone_from(claim);
                 if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
@@ -382,6 +385,13 @@ fn end_iteration(state: &mut State, result: Option<StoryResult>, exit_code: u8) 
     state.last_iteration = Some(EndedIteration { story: attempt.place.story, result, exit_code, duration_ms });
 }
 
+/// The next prompt gets the notes of the lost one.
+fn return_notes(state: &mut State) {
+    let mut notes = state.attempt.as_mut().map(|attempt| std::mem::take(&mut attempt.notes)).unwrap_or_default();
+    notes.append(&mut state.notes);
+    state.notes = notes;
+}
+
 fn ask(state: &mut State, request: &Request) {
     match request {
         Request::StopAfterStory => {
@@ -390,7 +400,9 @@ fn ask(state: &mut State, request: &Request) {
         }
         Request::Pause => state.paused = true,
         Request::Resume => state.paused = false,
-        Request::Skip { story } => {
+        // The signal that comes with it is recorded as an event.
+        Request::Stop => {}
+        Request::Skip { story, now: _ } => {
             state.progress.failed.insert(story.clone(), "skipped by the user".to_owned());
         }
         Request::Retry { story } => {

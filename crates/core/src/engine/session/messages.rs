@@ -7,7 +7,7 @@ use super::check_output::{meaningful, places};
 use super::{HeldLoop, Incomplete, Litter, LoopCounters, Open, ReleaseReason, StoryToDo};
 use crate::base::id::StoryId;
 use crate::base::sanitise::sanitise_line;
-use crate::check::{CheckOutcome, CheckRun};
+use crate::check::{CUT, CheckOutcome, CheckRun};
 use crate::verify::{Outcome, Proof, StoryResult};
 
 /// Maximum number of characters in one block.
@@ -93,6 +93,10 @@ fn failed(run: &CheckRun, room: usize) -> (String, usize) {
         lines.chars().skip(skip).collect()
     };
     let left = room.saturating_sub(kept.chars().count());
+    let error = meaningful(&run.first_error);
+    if error.first().is_some_and(|first| !kept.contains(first)) {
+        text.push_str(&format!("\n{}\n{CUT}", error.join("\n")));
+    }
     if !kept.trim().is_empty() {
         text.push_str(&format!("\n{kept}"));
     }

@@ -38,8 +38,8 @@ pub enum PartialEvent {
 /// Reads a line of an attempt that has ended. `None` if the line alone is not enough.
 pub fn parse_partial(line: &[u8]) -> Option<PartialEvent> {
     let event = match kind(line)? {
-        b"attempt_started" | b"checkpointed" | b"red_checked" | b"turn_started" | b"commit_started" | b"iteration_skipped"
-        | b"script_ran" | b"wait_started" | b"wait_ended" => {
+        b"attempt_started" | b"checkpointed" | b"red_checked" | b"commit_started" | b"iteration_skipped" | b"script_ran"
+        | b"wait_started" | b"wait_ended" => {
             return Some(PartialEvent::Nothing);
         }
         b"story_selected" => read(line, |Selected { iteration, place, number, of, open }| Event::StorySelected {

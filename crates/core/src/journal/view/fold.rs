@@ -38,10 +38,14 @@ impl RunView {
                 self.enter(Phase::Prompting, at);
             }
             Event::TurnStarted { place } => {
+                self.give_notes(place);
                 self.turn(place, at);
                 self.enter(Phase::Working, at);
             }
-            Event::TurnEnded { .. } => self.end_turn(at, &recorded.event),
+            Event::TurnEnded { outcome, .. } => {
+                self.settle_notes(outcome);
+                self.end_turn(at, &recorded.event);
+            }
             Event::WaitStarted { why, reason, until, .. } => {
                 self.waiting = Some(WaitView { why: *why, reason: reason.clone(), until: *until });
                 self.enter(Phase::Waiting, at);
@@ -103,12 +107,11 @@ impl RunView {
                 self.tip = commit.clone().or_else(|| self.tip.take());
                 self.enter(Phase::Selecting, at);
             }
-            Event::StopRequested { signal } => self.stop_signal = Some(*signal),
-            Event::Asked { request } => match request {
-                Request::Pause => self.paused = true,
-                Request::Resume | Request::StopAfterStory => self.paused = false,
-                Request::Skip { .. } | Request::Retry { .. } | Request::Note { .. } => {}
-            },
+            Event::StopRequested { signal } => {
+                self.stop_signal = Some(*signal);
+                self.ask(&Request::Stop);
+            }
+            Event::Asked { request } => self.ask(request),
             Event::GuardFailed { .. } => self.guard_failed(at, &recorded.event),
             Event::ScriptRan { .. } | Event::IterationSkipped { .. } | Event::LandingStarted { .. } | Event::Retired => {}
             Event::RunStopping { finish, reason } => {
@@ -123,6 +126,7 @@ impl RunView {
                 self.ended = Some(at);
                 self.waiting = None;
                 self.current = None;
+                self.keep_unused_notes();
                 self.enter(Phase::Stopped, at);
             }
             Event::Reapplied { story, was, commit, evidence, .. } => self.reapply(story, was, commit, evidence),
@@ -132,6 +136,7 @@ impl RunView {
 
     fn enter(&mut self, phase: Phase, at: Timestamp) {
         self.phase = phase;
+        self.settle_requests();
         self.since = Some(at);
         self.since_ms = self.active.ms();
     }

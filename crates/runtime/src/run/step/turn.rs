@@ -22,6 +22,7 @@ use crate::base::clock::Stopwatch;
 use crate::guard::{TurnOf, turn_tests};
 use crate::process::Moment;
 use crate::run::context::RunContext;
+use crate::store::live_output::LiveOutput;
 
 pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "turn")?;
@@ -52,7 +53,8 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
         redactor: &context.setup.redactor,
     };
     let clock = context.setup.clock;
-    let mut on = |moment: Moment<'_>| show(reporter, clock, &moment);
+    let mut live = LiveOutput::begin(&context.setup.run_dir, state.iteration, place.turn);
+    let mut on = |moment: Moment<'_>| show(reporter, &mut live, clock, &moment);
     let budget = context.setup.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
     let kept = context.agent.turn(&request, budget, &context.setup.signals, &mut on);
     context.spaces.save_login();
@@ -89,9 +91,10 @@ pub(super) fn within_the_run(limits: &Limits, clock: Stopwatch) -> Limits {
     limits
 }
 
-fn show(reporter: &mut dyn Reporter, clock: Stopwatch, moment: &Moment<'_>) {
+fn show(reporter: &mut dyn Reporter, live: &mut LiveOutput, clock: Stopwatch, moment: &Moment<'_>) {
     match moment {
         Moment::Line { stream, text } => {
+            live.line(*stream, text);
             reporter.report(Update::Output { speaker: Speaker::Agent, stream: *stream, line: text });
         }
         Moment::Tick => reporter.report(clock.tick()),

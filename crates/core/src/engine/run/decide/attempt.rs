@@ -95,8 +95,8 @@ fn review_needed(attempt: &Attempt, work: &Oid) -> Event {
 
 fn red_checked(state: &State, rules: &Rules, attempt: &Attempt, red: Red, runs: &[CheckRun]) -> Decision {
     let events = vec![Event::RedChecked { place: attempt.place.clone(), red, runs: runs.to_vec() }];
-    if let Some(signal) = state.stop {
-        return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
+    if let Some(reason) = called_off(state, attempt) {
+        return reject(events, &attempt.place, Rejection::Stopped, reason);
     }
     match (red, rules.red_check) {
         (Red::Green, RedPolicy::Accept) => then(events, Effect::Verify),
@@ -140,7 +140,10 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
     match &report.outcome {
         // Even if the agent ran out of calls or money, the work may be complete, so verify it first.
         TurnOutcome::Ended | TurnOutcome::MaxTurns { .. } | TurnOutcome::Budget { .. } => then(events, Effect::Verify),
-        TurnOutcome::Interrupted => reject(events, &attempt.place, Rejection::Stopped, words),
+        TurnOutcome::Interrupted => {
+            let reason = skipped(state, attempt).filter(|_| state.stop.is_none()).unwrap_or(words);
+            reject(events, &attempt.place, Rejection::Stopped, reason)
+        }
         // Another turn would end the same way, and the story is not to blame.
         TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } | TurnOutcome::GuardDead { .. } => {
             reject(events, &attempt.place, Rejection::Crashed, words)
@@ -234,11 +237,8 @@ fn judges_the_story(outcome: &TurnOutcome) -> bool {
 
 /// The hooks ended the turn because the settings say so: a tree whose own tests fail is not verified.
 fn tests_failed(state: &State, attempt: &Attempt, events: Vec<Event>, reason: &str) -> Decision {
-    if let Some(signal) = state.stop {
-        return reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal));
-    }
-    if state.progress.failed.contains_key(&attempt.place.story) {
-        return reject(events, &attempt.place, Rejection::Stopped, "skipped by the user");
+    if let Some(reason) = called_off(state, attempt) {
+        return reject(events, &attempt.place, Rejection::Stopped, reason);
     }
     reject(events, &attempt.place, Rejection::TestsFailed, reason)
 }
@@ -264,16 +264,22 @@ fn retry_or_reject(
 
 /// Why the run cannot continue this attempt, regardless of its result.
 fn abort_reason(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, events: &[Event]) -> Option<String> {
-    if let Some(signal) = state.stop {
-        return Some(stopped_by(signal));
-    }
-    if state.progress.failed.contains_key(&attempt.place.story) {
-        return Some("skipped by the user".to_owned());
+    if let Some(reason) = called_off(state, attempt) {
+        return Some(reason);
     }
     if out_of_time(rules, now) {
         return Some(format!("the time limit of {} was reached", rules.limits.total_time));
     }
     over_budget(state, rules, spent(state, events))
+}
+
+/// The user's request to end the run or this attempt.
+pub(super) fn called_off(state: &State, attempt: &Attempt) -> Option<String> {
+    state.stop.map(stopped_by).or_else(|| skipped(state, attempt))
+}
+
+fn skipped(state: &State, attempt: &Attempt) -> Option<String> {
+    state.progress.failed.contains_key(&attempt.place.story).then(|| "skipped by the user".to_owned())
 }
 
 pub(super) fn reject(mut events: Vec<Event>, place: &Place, rejection: Rejection, reason: impl Into<String>) -> Decision {
@@ -291,7 +297,7 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
     let is_unchanged = report.reasons.contains(&Reason::Failure(Failure::NothingChanged));
     let mut events = vec![Event::Verified(Box::new(Verified { place: place.clone(), changed, restored, report, judge }))];
     if is_cut {
-        let reason = state.stop.map_or_else(|| "interrupted".to_owned(), stopped_by);
+        let reason = called_off(state, attempt).unwrap_or_else(|| "interrupted".to_owned());
         return reject(events, &place, Rejection::Stopped, reason);
     }
     let is_stacked = outcome == Outcome::NeedsReview && rules.on_review == OnReview::Stack;

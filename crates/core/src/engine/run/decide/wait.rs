@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::attempt::{reject, spent};
+use super::attempt::{called_off, reject, spent};
 use super::{out_of_time, over_budget, stopped_by, then};
 use crate::agent::AllowanceUse;
 use crate::engine::run::{Attempt, Decision, Effect, Rules, State};
@@ -127,11 +127,8 @@ fn backoff(state: &State) -> SignedDuration {
 pub(super) fn waited(state: &State, rules: &Rules, now: Duration, (attempt, turn): (&Attempt, &Place), over: bool) -> Decision {
     let ended = || vec![Event::WaitEnded { place: turn.clone() }];
     let give_up = |reason: String| reject(ended(), &attempt.place, Rejection::Stopped, reason);
-    if let Some(signal) = state.stop {
-        return give_up(stopped_by(signal));
-    }
-    if state.progress.failed.contains_key(&attempt.place.story) {
-        return give_up("skipped by the user".to_owned());
+    if let Some(reason) = called_off(state, attempt) {
+        return give_up(reason);
     }
     if out_of_time(rules, now) {
         return give_up(format!("the time limit of {} was reached", rules.limits.total_time));

@@ -336,7 +336,7 @@ fn notes_of_the_user_are_kept_when_a_turn_is_made_again() {
 fn a_story_that_is_skipped_during_a_wait_is_given_up_at_once() {
     let mut bench = Bench::with(|_| {});
     bench.turn(limit_until(Some(3_600)), 0.0);
-    bench.give(Input::Asked(Request::Skip { story: StoryId::from("A") }));
+    bench.give(Input::Asked(Request::Skip { story: StoryId::from("A"), now: false }));
     assert_eq!(bench.give(Input::Waited { over: false }), Some(&Effect::Keep));
     assert_eq!(bench.reason(), "skipped by the user");
     bench.until(&Effect::Select);

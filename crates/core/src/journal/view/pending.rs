@@ -1,0 +1,112 @@
+//! Requests from another terminal until they take effect: what a user asked for is visible at once, not only once it has happened.
+
+use super::{Phase, RunView};
+use crate::agent::{PromptUse, TurnOutcome};
+use crate::journal::control::Request;
+use crate::journal::event::Place;
+
+impl RunView {
+    /// Adds requests that the run has not recorded yet, oldest first.
+    pub fn ask_all<'r>(&mut self, requests: impl IntoIterator<Item = &'r Request>) {
+        requests.into_iter().for_each(|request| self.ask(request));
+    }
+
+    /// The text of notes that no finished turn has used, oldest first.
+    pub fn unused_notes(&self) -> Vec<String> {
+        let pending = self.pending.iter().filter_map(|request| {
+            let Request::Note { text } = request else { return None };
+            Some(text)
+        });
+        self.in_prompt.iter().chain(pending).cloned().collect()
+    }
+
+    pub(super) fn ask(&mut self, request: &Request) {
+        let is_note = matches!(request, Request::Note { .. });
+        if self.ended.is_some() && !is_note {
+            return;
+        }
+        match request {
+            Request::Pause if self.phase == Phase::Waiting => self.paused = true,
+            Request::Pause if self.paused => {}
+            Request::Resume => self.forget_pause(),
+            Request::Retry { story } => {
+                self.pending.retain(|pending| !matches!(pending, Request::Skip { story: skipped, .. } if skipped == story));
+            }
+            // Takes effect at once for every story but the current one.
+            Request::Skip { story, .. } if self.current.as_ref().is_none_or(|current| current.story != *story) => {}
+            Request::Stop | Request::StopAfterStory => {
+                self.forget_pause();
+                self.push(request);
+            }
+            Request::Pause | Request::Skip { .. } | Request::Note { .. } => self.push(request),
+        }
+    }
+
+    /// What a change of the phase settles.
+    pub(super) fn settle_requests(&mut self) {
+        let ends_attempt = matches!(self.phase, Phase::Selecting | Phase::Resetting | Phase::Stopping | Phase::Stopped);
+        if ends_attempt {
+            self.pending.retain(|request| !matches!(request, Request::Skip { .. }));
+        }
+        match self.phase {
+            // These go on during a pause.
+            Phase::Keeping | Phase::Landing => {}
+            Phase::Stopping | Phase::Stopped => self.pending.retain(|request| *request != Request::Pause),
+            Phase::Starting
+            | Phase::Baseline
+            | Phase::Selecting
+            | Phase::Resetting
+            | Phase::RedChecking
+            | Phase::Prompting
+            | Phase::Working
+            | Phase::Waiting
+            | Phase::Verifying
+            | Phase::Committing
+            | Phase::Regressing => {
+                let before = self.pending.len();
+                self.pending.retain(|request| *request != Request::Pause);
+                self.paused |= self.pending.len() < before;
+            }
+        }
+    }
+
+    /// The prompt of a turn takes all notes. A repeated turn keeps those it had.
+    pub(super) fn give_notes(&mut self, place: &Place) {
+        let is_repeated = self.current.as_ref().is_some_and(|current| current.story == place.story && current.turn == place.turn);
+        if !is_repeated {
+            self.in_prompt.clear();
+        }
+        self.in_prompt = self.unused_notes();
+        self.pending.retain(|request| !matches!(request, Request::Note { .. }));
+    }
+
+    pub(super) fn settle_notes(&mut self, outcome: &TurnOutcome) {
+        match outcome.prompt_use() {
+            PromptUse::Used => self.in_prompt.clear(),
+            PromptUse::Repeated => {}
+            PromptUse::Lost => self.return_notes(),
+        }
+    }
+
+    /// After the end of a run, only its unused notes still wait: for the next run.
+    pub(super) fn keep_unused_notes(&mut self) {
+        self.return_notes();
+        self.pending.retain(|request| matches!(request, Request::Note { .. }));
+    }
+
+    fn return_notes(&mut self) {
+        let returned = std::mem::take(&mut self.in_prompt).into_iter().map(|text| Request::Note { text });
+        self.pending = returned.chain(std::mem::take(&mut self.pending)).collect();
+    }
+
+    fn forget_pause(&mut self) {
+        self.paused = false;
+        self.pending.retain(|request| *request != Request::Pause);
+    }
+
+    fn push(&mut self, request: &Request) {
+        if !self.pending.contains(request) {
+            self.pending.push(request.clone());
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Requests from another terminal that have not taken effect yet, in words.
+
+use verdone_core::journal::control::Request;
+use verdone_core::journal::view::{Phase, RunView};
+
+use crate::event_lines::asked;
+use crate::width::clean;
+
+/// One sentence for each, with the moment when it takes effect.
+pub(crate) fn pending(view: &RunView) -> Vec<String> {
+    let step = if view.phase == Phase::Working { "turn" } else { "step" };
+    let sentence = |request: &Request| match request {
+        Request::Stop => "stop, once all processes have ended".to_owned(),
+        Request::StopAfterStory => "stop after this iteration".to_owned(),
+        Request::Pause => format!("pause after this {step}"),
+        Request::Skip { story, now: false } => format!("skip {} after this {step}", clean(story.as_str())),
+        Request::Skip { story, now: true } => format!("skip {}, once its processes have ended", clean(story.as_str())),
+        Request::Note { text } if view.ended.is_some() => format!("note for the next run: {}", clean(text)),
+        Request::Note { text } => format!("note for the next prompt: {}", clean(text)),
+        Request::Resume | Request::Retry { .. } => asked(request),
+    };
+    view.pending.iter().map(sentence).collect()
+}
+
+/// All of them in a few words, for the live line.
+pub(crate) fn pending_words(view: &RunView) -> Option<String> {
+    let word = |request: &Request| match request {
+        Request::Stop | Request::StopAfterStory => "stop",
+        Request::Pause => "pause",
+        Request::Skip { .. } => "skip",
+        Request::Note { .. } => "note",
+        Request::Resume => "resume",
+        Request::Retry { .. } => "retry",
+    };
+    let mut words: Vec<&str> = view.pending.iter().map(word).collect();
+    words.dedup();
+    (!words.is_empty()).then(|| format!("pending: {}", words.join(", ")))
+}
