@@ -228,6 +228,7 @@ mod tests {
             scope: ThinVec::EMPTY,
             proof: None,
             complexity: None,
+            kind: None,
             line: 1,
             explicit_id: true,
         }
