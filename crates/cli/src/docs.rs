@@ -84,6 +84,7 @@ fn the_table_of_exit_codes_is_fresh() {
            verify.\n\
          - `audit` ends with {error} if something is wrong, and with {human} if there is nothing to audit or a command was not run again.\n\
          - `done` ends with {error} if something is missing or unknown.\n\
+         - `loop start` ends with {human} if the hooks that hold a session are not installed.\n\
          - `plan new` ends with {limit} at a usage limit or the cost limit; `demo --agent claude` ends with the exit code of its run, or 0 if every story is verified.",
         error = Kind::Error.exit_code(),
         usage = Kind::Usage.exit_code(),

@@ -9,6 +9,7 @@ use verdone_core::check::{Check, CommandSpec};
 use verdone_core::config::Config;
 use verdone_core::done::{Approval, DoneSettings, JudgeChoice, KnownBeforeWork, PlanFact, best_case, stated_complexity};
 use verdone_plan::{Plan, Status};
+use verdone_text::shell_word::shell_word;
 
 use crate::agent::check_judge;
 use crate::base::fault;
@@ -19,6 +20,9 @@ use crate::process::{RUN_VARIABLE, missing_program};
 
 /// The minimum of free disk space. With less, a run would fail midway.
 const ROOM: u64 = 200 * 1024 * 1024;
+
+/// Up to so many files are named in a command.
+const FEW: usize = 3;
 
 /// The agent or a check of a run must not start another run: they would wait for each other or share an agent's budget.
 pub fn nested() -> Option<Finding> {
@@ -71,7 +75,12 @@ fn checkout(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Finding {
         plural(names.len(), "uncommitted file is", "uncommitted files are")
     };
     let mut finding = Finding::warning("checkout", format!("{what} not part of the run: {}", listed(&names)));
-    finding.hints.push(format!("to include {}: git add, then git commit", if names.len() == 1 { "it" } else { "them" }));
+    let them = if names.len() == 1 { "it" } else { "them" };
+    let files = match names.len() {
+        1..=FEW => names.iter().map(|name| shell_word(name)).collect::<Vec<_>>().join(" "),
+        _ => "FILE…".to_owned(),
+    };
+    finding.hints.push(format!("to include {them}: git add {files} && git commit"));
     finding
 }
 

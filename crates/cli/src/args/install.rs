@@ -12,7 +12,8 @@ use verdone_runtime::project::client_settings::Scope;
 /// Unless you have set it yourself, it also raises how many times in a row a hook may keep a turn from ending
 /// (`CLAUDE_CODE_STOP_HOOK_BLOCK_CAP` in `env`): Claude Code's own limit is 8, and after that the turn ends silently.
 ///
-/// The default is --local: only your own sessions in this project.
+/// The default is --local: only your own sessions in this project. Hooks are silent in a project without `.verdone/`, so --local and
+/// --project refuse there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

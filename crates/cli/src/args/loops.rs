@@ -27,6 +27,8 @@ pub(crate) enum LoopCommand {
 /// project. With a plan, each story is verified by its own checks and the gates. With only a TASK, the gates decide. Without either, the
 /// project's plan is used. The stories and checks are fixed when the loop starts: later edits of the plan cannot weaken them, and the
 /// commands of stories added later do not run until you accept them with `verdone plan approve`.
+///
+/// The hooks of `verdone install` hold the session. Without them, this command says so and ends with exit code 4.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -24,7 +24,14 @@ pub(super) fn put_in(args: &InstallArgs, context: &Context) -> Outcome {
     refuse_without_project(args, context)?;
     let words = Words {
         nothing: "already has the hooks, and they are up to date",
-        done: "Installed and working: in a test, a push was denied. Running sessions pick up the hooks immediately.",
+        done: match args.edit.scope() {
+            Scope::User => {
+                "Installed, for every project with a .verdone/ folder. In a test, a push was denied. Running sessions pick up the hooks immediately."
+            }
+            Scope::Local | Scope::Project => {
+                "Installed and working: in a test, a push was denied. Running sessions pick up the hooks immediately."
+            }
+        },
     };
     let change = |found: &FileState| Ok(After::Text(install(found.as_before(), &program)?));
     edit(&args.edit, context, &words, change, |after| trouble(after, &program))

@@ -93,4 +93,13 @@ mod tests {
             assert_eq!(claims_done(said), expected, "{said}");
         }
     }
+
+    #[test]
+    fn a_claim_is_the_harmless_end_of_what_was_said() {
+        assert_eq!(claim_of("  \n "), None);
+        assert_eq!(claim_of("All done.\n").as_deref(), Some("All done."));
+        let long = claim_of(&format!("{}\x1b[2Jthe end", "é".repeat(5_000))).unwrap();
+        assert!(long.starts_with("… é") && long.ends_with("the end") && !long.contains('\x1b'), "{long}");
+        assert!(long.chars().count() <= LONGEST_CLAIM + 2);
+    }
 }

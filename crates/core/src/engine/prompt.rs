@@ -224,6 +224,7 @@ mod tests {
             scope: ThinVec::EMPTY,
             proof: None,
             complexity: None,
+            kind: None,
             line: 1,
             explicit_id: true,
         }

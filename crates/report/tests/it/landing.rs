@@ -45,7 +45,7 @@ fn end(view: &RunView) -> Vec<String> {
 #[test]
 fn the_summary_says_where_the_commits_are_and_what_to_type() {
     let open = "2 commits on verdone/5f3a, not landed on main yet (verdone land)";
-    let land = "Next: verdone land, or verdone report to see the evidence first";
+    let land = "Next: verdone land";
     let all = "All commits have landed on main (2222222222)";
     for (after, expected) in [
         (vec![], vec![open, land]),
@@ -55,7 +55,7 @@ fn the_summary_says_where_the_commits_are_and_what_to_type() {
     ] {
         assert_eq!(end(&run(Finish::Complete, after.clone()).view()), expected, "{after:?}");
     }
-    let timeout = "Next: verdone report, then verdone run to continue";
+    let timeout = "Next: verdone run PLAN.md";
     assert_eq!(end(&run(Finish::Timeout, []).view()), [open, timeout]);
 }
 
@@ -74,7 +74,7 @@ fn status_and_report_say_the_same_as_the_summary() {
     let view = run(Finish::Complete, [refused()]).view();
     let extra = Extra { claimed: Vec::new(), open: Vec::new(), run_dir: None, zone: TimeZone::UTC };
     for page in [status(&view, Timestamp::UNIX_EPOCH, &wide()), markdown(&view, &extra).replace('\\', "")] {
-        for part in ["2 commits on verdone/5f3a, not landed on main yet", "Not landed: main has moved on", "verdone land, or"] {
+        for part in ["2 commits on verdone/5f3a, not landed on main yet", "Not landed: main has moved on", "verdone land"] {
             assert!(page.contains(part), "{part}\n{page}");
         }
     }

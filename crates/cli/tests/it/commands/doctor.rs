@@ -15,7 +15,7 @@ fn a_healthy_project_is_good_throughout() {
     let findings: Value = serde_json::from_str(&verdone(&sandbox, &["doctor", "--json"]).stdout).unwrap();
     let checkout = findings.as_array().unwrap().iter().find(|finding| finding["what"] == "checkout").unwrap();
     assert_eq!(checkout["health"], "warning");
-    assert_eq!(checkout["message"], "1 uncommitted file is not part of the run: notes.txt");
+    assert_eq!(checkout["message"], "1 untracked file is not part of the run: notes.txt");
 }
 
 #[test]

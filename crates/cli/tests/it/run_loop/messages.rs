@@ -65,12 +65,16 @@ fn a_ticked_box_without_journal_and_note_is_a_claim() {
 #[test]
 fn untracked_files_are_named_with_the_way_to_include_them() {
     let world = World::new(ONE, HONEST);
+    world.sandbox.write("my notes.txt", "x");
+    let dry = world.verdone(&["doctor"]).stdout;
+    assert!(dry.contains("hint: to include it: git add 'my notes.txt' && git commit"), "{dry}");
+    fs::remove_file(world.sandbox.path("my notes.txt")).unwrap();
     for number in 0..12 {
         world.sandbox.write(format!("new{number:02}.txt"), "x");
     }
     let run = world.run(0);
     assert!(run.stdout.contains("12 untracked files are not part of the run: new00.txt, "), "{}", run.stdout);
-    assert!(run.stdout.contains("and 4 more; to include them: git add, then git commit"), "{}", run.stdout);
+    assert!(run.stdout.contains("and 4 more; to include them: git add FILE… && git commit"), "{}", run.stdout);
 }
 
 #[test]

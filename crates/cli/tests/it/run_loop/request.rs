@@ -24,7 +24,7 @@ fn a_request_is_run_as_a_plan_of_one_story_and_every_command_knows_it() {
     assert_eq!(world.sandbox.read(PLAN), "# Request\n\n- [x] REQ-001: Write the file a\n  Keep it short.\n");
     world.assert_clean();
     for (command, part) in [
-        (&["status"][..], "REQ-001"),
+        (&["status"][..], PLAN),
         (&["show", "req-1"], "Write the file a"),
         (&["runs"], PLAN),
         (&["plan", "show", PLAN], "REQ-001"),

@@ -50,7 +50,7 @@ pub fn parse_partial(line: &[u8]) -> Option<PartialEvent> {
             of,
             open,
         })?,
-        b"turn_ended" => read(line, |Turn { place, outcome, usage, leftovers }| {
+        b"turn_ended" => read(line, |Turn { place, outcome, usage, leftovers, claim }| {
             let (duration_ms, prompt, output) = (0, None, None);
             Event::TurnEnded {
                 place,
@@ -63,7 +63,7 @@ pub fn parse_partial(line: &[u8]) -> Option<PartialEvent> {
                 tests: TurnTests::default(),
                 session: None,
                 allowance: None,
-                claim: None,
+                claim,
             }
         })?,
         b"verified" => match read(line, verified) {
@@ -113,6 +113,8 @@ struct Turn {
     outcome: TurnOutcome,
     usage: Usage,
     leftovers: u32,
+    #[serde(default)]
+    claim: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -32,7 +32,7 @@ fn ended(story: &str, attempt: u32, outcome: TurnOutcome) -> Event {
         output,
         session: None,
         allowance: None,
-        claim: None,
+        claim: Some("Done.".to_owned()),
         leftovers: 1,
         tests: TurnTests::default(),
     }
@@ -144,6 +144,12 @@ fn a_claim_is_false_only_if_the_agent_stopped_by_itself_and_the_checks_disagree(
         assert_eq!((claims.nothing_changed, claims.checks_failed), expected, "{turn:?} {seen:?}");
         assert_eq!(view.touched[0].false_claims(), claims.total() as usize);
     }
+    let mut silent = ended("A", 1, TurnOutcome::Ended);
+    if let Event::TurnEnded { claim, .. } = &mut silent {
+        *claim = Some("breaking".to_owned());
+    }
+    let view = view([selected("A", 1, 3), silent, verified("A", 1, check_failed())]);
+    assert_eq!(view.false_claims.total(), 0, "nothing was claimed");
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub enum FindError {
     EmptyFolder { path: PathBuf },
     #[error("there are several plans:{}", list(candidates))]
     Several { candidates: Vec<Candidate> },
-    #[error("there is no plan in this project; tried{}", tried(folders))]
+    #[error("there is no plan in this project; tried:{}", tried(folders))]
     Nothing {
         /// Where it was looked for, innermost first.
         folders: Vec<PathBuf>,
@@ -301,9 +301,9 @@ fn normal(path: &Path) -> PathBuf {
 
 /// The names and places that [`find`] goes through.
 fn tried(folders: &[PathBuf]) -> String {
-    let names = PLAN_NAMES.iter().chain(&OTHER_PLAN_NAMES).copied().collect::<Vec<_>>().join(", ");
+    let (names, others) = (PLAN_NAMES.join(", "), OTHER_PLAN_NAMES.join(", "));
     let places: String = folders.iter().map(|folder| format!("\n  in {}", folder.display())).collect();
-    format!(" {names},\n  .ralph/PRD-N/, {LOOP_STATE}/NAME/feature_list.json, .agents/tasks/prd-*.json{places}")
+    format!("\n  {names}\n  {others}\n  .ralph/PRD-N/, {LOOP_STATE}/NAME/feature_list.json, .agents/tasks/prd-*.json{places}")
 }
 
 fn list(candidates: &[Candidate]) -> String {
