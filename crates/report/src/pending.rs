@@ -36,3 +36,24 @@ pub(crate) fn pending_words(view: &RunView) -> Option<String> {
     words.dedup();
     (!words.is_empty()).then(|| format!("pending: {}", words.join(", ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::{Activity, live_line};
+    use crate::style::Style;
+
+    #[test]
+    fn the_live_line_names_what_is_pending_and_hostile_notes_stay_one_line() {
+        let note = Request::Note { text: "a\u{1b}[2J\nb".to_owned() };
+        let mut view = RunView::default();
+        (view.phase, view.pending) = (Phase::Working, vec![Request::Pause, note]);
+        let style = Style { color: false, width: 120, unicode: true };
+        let line = live_line(&view, &Activity::Ours("agent working".to_owned()), 0, &style);
+        assert!(line.contains("pending: pause, note"), "{line}");
+        let told = pending(&view);
+        assert_eq!(told[0], "pause after this turn");
+        assert!(told[1].starts_with("note for the next prompt: a") && !told[1].contains(['\u{1b}', '\n']), "{}", told[1]);
+        assert_eq!(pending_words(&RunView::default()), None);
+    }
+}

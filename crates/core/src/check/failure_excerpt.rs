@@ -74,7 +74,7 @@ mod tests {
 
     fn run(first_error: &str, tail: &str) -> CheckRun {
         let (first_error, tail) = (first_error.to_owned(), tail.to_owned());
-        CheckRun { first_error, tail, ..ran("make", CheckOutcome::Failed { code: 1 }) }
+        CheckRun { tail, first_error, ..ran("make", CheckOutcome::Failed { code: 1 }) }
     }
 
     #[test]

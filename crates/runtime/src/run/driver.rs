@@ -46,15 +46,10 @@ impl<'a> Driver<'a> {
     /// Runs until the run has stopped. Returns the exit code.
     pub fn run(mut self, start: Event) -> Result<u8, JournalError> {
         let mut input = Input::Start(Box::new(start));
-        loop {
-            match self.advance(&input)? {
-                Some(effect) => {
-                    self.hold(&effect)?;
-                    input = self.perform(&effect)?;
-                    self.process_requests()?;
-                }
-                None => break,
-            }
+        while let Some(effect) = self.advance(&input)? {
+            self.hold(&effect)?;
+            input = self.perform(&effect)?;
+            self.process_requests()?;
         }
         match self.state.phase {
             Phase::Stopped { exit_code, .. } => Ok(exit_code),
@@ -67,7 +62,7 @@ impl<'a> Driver<'a> {
         for posted in self.inbox.posted() {
             match posted.request.clone() {
                 Some(Request::Stop) => self.context.setup.signals.raise_first(StopSignal::Sigint),
-                Some(request) => drop(self.advance(&Input::Asked(request))?),
+                Some(request) => self.advance(&Input::Asked(request)).map(|_| ())?,
                 None => {}
             }
             self.inbox.remove(posted);

@@ -110,3 +110,72 @@ impl RunView {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::StoryId;
+
+    fn note(text: &str) -> Request {
+        Request::Note { text: text.to_owned() }
+    }
+
+    fn place(turn: u32) -> Place {
+        Place { story: StoryId::from("A"), attempt: 1, turn }
+    }
+
+    fn enter(view: &mut RunView, phase: Phase) {
+        view.phase = phase;
+        view.settle_requests();
+    }
+
+    #[test]
+    fn a_pause_is_pending_until_the_step_has_ended() {
+        let mut view = RunView { phase: Phase::Working, ..RunView::default() };
+        view.ask(&Request::Pause);
+        assert_eq!((view.paused, view.pending.as_slice()), (false, &[Request::Pause][..]));
+        enter(&mut view, Phase::Keeping);
+        assert!(!view.paused, "keeping goes on in a pause");
+        enter(&mut view, Phase::Selecting);
+        assert_eq!((view.paused, view.pending.len()), (true, 0));
+        view.ask(&Request::Resume);
+        assert!(!view.paused);
+        enter(&mut view, Phase::Waiting);
+        view.ask(&Request::Pause);
+        assert_eq!((view.paused, view.pending.len()), (true, 0), "a wait is interrupted at once");
+    }
+
+    #[test]
+    fn a_resume_or_a_stop_takes_a_pending_pause_back() {
+        for (request, left) in [(Request::Resume, vec![]), (Request::StopAfterStory, vec![Request::StopAfterStory])] {
+            let mut view = RunView { phase: Phase::Working, ..RunView::default() };
+            view.ask_all([&Request::Pause, &request]);
+            assert_eq!(view.pending, left);
+            enter(&mut view, Phase::Verifying);
+            assert!(!view.paused);
+        }
+    }
+
+    #[test]
+    fn notes_are_used_by_a_turn_that_ends_and_by_no_other() {
+        let limit = TurnOutcome::UsageLimit { reason: String::new(), resets_at: None };
+        for (outcome, unused) in [(TurnOutcome::Ended, &[][..]), (TurnOutcome::Interrupted, &["a"]), (limit, &["a"])] {
+            let mut view = RunView::default();
+            view.ask(&note("a"));
+            view.give_notes(&place(1));
+            assert_eq!(view.pending, []);
+            view.settle_notes(&outcome);
+            assert_eq!(view.unused_notes(), unused, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn only_notes_outlive_the_run() {
+        let mut view = RunView { phase: Phase::Working, ..RunView::default() };
+        view.ask(&note("in the prompt"));
+        view.give_notes(&place(1));
+        view.ask_all([&Request::Stop, &note("later")]);
+        view.keep_unused_notes();
+        assert_eq!(view.pending, [note("in the prompt"), note("later")]);
+    }
+}
