@@ -302,7 +302,10 @@ fn normal(path: &Path) -> PathBuf {
 /// The names and places that [`find`] goes through.
 fn tried(folders: &[PathBuf]) -> String {
     let (names, others) = (PLAN_NAMES.join(", "), OTHER_PLAN_NAMES.join(", "));
-    let places: String = folders.iter().map(|folder| format!("\n  in {}", folder.display())).collect();
+    let places = folders.iter().fold(String::new(), |mut out, folder| {
+        let _ = write!(out, "\n  in {}", folder.display());
+        out
+    });
     format!("\n  {names}\n  {others}\n  .ralph/PRD-N/, {LOOP_STATE}/NAME/feature_list.json, .agents/tasks/prd-*.json{places}")
 }
 
