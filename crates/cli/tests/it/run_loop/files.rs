@@ -186,7 +186,7 @@ fn an_untracked_file_of_the_user_stays_and_a_commit_with_that_name_waits() {
     let world = World::new(&plan, &always("{ run = \"test ! -e n\" }, { create = \"n\", text = \"OK\" }"));
     world.sandbox.write("n", "mine");
     let output = world.run(0);
-    assert!(output.stdout.contains("1 uncommitted file is not part of the run: n"), "{}", output.stdout);
+    assert!(output.stdout.contains("1 untracked file is not part of the run: n"), "{}", output.stdout);
     assert!(output.stdout.contains("Not landed: cannot land: untracked files would be overwritten: n"), "{}", output.stdout);
     assert_eq!((world.sandbox.read("n"), world.subjects().len()), ("mine".to_owned(), 1));
     world.verdone(&["land"]).assert_code(4);
