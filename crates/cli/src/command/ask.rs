@@ -30,7 +30,7 @@ pub(super) fn resume(args: &ResumeArgs, context: &Context) -> Outcome {
 pub(super) fn skip(args: &SkipArgs, context: &Context) -> Outcome {
     let story = known(&args.story, context)?;
     let answer = if args.now {
-        format!("ends its work on {story} now and makes no further attempts at it.")
+        format!("stops working on {story} now and makes no further attempts at it.")
     } else {
         format!("makes no further attempts at {story}.")
     };
@@ -51,7 +51,7 @@ pub(super) fn note(args: &NoteArgs, context: &Context) -> Outcome {
     if text.len() > LONGEST_NOTE {
         return Err(CliError::usage(format!("the note is too long: at most {LONGEST_NOTE} bytes")));
     }
-    post(&Request::Note { text }, "has the note in its next prompt. If it ends before, the next run has it.", context)
+    post(&Request::Note { text }, "gets the note with its next prompt. If it ends before that, the next run gets it.", context)
 }
 
 /// Leaves the request for the run. The answer continues a sentence that names it.

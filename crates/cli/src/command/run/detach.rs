@@ -41,7 +41,7 @@ pub(super) fn start() -> Outcome {
         return Ok(exit_code(child.wait().map_err(failed)?));
     }
     print(&printable(&format!(
-        "Run {} works in the background.\n  verdone attach   watch it; Ctrl-C stops only the watching\n  verdone status   see how far it is\n  verdone stop     end it\n",
+        "Run {} is running in the background.\n  verdone attach   watch it; Ctrl-C stops only the watching\n  verdone status   see how far it is\n  verdone stop     end it\n",
         run.trim()
     )))?;
     Ok(0)

@@ -21,7 +21,7 @@ fn a_detached_run_is_started_watched_left_and_watched_again() {
     let started = world.sandbox.verdone(VERDONE, ["run", "--detach"]);
     started.assert_code(0);
     let id = text(&world.events()[0]["run"]);
-    assert!(started.stdout.starts_with(&format!("Run {id} works in the background.\n")), "{}", started.transcript());
+    assert!(started.stdout.starts_with(&format!("Run {id} is running in the background.\n")), "{}", started.transcript());
     for command in ["verdone attach", "verdone status", "verdone stop"] {
         assert!(started.stdout.contains(command), "{}", started.stdout);
     }

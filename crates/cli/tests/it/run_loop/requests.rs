@@ -173,7 +173,7 @@ fn skip_now_ends_the_turn_and_the_run_goes_on() {
     let world = World::new(TWO, HANGS);
     let run = world.start();
     run.wait_for("waiting", PATIENCE);
-    assert_says(&world.verdone(&["skip", "US-001", "--now"]), "ends its work on US-001 now");
+    assert_says(&world.verdone(&["skip", "US-001", "--now"]), "stops working on US-001 now");
     run.wait(PATIENCE).assert_code(4);
     assert!(world.tree_files(&world.kept()).contains(&"half".to_owned()));
     assert_eq!(text(&world.last("attempt_rejected")["reason"]), "skipped by the user");
