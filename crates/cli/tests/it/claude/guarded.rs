@@ -63,7 +63,7 @@ fn a_box_that_the_agent_ticks_itself_is_ignored_and_nothing_is_done_by_it() {
         Turn::call("Edit", edit),
         Turn::write("tick.sh", format!("cat > PLAN.md <<'END'\n{ticked}END\n").as_str()),
         Turn::bash("sh ./tick.sh; cat PLAN.md"),
-        Turn::say("US-001 is ticked."),
+        Turn::say("US-001 is done."),
     ]);
     let Some(world) = World::with(&[(".verdone/config.toml", ONCE), ("PLAN.md", ONE)], script) else { return };
     not_done(&world, 4);
