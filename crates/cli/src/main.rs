@@ -6,6 +6,7 @@ mod command;
 mod docs;
 mod error;
 mod help;
+mod question;
 mod terminal;
 
 use std::process::ExitCode;

@@ -120,9 +120,14 @@ pub(crate) fn print_verbatim(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes to standard error. A failure is ignored, because there is nowhere to report it.
+/// Writes text for people to standard error, folded like that of `print`. A failure is ignored, because there is nowhere to report it.
 pub(crate) fn say(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let mut err = io::stderr().lock();
+    let width = rustix::termios::tcgetwinsize(&err).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+    let _ = match width {
+        Some(width) => err.write_all(fold_lines(text, width).as_bytes()),
+        None => err.write_all(text.as_bytes()),
+    };
 }
 
 /// Makes foreign text safe to print.

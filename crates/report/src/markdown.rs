@@ -12,7 +12,7 @@ use crate::guard::guard_told;
 use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::result_text::{argument, changed_label};
 use crate::summary::{awaited, cost_per_verified, false_claims, flaky, tally, work};
-use crate::text::{checks, duration, given_up, last_words, moment, plural, red, short_digest, usage};
+use crate::text::{WITH_STORY, checks, duration, given_up, is_verified, last_words, moment, plural, red, short_digest, usage};
 use escape::{code, text};
 
 pub(crate) mod escape;
@@ -183,8 +183,11 @@ fn committed(out: &mut String, story: &StoryView, now: u64) {
         put!(out, "  - {}\n", text(&judged(judge, ", ").1));
     }
     for each in attempt.criteria.iter().take(LONGEST_LIST) {
-        let prover =
-            each.prover.as_ref().map_or_else(|| "**not proven**".to_owned(), |prover| format!("proven by {}", text(prover)));
+        let prover = match &each.prover {
+            Some(prover) => format!("proven by {}", text(prover)),
+            None if is_verified(attempt) => WITH_STORY.to_owned(),
+            None => "**not proven**".to_owned(),
+        };
         put!(out, "  - criterion: {}: {prover}\n", text(&each.text));
     }
     for earlier in story.attempts.iter().filter(|attempt| attempt.kept.is_some()) {

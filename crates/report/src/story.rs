@@ -5,7 +5,7 @@ use verdone_core::base::id::StoryId;
 use verdone_core::check::CheckRun;
 use verdone_core::done::JudgeRecord;
 use verdone_core::journal::view::{AttemptView, RunView, StoryView, TurnView, VerificationView};
-use verdone_core::verify::{Outcome, ProvenCriterion, Tree, VerifyReport};
+use verdone_core::verify::{Outcome, Tree, VerifyReport};
 use verdone_text::sentence::capitalise;
 
 use crate::event_lines::{files, judged, kept as kept_line, name};
@@ -16,7 +16,8 @@ use crate::result_text::{
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{result_of, story_mark};
 use crate::text::{
-    because, check_mark, compacted, context, duration, ended, facts, last_words, plural, red, rejected, short_digest, usage,
+    WITH_STORY, because, check_mark, compacted, context, duration, ended, facts, is_verified, last_words, plural, red, rejected,
+    short_digest, usage,
 };
 use crate::width::{clean, wrap};
 
@@ -267,10 +268,11 @@ impl Page<'_> {
     }
 
     /// What proved each criterion, if anything did.
-    fn criteria(&mut self, criteria: &[ProvenCriterion]) {
-        for each in criteria {
+    fn criteria(&mut self, attempt: &AttemptView) {
+        for each in &attempt.criteria {
             let (mark, prover) = match &each.prover {
                 Some(prover) => (Mark::Good, clean(prover)),
+                None if is_verified(attempt) => (Mark::Info, WITH_STORY.to_owned()),
                 None => (Mark::Unproven, "not proven".to_owned()),
             };
             self.put(4, Some(mark), Tone::Plain, &format!("{} ({prover})", clean(&each.text)));
@@ -292,7 +294,7 @@ impl Page<'_> {
             );
             self.note(4, &format!("git show {commit}"));
             self.evidence(attempt);
-            self.criteria(&attempt.criteria);
+            self.criteria(attempt);
         }
         if let Some(why) = &attempt.rejection {
             let (mark, said) = rejected(why, attempt.reason.as_deref().unwrap_or_default());

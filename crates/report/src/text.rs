@@ -7,6 +7,8 @@ pub use verdone_core::base::plural::plural;
 use verdone_core::base::verdict::Red;
 use verdone_core::check::{CheckRun, TestCount};
 use verdone_core::journal::event::{Rejection, WaitCause};
+use verdone_core::journal::view::AttemptView;
+use verdone_core::verify::Proof;
 
 use crate::style::Mark;
 use crate::width::clean;
@@ -22,6 +24,13 @@ pub fn duration(ms: u64) -> String {
         3600..86_400 => format!("{}h {:02}m", secs / 3600, secs / 60 % 60),
         _ => format!("{}d {:02}h", secs / 86_400, secs / 3600 % 24),
     }
+}
+
+/// About a criterion that no check names, of a story whose own check verified it.
+pub(crate) const WITH_STORY: &str = "not checked separately; the story is verified";
+
+pub(crate) fn is_verified(attempt: &AttemptView) -> bool {
+    attempt.result.is_some_and(|result| result.proof == Some(Proof::Verified))
 }
 
 /// A running clock of constant width: `03:12`, `1:02:03`.

@@ -120,6 +120,8 @@ fn fold_line(line: &str, width: usize, out: &mut String) {
         out.push_str(word);
         (used, gap, has_word) = (used + gap + columns, 0, true);
     }
+    // A question ends with a space.
+    out.push_str(&" ".repeat(gap.min(width.saturating_sub(used))));
     out.push_str(end);
 }
 
@@ -148,6 +150,7 @@ mod tests {
             ("漢字 漢字 漢字", 9, "漢字 漢字\n  漢字"),
             ("one two\nthree four\n", 7, "one two\nthree\n  four\n"),
             ("", 5, ""),
+            ("Land it? [y/N] ", 20, "Land it? [y/N] "),
         ] {
             assert_eq!(fold_lines(text, width), expected, "{text:?} in {width}");
         }

@@ -1,6 +1,5 @@
 //! `verdone install` and `verdone uninstall`: show the change to a settings file, ask, and write it.
 
-use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use verdone_runtime::project::client_settings::{FileState, Scope, SettingsFile, 
 use super::{Context, Outcome};
 use crate::args::{EditArgs, InstallArgs, UninstallArgs};
 use crate::error::CliError;
+use crate::question::confirm;
 use crate::terminal::{print, print_json, printable_line, say};
 
 /// Longer than a hook takes even on a very busy machine.
@@ -163,10 +163,7 @@ fn confirmed(args: &EditArgs, context: &Context, name: &str) -> Result<bool, Cli
             .hint("add --yes to write it")
             .hint("or --dry-run to only show it"));
     }
-    say(&format!("Write {}? [y/N] ", printable_line(name)));
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(confirm(&format!("Write {}?", printable_line(name)))?)
 }
 
 /// The path as the user would write it: relative to the project if inside it, otherwise absolute.

@@ -4,7 +4,6 @@ mod detach;
 mod request;
 
 use std::fs;
-use std::io::{self, BufRead as _};
 use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::{RunId, StoryId};
@@ -26,6 +25,7 @@ use super::reporter::reporter;
 use super::{Context, Outcome, land, plan as plan_command};
 use crate::args::{Mode, RunArgs};
 use crate::error::{CliError, Kind};
+use crate::question::confirm_unless_stopped;
 use crate::terminal::{print, print_json, printable, printable_line, say};
 
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
@@ -63,7 +63,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     drop(reporter);
     let stopped = signals.requested().is_some();
     if land == LandMode::Ask && !(args.json || args.quiet || stopped) {
-        let offered = offer_landing(&ended, context);
+        let offered = offer_landing(&ended, &signals, context);
         // An error of the run is more important.
         if ended.code == 0 {
             offered?;
@@ -89,7 +89,7 @@ fn refuse_removed(args: &RunArgs) -> Result<(), CliError> {
 }
 
 /// Asks once, on a terminal. Without a terminal, the summary has already said what to type, except for commits of earlier runs.
-fn offer_landing(ended: &Ended, context: &Context) -> Result<(), CliError> {
+fn offer_landing(ended: &Ended, signals: &Signals, context: &Context) -> Result<(), CliError> {
     let project = context.project()?;
     let Some(waiting) = waiting_on(&project, &ended.branch)? else { return Ok(()) };
     if !context.terminal.can_ask {
@@ -100,13 +100,10 @@ fn offer_landing(ended: &Ended, context: &Context) -> Result<(), CliError> {
     }
     let commits = plural(waiting.commits as usize, "commit", "commits");
     let target = waiting.target.as_deref().unwrap_or("your branch");
-    say(&printable(&format!("Land {commits} on {target}? [y/N] ")));
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => land::land_branch(&project, Some(&ended.branch), context),
-        _ => Ok(()),
+    if !confirm_unless_stopped(&format!("Land {commits} on {target}?"), signals)? {
+        return Ok(());
     }
+    land::land_branch(&project, Some(&ended.branch), context)
 }
 
 /// Reads the plan at `requested`, or else the one that the arguments and settings name.

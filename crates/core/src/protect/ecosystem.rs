@@ -250,7 +250,7 @@ const PYTHON: Defaults = Defaults {
         "{requirements,constraints}*.{txt,in}",
         "requirements/*.{txt,in}",
         "environment*.{yml,yaml}",
-        "*.py",
+        "/*.py",
     ],
 };
 
@@ -433,7 +433,7 @@ const PERL: Defaults = Defaults {
 pub(super) struct Modules {
     /// How the path of a module can end.
     endings: &'static [&'static str],
-    /// Separated by commas. A name with a trailing slash covers everything below it.
+    /// Separated by commas. A name with a trailing slash covers everything below it, one with a trailing star every name that begins so.
     names: &'static str,
 }
 
@@ -445,7 +445,10 @@ impl Modules {
     pub(super) fn replaced_by(self, path: &str) -> Option<&'static str> {
         let inside = MODULE_FOLDERS.iter().find_map(|folder| path.strip_prefix(folder))?;
         let name = self.endings.iter().find_map(|ending| inside.strip_suffix(ending))?;
-        self.names.split(',').find(|module| *module == name || module.ends_with('/') && name.starts_with(module))
+        self.names.split(',').find(|module| match module.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => *module == name || module.ends_with('/') && name.starts_with(module),
+        })
     }
 }
 
@@ -468,7 +471,7 @@ impl Ecosystem {
 }
 
 const PYTHON_MODULES: &str = "\
-pytest,_pytest,pluggy,iniconfig,packaging,exceptiongroup,pygments,py,tomli,coverage,xdist,execnet,hypothesis,nose,nose2,mock,tox,nox,\
+pytest,pytest_*,_pytest,pluggy,iniconfig,packaging,exceptiongroup,pygments,py,tomli,coverage,xdist,execnet,hypothesis,nose,nose2,mock,tox,nox,\
 mypy,mypy_extensions,mypyc,ruff,flake8,pyflakes,pycodestyle,pylint,astroid,black,isort,bandit,attr,attrs,typing_extensions,pip,\
 setuptools,pkg_resources,wheel,_virtualenv,sitecustomize,usercustomize,\
 abc,argparse,array,ast,asyncio,atexit,base64,bdb,binascii,bisect,builtins,bz2,cProfile,calendar,cgi,cmath,cmd,code,codecs,codeop,\

@@ -21,8 +21,8 @@ pub struct ProvenCriterion {
     pub prover: Option<String>,
 }
 
-/// A criterion is proven by a check if its text is the check's command or quotes it in backticks. What verifies the whole story proves
-/// each criterion. If a story has only one criterion, whatever proves the story proves it, too.
+/// A criterion is proven by a check if its text is the check's command or quotes it in backticks. If a story has only one criterion,
+/// whatever proves the story proves it.
 pub(super) fn criteria(seen: &JobFacts<'_>, proof: Option<Proof>) -> Vec<ProvenCriterion> {
     let Some(story) = &seen.job.story else { return Vec::new() };
     let green: Vec<&PlannedCheck> =
@@ -34,8 +34,7 @@ pub(super) fn criteria(seen: &JobFacts<'_>, proof: Option<Proof>) -> Vec<ProvenC
     };
     let one = |text: &str| {
         let named = green.iter().find(|check| names(text, &check.check.command.display())).map(|check| prover(check));
-        let is_whole = story.criteria.len() == 1 || proof == Some(Proof::Verified);
-        named.or_else(|| if is_whole { whole() } else { None })
+        named.or_else(|| if story.criteria.len() == 1 { whole() } else { None })
     };
     let listed = story.criteria.iter().take(MOST);
     listed.map(|text| ProvenCriterion { text: text.chars().take(LONGEST).collect(), prover: one(text) }).collect()

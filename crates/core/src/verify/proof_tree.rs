@@ -62,10 +62,18 @@ impl JobFacts<'_> {
         let names = (self.names(Tree::Proof, check), self.names(Tree::Attempt, check), &base.names);
         if let (Some(proof), Some(attempt), Some(base)) = names {
             let is_fixed = |name: &&String| attempt.passed.contains(*name) && !base.failed.contains(*name);
-            return proof.failed.iter().any(|name| is_fixed(&name)) || shows_a_file_that_loads_now(proof, attempt, base);
+            return proof.failed.iter().any(|name| is_fixed(&name)) || self.shows_a_file_that_loads_now(proof, attempt, base);
         }
         let none_failed = (base.state == CheckState::Green).then_some(0);
         base.tests.map(|tests| tests.failed).or(none_failed).is_some_and(|before| failed > before)
+    }
+
+    /// Some runners report a file that does not load as one failed test with the name of the file. Its tests run only with the work.
+    fn shows_a_file_that_loads_now(&self, proof: &TestNames, attempt: &TestNames, base: &TestNames) -> bool {
+        let brought = self.job.brought_tests();
+        let is_brought = |name: &String| brought.iter().any(|file| name == file || name.ends_with(&format!("/{file}")));
+        let is_new = |name: &String| !proof.contains(name) && !base.contains(name);
+        proof.failed.iter().any(|name| is_brought(name) && !base.contains(name)) && attempt.passed.iter().any(is_new)
     }
 
     /// Why no test of the attempt proves anything.
@@ -92,11 +100,4 @@ fn is_test_command(command: &CommandSpec) -> bool {
         CommandSpec::Shell(line) => simple_commands(line).iter().any(|words| runs_tests(words)),
         CommandSpec::Argv(words) => runs_tests(words),
     }
-}
-
-/// Some runners report a file that does not load as one failed test with the name of the file. Its tests run only with the work.
-fn shows_a_file_that_loads_now(proof: &TestNames, attempt: &TestNames, base: &TestNames) -> bool {
-    let is_gone = |name: &String| !attempt.contains(name) && !base.contains(name);
-    let is_new = |name: &String| !proof.contains(name) && !base.contains(name);
-    proof.failed.iter().any(is_gone) && attempt.passed.iter().any(is_new)
 }

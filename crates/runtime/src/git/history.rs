@@ -1,6 +1,6 @@
 //! Git queries for an audit: commits with their trailers, and all evidence notes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use verdone_core::base::id::Oid;
 use verdone_core::evidence::audit::{CommitFacts, GitNote, Trailers};
@@ -16,6 +16,9 @@ const LARGEST_NOTE: u64 = 1024 * 1024;
 const NEAREST: &str = "-n5000";
 
 const NOTES: &str = "refs/notes/verdone";
+
+/// How git begins the sentence about what a commit reverts.
+const REVERTS: &str = "This reverts commit ";
 
 impl Git {
     /// The commit that a user's text refers to. The text is never taken for an option.
@@ -46,6 +49,23 @@ impl Git {
             });
         }
         Ok(commits)
+    }
+
+    /// Commits in the history of `tip` that a later commit reverts, by git's usual sentence. A revert that was reverted does not count.
+    pub fn reverted_in(&self, tip: &Oid) -> Result<HashSet<Oid>, GitError> {
+        let options = ["-z", "--topo-order", "--no-show-signature", "--no-notes", "--encoding=UTF-8"];
+        let wanted = ["--fixed-strings", "--grep", REVERTS, "--format=%H%n%B", tip.as_str(), "--"];
+        let output = self.plumbing("log").args(options).args(wanted).run()?;
+        let mut reverted = HashSet::new();
+        for text in output.split(|byte| *byte == 0).map(String::from_utf8_lossy) {
+            let mut lines = text.lines();
+            if lines.next().is_none_or(|id| reverted.contains(&Oid::from(id))) {
+                continue;
+            }
+            let named = lines.filter_map(|line| line.strip_prefix(REVERTS)).map(|rest| Oid::from(rest.trim_end_matches('.')));
+            reverted.extend(named.filter(is_object_id));
+        }
+        Ok(reverted)
     }
 
     /// The commits of `tip` that are not in `base`.

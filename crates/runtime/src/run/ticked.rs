@@ -1,6 +1,6 @@
 //! Boxes that are ticked when a run starts: which of them have evidence, in a journal here or in a note on a commit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::evidence::Evidence;
@@ -49,16 +49,19 @@ fn has_evidence(known: &BTreeMap<StoryId, StoryResult>, id: &StoryId) -> bool {
     known.get(id).is_some_and(|result| result.is_taken())
 }
 
-/// The results in notes on commits before `tip`. A note does not name its plan, so the title has to be the same, too.
+/// The results in notes on commits in the history of `tip`. A note does not name its plan, so the title has to be the same, too.
 fn noted(git: &Git, stories: &[&Story], tip: &Oid) -> Result<BTreeMap<StoryId, StoryResult>, GitError> {
+    let history = git.commits_of(tip)?;
+    let reverted = git.reverted_in(tip)?;
+    let trees: HashMap<&Oid, &Oid> =
+        history.iter().filter(|commit| !reverted.contains(&commit.id)).map(|commit| (&commit.id, &commit.tree)).collect();
     let mut found = BTreeMap::new();
     for (commit, note) in git.notes()? {
-        let GitNote::Bytes(bytes) = note else { continue };
+        let (GitNote::Bytes(bytes), Some(tree)) = (note, trees.get(&commit)) else { continue };
         let Ok(evidence) = Evidence::from_note(&bytes) else { continue };
         let is_about = |story: &&&Story| story.id == evidence.story && story.title == evidence.title;
         let Some(story) = stories.iter().find(is_about) else { continue };
-        let is_sound = evidence.result().is_taken() && evidence.overclaim().is_none();
-        if is_sound && git.merge_base(&commit, tip)?.as_ref() == Some(&commit) {
+        if evidence.result().is_taken() && evidence.overclaim().is_none() && evidence.tree == **tree {
             found.insert(story.id.clone(), evidence.result());
         }
     }

@@ -2,8 +2,6 @@
 //!
 //! A real agent may do anything, so the demo only reports the result. The exit code is that of the run, unless every story is verified.
 
-use std::io::{self, BufRead as _};
-
 use verdone_core::agent::AgentKind;
 use verdone_core::base::money::Usd;
 use verdone_core::config::{ClaudeAgent, ClaudePermission, Config};
@@ -18,6 +16,7 @@ use verdone_runtime::project::config_file::Flags;
 use super::{Context, Outcome, Place, play, set_up, view_of};
 use crate::args::DemoArgs;
 use crate::error::CliError;
+use crate::question::confirm;
 use crate::terminal::{print, printable, printable_line, say};
 
 const SETTINGS: &str = include_str!("../../../demo/claude.toml");
@@ -68,7 +67,7 @@ fn configured(context: &Context) -> Result<ClaudeAgent, CliError> {
     Ok(client)
 }
 
-fn announce(client: &ClaudeAgent, cap: Usd) -> io::Result<()> {
+fn announce(client: &ClaudeAgent, cap: Usd) -> std::io::Result<()> {
     let most = match cap.limit() {
         Some(_) => format!("It stops after spending {cap}, or one answer later (--max-cost)."),
         None => "It has no cost limit (--max-cost 0).".to_owned(),
@@ -86,10 +85,7 @@ fn confirmed(context: &Context) -> Result<bool, CliError> {
         return Err(CliError::usage("this costs money, and there is no terminal to ask for confirmation")
             .hint("add --yes to start it anyway"));
     }
-    say("Start it? [y/N] ");
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(confirm("Start it?")?)
 }
 
 fn is_verified(view: &RunView, id: &str) -> bool {

@@ -1,7 +1,5 @@
 //! `verdone plan approve`: shows every command of an agent's plan and asks once.
 
-use std::io::{self, BufRead as _};
-
 use verdone_core::done::{Approval, Condition};
 use verdone_report::plural;
 use verdone_runtime::project::approval::Approvals;
@@ -13,7 +11,8 @@ use super::{Context, Outcome, open};
 use crate::args::PlanApproveArgs;
 use crate::command::users_own::refuse_agents;
 use crate::error::CliError;
-use crate::terminal::{print, printable, printable_line, say};
+use crate::question::confirm;
+use crate::terminal::{print, printable, printable_line};
 
 pub(super) fn run(args: &PlanApproveArgs, context: &Context) -> Outcome {
     let (project, plan) = open(args.plan.as_deref(), context)?;
@@ -60,8 +59,5 @@ fn confirmed(context: &Context) -> Result<bool, CliError> {
             CliError::usage("there is no terminal to ask for confirmation").hint("read the commands above, then add --yes")
         );
     }
-    say("Run these commands unattended? [y/N] ");
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(confirm("Run these commands unattended?")?)
 }

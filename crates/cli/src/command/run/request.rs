@@ -1,13 +1,12 @@
 //! `verdone run "do X"`: the request becomes a plan with one story, which the user confirms.
 
-use std::io::{self, BufRead as _};
-
 use verdone_runtime::project::request::{RequestPlan, is_request};
 use verdone_runtime::verify::checks;
 
 use super::super::Context;
 use crate::args::RunArgs;
 use crate::error::CliError;
+use crate::question::confirm;
 use crate::terminal::{printable, printable_line, say};
 
 /// The plan of the request that the argument makes. `None` if the argument names a plan.
@@ -32,10 +31,7 @@ pub(super) fn confirmed(plan: &RequestPlan, args: &RunArgs, context: &Context) -
         let text = "there is no plan of that name, and no terminal to ask whether this is a request";
         return Err(CliError::usage(text).hint("add --yes to run it as a request"));
     }
-    say("Run this? [y/N] ");
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(confirm("Run this?")?)
 }
 
 fn describe(plan: &RequestPlan, args: &RunArgs, context: &Context) -> Result<String, CliError> {

@@ -70,6 +70,18 @@ fn a_whole_run_fits_eighty_columns_and_asks_once_whether_to_land() {
 }
 
 #[test]
+fn the_landing_question_can_be_interrupted() {
+    for keys in ["C-c", "C-d"] {
+        let sandbox = project();
+        let terminal = Tmux::start(&sandbox, 40, 24, [BINARY, "run"]);
+        terminal.wait_for("[y/N]", PATIENCE);
+        terminal.send_keys(&[keys]);
+        assert_eq!(terminal.wait_for_exit(PATIENCE), 4, "{keys}: {}", terminal.capture_all());
+        assert!(!sandbox.path("greeting.txt").exists(), "nothing is landed");
+    }
+}
+
+#[test]
 fn the_live_line_follows_a_resize() {
     let (sandbox, word) = slow_project();
     let terminal = Tmux::start(&sandbox, 200, 24, [BINARY, "run"]);

@@ -145,6 +145,7 @@ fn a_new_file_of_unknown_purpose_at_the_root_is_protected() {
         ("pluggy.py", true, Role::Protected),
         ("pluggy.py", false, Role::Work),
         ("util.py", true, Role::Work),
+        ("pytest_mock.py", true, Role::Protected),
         ("unknown.xyz", true, Role::Protected),
         ("pkg/util.py", true, Role::Work),
         ("pluggy/__init__.py", true, Role::Protected),

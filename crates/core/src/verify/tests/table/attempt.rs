@@ -7,13 +7,13 @@ fn rulings_on_tests_of_the_attempt() {
     let import_error =
         |passed| brings_test().result(Tree::Proof, TEST, failed(), None).counts(Tree::Attempt, TEST, count(passed, 0, 0));
     // `node --test` reports a file that does not load as a failed test with the name of the file.
-    let file_does_not_load = |with_work: &[&str]| {
+    let file_does_not_load = |reported: &str, with_work: &[&str]| {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let mut world = brings_test();
         for (tree, passed, failed) in [
             (Tree::Base, ["a"].as_slice(), [].as_slice()),
             (Tree::Pristine, &["a"], &[]),
-            (Tree::Proof, &["a"], &["tests/new.js"]),
+            (Tree::Proof, &["a"], &[reported]),
             (Tree::Attempt, with_work, &[]),
         ] {
             let names = TestNames { passed: set(passed), failed: set(failed), ..TestNames::default() };
@@ -76,8 +76,15 @@ fn rulings_on_tests_of_the_attempt() {
         ),
         row("import errors are red if the attempt passes new tests", import_error(4), AgentTested, Done, ""),
         row("… and only then", import_error(3), Untested, Done, "no test is known to fail without it"),
-        row("a file of tests loads only with the work", file_does_not_load(&["a", "new"]), AgentTested, Done, ""),
-        row("… but has no test", file_does_not_load(&["a"]), Untested, Done, "no test is known"),
+        row(
+            "a file of tests loads only with the work",
+            file_does_not_load("/w/tests/new.rs", &["a", "b"]),
+            AgentTested,
+            Done,
+            "",
+        ),
+        row("… but has no test", file_does_not_load("tests/new.rs", &["a"]), Untested, Done, "no test is known"),
+        row("… and is not the attempt's", file_does_not_load("t-4711", &["a", "t-4712"]), Untested, Done, "no test is known"),
         row(
             "a test that failed on the base is not the attempt's",
             red_before(count(4, 1, 0)),
