@@ -1,6 +1,7 @@
 //! Landing: fast-forwards the user's branch to the run's commits. If that branch has moved on, the commits are first re-applied on top of
 //! it, and every check that proved them runs again.
 
+mod absorbed;
 mod landable;
 
 use std::collections::hash_map::Entry;
@@ -402,6 +403,9 @@ impl Reapplying<'_> {
             };
             reporter.report(Update::Notice { text: &format!("Verifying {subject}") });
             let evidence = self.git.read_note(&commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
+            if let Some(evidence) = &evidence {
+                self.refuse_absorbed(&commit, &tree, &onto, evidence.story.as_str())?;
+            }
             let report = self.verify(&mut spaces, &tree, &onto, evidence.as_ref(), folder.path(), reporter)?;
             if let Some(signal) = self.signals.requested().filter(|_| report.was_interrupted()) {
                 return Err(LandError::Interrupted { signal });

@@ -132,7 +132,11 @@ fn a_full_disk_at_any_time_is_reported_and_loses_nothing() {
         );
         assert!([0, 1].contains(&output.code), "{}", output.transcript());
         if output.code == 1 {
-            assert!(["No space left on device", "Out of diskspace"].iter().any(|words| all_of(&output).contains(words)), "{}", output.transcript());
+            assert!(
+                ["No space left on device", "Out of diskspace"].iter().any(|words| all_of(&output).contains(words)),
+                "{}",
+                output.transcript()
+            );
         } else {
             assert!(*free > 100, "it was not full\n{}", output.transcript());
         }

@@ -241,6 +241,14 @@ fn a_conflict_names_the_commit_and_the_file_and_changes_nothing() {
 }
 
 #[test]
+fn work_that_the_users_branch_has_already_proves_nothing_and_does_not_land() {
+    let (world, branch) = waiting(ONE);
+    let content = world.sandbox.run("git", ["show", &format!("{branch}:a")]).stdout;
+    commit(&world, "a", &content);
+    assert_refused(&world, 4, &["already has the change of a by US-001", "verdone undo US-001"]);
+}
+
+#[test]
 fn work_that_fails_on_top_of_the_users_commits_does_not_land() {
     let (world, _) = waiting(&ONE.replace("test -f a", "test -f a && test ! -f broken"));
     commit(&world, "broken", "");
