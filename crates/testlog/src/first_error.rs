@@ -6,6 +6,8 @@ use crate::sanitise::sanitise_line;
 /// The lines of the excerpt, the first error included.
 const LINES: usize = 5;
 const LONGEST: usize = 1024;
+/// How lines about a failed test begin in TAP, Go, pytest and Jest, for output that no reader recognises as a whole. In lower case.
+const FAILED_TEST: [&str; 4] = ["not ok ", "--- fail: ", "failed ", "● "];
 /// A shorter message occurs anywhere.
 const SHORTEST_MESSAGE: usize = 6;
 
@@ -54,7 +56,8 @@ fn is_error(line: &str) -> bool {
     let is_word = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
     let begins = line.strip_prefix("error").or_else(|| line.strip_prefix("fatal")).is_some_and(is_word);
     let located = line.split_once(": error").or_else(|| line.split_once(": fatal error")).is_some_and(|(_, rest)| is_word(rest));
-    begins || located || line.starts_with("traceback (most recent call last)") || line.contains(" panicked at ")
+    let is_failed_test = FAILED_TEST.iter().any(|start| line.starts_with(start));
+    begins || located || is_failed_test || line.starts_with("traceback (most recent call last)") || line.contains(" panicked at ")
 }
 
 #[cfg(test)]
@@ -97,6 +100,8 @@ mod tests {
                 "a\nTraceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'\n",
                 Some("Traceback (most recent call last):"),
             ),
+            ("ok 1 - a\nnot ok 2 - b\nok 3 - c\n", Some("not ok 2 - b")),
+            ("=== RUN TestA\n--- FAIL: TestA (0.00s)\n    a_test.go:5: no\nFAIL\n", Some("--- FAIL: TestA (0.00s)")),
             ("0 errors\nerror-free.txt\nerrors.log written\nno error: fine\n", None),
             ("", None),
         ] {
