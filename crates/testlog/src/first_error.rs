@@ -101,7 +101,7 @@ mod tests {
                 Some("Traceback (most recent call last):"),
             ),
             ("ok 1 - a\nnot ok 2 - b\nok 3 - c\n", Some("not ok 2 - b")),
-            ("=== RUN TestA\n--- FAIL: TestA (0.00s)\n    a_test.go:5: no\nFAIL\n", Some("--- FAIL: TestA (0.00s)")),
+            ("=== RUN TestA\n--- FAIL: TestA (0.00s)\n    a_test.go:5: no\nFAIL\n", Some("    a_test.go:5: no")),
             ("0 errors\nerror-free.txt\nerrors.log written\nno error: fine\n", None),
             ("", None),
         ] {
