@@ -6,7 +6,7 @@ use verdone_core::journal::event::{Seal, SealLevel};
 use verdone_core::journal::view::{AttemptView, RunView, StoryView};
 use verdone_core::verify::Outcome;
 use verdone_text::sentence::capitalise;
-use verdone_text::shell_word::shell_word;
+use verdone_text::shell_word::shell_argument;
 
 use crate::event_lines::files;
 use crate::result_text::argument;
@@ -88,7 +88,7 @@ fn after(view: &RunView, finish: Finish) -> String {
 
 /// The plan may not be the one that `verdone run` would find by itself.
 fn run_again(view: &RunView) -> String {
-    format!("verdone run {}", shell_word(&clean(&view.plan)))
+    format!("verdone run {}", shell_argument(&clean(&view.plan)))
 }
 
 /// What to type once every review is decided. `None` if something else stopped the run as well.
