@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn an_id_is_sanitised_and_quoted_where_a_shell_would_split_it() {
-        for (id, expected) in [("US-2", "US-2"), ("a b", "'a b'"), ("a\u{1b}\nb", "'ab'"), ("--all", "-- --all"), ("#7", "'#7'")] {
+        for (id, expected) in [("US-2", "US-2"), ("a b", "'a b'"), ("a\u{1b}\nb", "'a b'"), ("--all", "-- --all"), ("#7", "'#7'")]
+        {
             assert_eq!(argument(&StoryId::from(id)), expected);
         }
     }
