@@ -364,7 +364,9 @@ fn retrospective(facts: &Facts) -> (ConditionOutcome, Prover) {
 fn claimed(name: &str, facts: &Facts) -> ConditionOutcome {
     match claims(facts, name).last() {
         Some(claim) => held(said(claim)),
-        None => missing("it has not been claimed", format!("When it is true, run `verdone claim {} --note WHY`", shell_word(name))),
+        None => {
+            missing("it has not been claimed", format!("When it is true, run `verdone claim {} --note WHY`", shell_word(name)))
+        }
     }
 }
 

@@ -111,7 +111,10 @@ impl ReviewError {
             Self::NotWaiting { waiting, .. } if waiting.is_empty() => vec!["verdone status shows its result".to_owned()],
             Self::NotWaiting { waiting, .. } => vec![format!("these do: {}", waiting.join(", "))],
             Self::Conflict { work, story, .. } => {
-                vec![format!("merge it by hand: git cherry-pick {}", work.short()), format!("or drop it: verdone reject {}", argument(story))]
+                vec![
+                    format!("merge it by hand: git cherry-pick {}", work.short()),
+                    format!("or drop it: verdone reject {}", argument(story)),
+                ]
             }
             Self::Red { story, work, .. } => {
                 vec![format!("look at it: git show {}", work.short()), format!("or drop it: verdone reject {}", argument(story))]

@@ -197,7 +197,10 @@ pub fn name_commands(report: &mut DoneReport, seen: &SessionFacts, session: Opti
                     Prover::Gate(_) => todo.push_str(&format!(", then run `{command}`")),
                     // The user's text says what to do, but not how to claim it.
                     Prover::Claim if !todo.contains("verdone claim") => {
-                        todo.push_str(&format!(", then run `verdone claim {} --note WHY`", shell_word(&sanitise_line(&judged.name))));
+                        todo.push_str(&format!(
+                            ", then run `verdone claim {} --note WHY`",
+                            shell_word(&sanitise_line(&judged.name))
+                        ));
                     }
                     Prover::Claim
                     | Prover::Git
