@@ -76,7 +76,8 @@ pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     if rewrote {
         context.spaces.replace_agent_next();
     }
-    let subject = message.lines().next().unwrap_or_default();
+    // A commit hook may have edited the message.
+    let subject = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     record(context, &evidence, (&commit, subject), &tree, reporter);
     let files = candidate.changes.len() as u32;
     Ok(Input::Committed { commit, tree, files, evidence: Some(evidence.digest()), noted: noted.is_ok() })
