@@ -72,11 +72,18 @@ fn the_table_of_exit_codes_is_fresh() {
             | Finish::Stalled
             | Finish::Blocked => finish.exit_code().to_string(),
         };
-        let _ = writeln!(out, "| {} | `{}` | {code} | {} |", finish.cause(), finish.name(), finish.next_step());
+        let _ = writeln!(
+            out,
+            "| {} | `{}` | {code} | `{}` |",
+            finish.cause(),
+            finish.name(),
+            finish.next_step("PLAN", Some("STORY"))
+        );
     }
     let _ = writeln!(
         out,
-        "\nIf stories need a review, the next step is `verdone review`, then `verdone accept` or `verdone reject`.\n\n\
+        "\nA story that needs a review comes first: `verdone show STORY`, or `verdone review` if there are several. After `complete`, commits that\n\
+         have not landed come next: `verdone land`. A limit can be set for one run: `verdone run --max-iterations N`, `--max-cost USD`.\n\n\
          Every other command ends with 0, with {error} for an error, or with {usage} for arguments, settings, a plan or a repository that\n\
          cannot be used. The message includes a hint if there is one. In addition:\n\n\
          - `land`, `undo`, `accept` and `reject` end with {human} if a person must decide something first.\n\
@@ -84,7 +91,7 @@ fn the_table_of_exit_codes_is_fresh() {
            verify.\n\
          - `audit` ends with {error} if something is wrong, and with {human} if there is nothing to audit or a command was not run again.\n\
          - `done` ends with {error} if something is missing or unknown.\n\
-         - `loop start` ends with {human} if the hooks that hold a session are not installed.\n\
+         - `loop start` ends with {human} if the hooks that keep a session from stopping are not installed.\n\
          - `plan new` ends with {limit} at a usage limit or the cost limit; `demo --agent claude` ends with the exit code of its run, or 0 if every story is verified.",
         error = Kind::Error.exit_code(),
         usage = Kind::Usage.exit_code(),

@@ -14,7 +14,7 @@ use crate::base::span::Span;
 
 pub use cache_key::{CacheKey, counts_for_results};
 pub use counts::{TestCount, TestsSeen, tests_seen};
-pub use failure_excerpt::{CUT, first_error};
+pub use failure_excerpt::{excerpt, first_error};
 pub use gate::{CheckOptions, Gate, GateSettings, When, ZeroTests};
 pub use order::{due_checks, stages, stages_by};
 pub use stage::Stage;

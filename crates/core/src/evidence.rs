@@ -237,35 +237,32 @@ impl Evidence {
         self.counts.iter().any(fell).then_some("fewer tests pass than before the work")
     }
 
-    /// The subject line, from the template.
-    pub fn subject(&self, template: &str) -> String {
-        let (kind, title) = match split_kind(&self.title) {
-            Some((kind, title)) if template.contains("{kind}") => (kind, title),
-            Some(_) | None => (DEFAULT_KIND, self.title.as_str()),
+    /// The subject line, from the template. `stated` is the kind of change that the plan states.
+    fn subject(&self, template: &str, stated: Option<&str>) -> String {
+        // Without `{kind}` in the template, the title keeps its prefix.
+        let (prefix, title) = match split_kind(&self.title) {
+            Some((prefix, title)) if template.contains("{kind}") => (Some(prefix), title),
+            Some(_) | None => (None, self.title.as_str()),
         };
-        let subject = template.replace("{kind}", kind).replace("{id}", &one_line(self.story.as_str()));
+        let subject =
+            template.replace("{kind}", stated.or(prefix).unwrap_or(DEFAULT_KIND)).replace("{id}", &one_line(self.story.as_str()));
         let subject = subject.replace("{title}", &one_line(title));
         if subject.trim().is_empty() { self.story.to_string() } else { subject.trim().to_owned() }
     }
 
-    /// The commit message: the subject from the template, then trailers.
-    pub fn commit_message(&self, subject: &str) -> String {
+    /// The commit message: the subject from the template, with the kind of change that the plan states, then trailers.
+    pub fn commit_message(&self, template: &str, stated: Option<&str>) -> String {
         let outcome = if is_done(&self.outcome) { String::new() } else { format!("Verdone-Outcome: {}\n", self.outcome) };
         let session = self.session.as_ref().map(|id| format!("Verdone-Session: {}\n", one_line(id))).unwrap_or_default();
         format!(
             "{}\n\nVerdone-Story: {}\nVerdone-Run: {}\n{session}Verdone-Proof: {}\n{outcome}Verdone-Evidence: {}\n",
-            self.subject(subject),
+            self.subject(template, stated),
             one_line(self.story.as_str()),
             self.run,
             self.proof,
             self.digest(),
         )
     }
-}
-
-/// The template for a story whose plan says what kind of change it is.
-pub fn subject_for(template: &str, kind: Option<&str>) -> String {
-    kind.map_or_else(|| template.to_owned(), |kind| template.replace("{kind}", kind))
 }
 
 /// The checks that are not advisory.

@@ -1,12 +1,12 @@
 //! Where a run's commits are, how it ended and how it was sealed, worded the same in lines, pages, summary and report.
 
-use verdone_core::base::finish::Finish;
+use verdone_core::base::finish::{Finish, run_again};
 use verdone_core::base::id::Oid;
 use verdone_core::journal::event::{Seal, SealLevel};
 use verdone_core::journal::view::{AttemptView, RunView, StoryView};
 use verdone_core::verify::Outcome;
 use verdone_text::sentence::capitalise;
-use verdone_text::shell_word::shell_word;
+use verdone_text::shell_word::shell_argument;
 
 use crate::event_lines::files;
 use crate::result_text::argument;
@@ -74,21 +74,12 @@ const LAND: &str = "verdone land";
 
 /// What to type after a run that nobody has to review.
 fn after(view: &RunView, finish: Finish) -> String {
-    let failed = || view.touched.iter().find(|story| story.result.is_some_and(|result| result.outcome == Outcome::Failed));
-    match finish {
-        Finish::Complete => "verdone report".to_owned(),
-        Finish::Manual | Finish::MaxIterations | Finish::Budget | Finish::Timeout => run_again(view),
-        Finish::NoChanges | Finish::HookAbort => "verdone log".to_owned(),
-        Finish::Stalled | Finish::Blocked => {
-            failed().map_or_else(|| "verdone show".to_owned(), |story| format!("verdone show {}", argument(&story.id)))
-        }
-        Finish::Error => "verdone doctor".to_owned(),
-    }
+    let failed = view.touched.iter().find(|story| story.result.is_some_and(|result| result.outcome == Outcome::Failed));
+    finish.next_step(&plan(view), failed.map(|story| argument(&story.id)).as_deref())
 }
 
-/// The plan may not be the one that `verdone run` would find by itself.
-fn run_again(view: &RunView) -> String {
-    format!("verdone run {}", shell_word(&clean(&view.plan)))
+fn plan(view: &RunView) -> String {
+    shell_argument(&clean(&view.plan))
 }
 
 /// What to type once every review is decided. `None` if something else stopped the run as well.
@@ -100,8 +91,8 @@ fn after_reviews(view: &RunView) -> Option<String> {
     }
     Some(match rejected.as_slice() {
         [] if view.unlanded > 0 && can_land(view) => LAND.to_owned(),
-        [] if view.open == 0 => "verdone report".to_owned(),
-        [..] => run_again(view),
+        [] if view.open == 0 => after(view, Finish::Complete),
+        [..] => run_again(&plan(view)),
     })
 }
 

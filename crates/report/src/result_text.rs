@@ -3,6 +3,7 @@
 use verdone_core::base::id::StoryId;
 use verdone_core::journal::view::RunView;
 use verdone_core::verify::{Outcome, Proof, ProtectedChange, Reason, StoryResult, Tree, VerifyReport};
+use verdone_text::shell_word::shell_argument;
 
 use crate::style::Mark;
 use crate::text::plural;
@@ -124,12 +125,7 @@ pub(crate) fn first_of(reasons: &[String]) -> String {
 
 /// A story's id as a command-line argument.
 pub(crate) fn argument(id: &StoryId) -> String {
-    let id = clean(id.as_str());
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '#');
-    if id.starts_with('-') || id.is_empty() {
-        return "STORY".to_owned();
-    }
-    if id.starts_with('#') || !id.chars().all(is_plain) { format!("'{}'", id.replace('\'', r"'\''")) } else { id }
+    shell_argument(&clean(id.as_str()))
 }
 
 #[cfg(test)]
@@ -158,10 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_quoted_where_a_shell_would_split_it() {
-        let table =
-            [("US-2", "US-2"), ("a b", "'a b'"), ("a'b", r"'a'\''b'"), ("$(x)", "'$(x)'"), ("--all", "STORY"), ("#7", "'#7'")];
-        for (id, expected) in table {
+    fn an_id_is_sanitised_and_quoted_where_a_shell_would_split_it() {
+        for (id, expected) in [("US-2", "US-2"), ("a b", "'a b'"), ("a\u{1b}\nb", "'a b'"), ("--all", "-- --all"), ("#7", "'#7'")]
+        {
             assert_eq!(argument(&StoryId::from(id)), expected);
         }
     }

@@ -21,7 +21,7 @@ use crate::process::{RUN_VARIABLE, missing_program};
 /// The minimum of free disk space. With less, a run would fail midway.
 const ROOM: u64 = 200 * 1024 * 1024;
 
-/// Up to so many files are named in a command.
+/// At most this many files are named in the hint.
 const FEW: usize = 3;
 
 /// The agent or a check of a run must not start another run: they would wait for each other or share an agent's budget.
@@ -77,7 +77,7 @@ fn checkout(status: &GitStatus, ours: &dyn Fn(&Path) -> bool) -> Finding {
     let mut finding = Finding::warning("checkout", format!("{what} not part of the run: {}", listed(&names)));
     let them = if names.len() == 1 { "it" } else { "them" };
     let files = match names.len() {
-        1..=FEW => names.iter().map(|name| shell_word(name)).collect::<Vec<_>>().join(" "),
+        1..=FEW => format!("-- {}", names.iter().map(|name| shell_word(name)).collect::<Vec<_>>().join(" ")),
         _ => "FILE…".to_owned(),
     };
     finding.hints.push(format!("to include {them}: git add {files} && git commit"));

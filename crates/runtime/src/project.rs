@@ -4,9 +4,9 @@ pub mod approval;
 pub mod client_settings;
 pub mod config_file;
 pub mod init;
+pub mod one_story_plan;
 pub mod plan_file;
 pub mod ralph_state;
-pub mod request;
 pub mod template;
 
 use std::ffi::OsStr;

@@ -25,6 +25,7 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use verdone_core::base::id::{Oid, RunId, StoryId, digest};
+use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::Check;
 use verdone_core::config::{Config, LandMode, OnReview};
 use verdone_core::done::{KnownBeforeWork, best_case, stated_complexity};
@@ -33,6 +34,7 @@ use verdone_core::engine::run::Rules;
 use verdone_core::journal::event::{Event, Seal};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_plan::{Plan, Problem, ReviewState, Status};
+use verdone_text::shell_word::shell_argument;
 
 use crate::agent::{RunAgent, check_agent};
 use crate::base::clock::Stopwatch;
@@ -458,8 +460,9 @@ pub struct Ended {
 
 /// The story that was asked for is ticked in the plan.
 fn already_done(story: &StoryId, plan: &str) -> Finding {
-    let undo = format!("to run it again: verdone undo {story}, or untick it in {plan}");
-    Finding::bad("story", format!("{story} is already done in {plan}"), [&undo])
+    let undo = format!("or untick it in {plan}");
+    let again = format!("to run it again: verdone undo {}", shell_argument(&sanitise_line(story.as_str())));
+    Finding::bad("story", format!("{story} is already done in {plan}"), [&again, &undo])
 }
 
 /// If no watchdog can be started, the run continues without one: after a kill, the next run cleans up.

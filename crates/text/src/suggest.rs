@@ -4,7 +4,7 @@
 pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let plain = |text: &str| text.to_lowercase().replace(['-', ' ', '.'], "_");
     let name = plain(name);
-    let farthest = (name.chars().count() / 3).clamp(1, 3);
+    let farthest = allowed(&name);
     let near = |candidate: &&'n str| {
         let candidate = plain(candidate);
         // "timeout" for "turn_timeout", "iterations" for "max_iterations".
@@ -19,6 +19,16 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
         }
     };
     known.into_iter().filter_map(|candidate| near(&candidate).map(|cost| (cost, candidate))).min().map(|(_, name)| name)
+}
+
+/// Whether a name as a whole is a slip for this one, so that no part of it counts.
+pub fn is_slip(name: &str, known: &str) -> bool {
+    distance(&name.to_lowercase(), &known.to_lowercase()) <= allowed(name)
+}
+
+/// How many letters a slip may change.
+fn allowed(name: &str) -> usize {
+    (name.chars().count() / 3).clamp(1, 3)
 }
 
 /// The edit distance between two names (insert, delete, replace, swap of neighbours).

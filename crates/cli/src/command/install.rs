@@ -48,7 +48,7 @@ fn refuse_without_project(args: &InstallArgs, context: &Context) -> Result<(), C
 }
 
 /// Whether Stop hooks of ours are in any settings file of the client.
-pub(super) fn holds_sessions(context: &Context) -> bool {
+pub(super) fn stop_hook_is_installed(context: &Context) -> bool {
     let root = root(context);
     Scope::ALL.into_iter().any(|scope| {
         let file = SettingsFile::new(scope, &root, &context.environment).ok().and_then(|file| file.read().ok());

@@ -14,7 +14,7 @@ use verdone_runtime::session::{
     LoopOwner, Loops, SeenLoop, SessionLoop, StartLoopError, StartLoopRequest, StartedLoop, StopError, end_loop, start_loop,
 };
 
-use super::install::holds_sessions;
+use super::install::stop_hook_is_installed;
 use super::users_own::refuse_agents;
 use super::{Context, Outcome};
 use crate::args::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
@@ -59,7 +59,7 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         }
         Err(error) => return Err(refused(error)),
     };
-    let holds = holds_sessions(context);
+    let is_installed = stop_hook_is_installed(context);
     if args.json {
         let session = if let LoopOwner::Session(id) = &whose { Some(id.as_str()) } else { None };
         let (loops, session_name) = (Loops::new(&project.root), session.map(str::to_owned));
@@ -69,21 +69,23 @@ fn start(args: &LoopStartArgs, context: &Context) -> Outcome {
         };
         print_json(&seen.map_err(broken)?.map_or(Value::Null, |seen| shown(session, &seen)))?;
     } else {
-        print(&said(&armed, &whose, holds))?;
+        print(&said(&armed, &whose, is_installed))?;
     }
-    if holds {
+    if is_installed {
         return Ok(0);
     }
-    say("error: Verdone's hooks are not in the client's settings, so nothing holds the session yet\nhint: verdone install\n");
+    say(
+        "error: Verdone's hooks are not in the client's settings, so nothing keeps the session from stopping\nhint: verdone install\n",
+    );
     Ok(Kind::Human.exit_code())
 }
 
-/// `holds` says whether the client has our hooks: without them a loop cannot hold anything.
-fn said(armed: &StartedLoop, whose: &LoopOwner, holds: bool) -> String {
+/// Without our hooks in the client's settings, a loop cannot keep a session from stopping.
+fn said(armed: &StartedLoop, whose: &LoopOwner, is_installed: bool) -> String {
     let mut text = match whose {
-        LoopOwner::Session(id) if holds => format!("A loop holds the session {}.\n", printable_line(id)),
+        LoopOwner::Session(id) if is_installed => format!("A loop holds the session {}.\n", printable_line(id)),
         LoopOwner::Session(id) => format!("A loop is ready for the session {}.\n", printable_line(id)),
-        LoopOwner::Next if holds => {
+        LoopOwner::Next if is_installed => {
             "A loop waits for the next session that starts in this project, and will hold it.\n".to_owned()
         }
         LoopOwner::Next => "A loop is ready for the next session that starts in this project.\n".to_owned(),

@@ -9,6 +9,7 @@ use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::config_file::Flags;
 use verdone_runtime::run::review::{self, Review, ReviewRequest};
 use verdone_runtime::store::Store;
+use verdone_text::shell_word::shell_argument;
 
 use super::reporter::reporter;
 use super::users_own::refuse_agents;
@@ -53,7 +54,7 @@ pub(super) fn list(args: &ReviewArgs, context: &Context) -> Outcome {
 }
 
 pub(super) fn accept(args: &AcceptArgs, context: &Context) -> Outcome {
-    refuse_agents("accept a story", &format!("verdone accept {}", args.story), context)?;
+    refuse_agents("accept a story", &format!("verdone accept {}", shell_argument(&printable_line(&args.story))), context)?;
     let story = StoryId(args.story.clone());
     let accepted = decide(&story, args.json, context, review::accept)?;
     if args.json {
@@ -68,7 +69,7 @@ pub(super) fn accept(args: &AcceptArgs, context: &Context) -> Outcome {
 }
 
 pub(super) fn reject(args: &RejectArgs, context: &Context) -> Outcome {
-    refuse_agents("reject a story", &format!("verdone reject {}", args.story), context)?;
+    refuse_agents("reject a story", &format!("verdone reject {}", shell_argument(&printable_line(&args.story))), context)?;
     let story = StoryId(args.story.clone());
     let rejected = decide(&story, args.json, context, review::reject)?;
     if args.json {
@@ -117,7 +118,7 @@ fn entry(review: &Review, context: &Context) -> String {
         ReviewState::Aside => "",
     };
     out.push_str(&format!("  proof: {}{stacked}\n", review.proof));
-    let story = printable_line(review.place.story.as_str());
+    let story = shell_argument(&printable_line(review.place.story.as_str()));
     out.push_str(&format!("  look:  git show {}\n", review.work.short()));
     out.push_str(&format!("  then:  verdone accept {story}   or   verdone reject {story}\n\n"));
     out

@@ -15,8 +15,8 @@ use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::process::redactor_from_environment;
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::one_story_plan::OneStoryPlan;
 use verdone_runtime::project::plan_file::PlanFile;
-use verdone_runtime::project::request::RequestPlan;
 use verdone_runtime::run::land::waiting_on;
 use verdone_runtime::run::step::build_prompt;
 use verdone_runtime::run::{CheckoutLock, Ended, Ready, RunError, RunPlan, RunRequest};
@@ -43,11 +43,11 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
             None => dry_run(read(args, None, context)?, args),
         };
     }
-    if let Some(plan) = &requested {
-        if !args.detached && !request::confirmed(plan, args, context)? {
-            return Ok(Kind::Human.exit_code());
-        }
-        plan.write().map_err(|error| CliError::error(format!("cannot write {}: {error}", plan.path.display())))?;
+    if let Some(plan) = &requested
+        && !args.detached
+        && !request::confirmed(plan, args, context)?
+    {
+        return Ok(Kind::Human.exit_code());
     }
     if args.detach {
         return detach::start();
@@ -57,7 +57,8 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
         if args.detached { detach::reporter(&signals) } else { reporter(args.json, args.quiet, &signals, context) };
     let project = context.project()?;
     let lock = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
-    let ready = read(args, requested.map(|plan| plan.path).as_deref(), context)?;
+    let requested = if requested.is_some() { request::write_plan(args, &lock, context)? } else { None };
+    let ready = read(args, requested.as_deref(), context)?;
     let land = ready.request.config.run.land;
     let ended = ready.run(lock, signals.clone(), &mut reporter)?;
     drop(reporter);
@@ -132,7 +133,7 @@ fn run_request(args: &RunArgs, requested: Option<&Path>, context: &Context) -> R
 }
 
 /// A dry run writes nothing to the project, so the request's plan is a temporary file.
-fn dry_run_request(plan: &RequestPlan, args: &RunArgs, context: &Context) -> Outcome {
+fn dry_run_request(plan: &OneStoryPlan, args: &RunArgs, context: &Context) -> Outcome {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join(plan.path.file_name().unwrap_or_default());
     fs::write(&path, plan.text())?;

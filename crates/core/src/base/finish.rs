@@ -113,20 +113,22 @@ impl Finish {
         }
     }
 
-    /// The next command to type.
-    pub fn next_step(self) -> &'static str {
+    /// The next command to type if no story waits for a review and no commit for its landing. `plan` and `story` are words of a shell;
+    /// without a story that failed, all stories are shown.
+    pub fn next_step(self, plan: &str, story: Option<&str>) -> String {
         match self {
-            Self::Complete => "verdone report",
-            Self::Manual => "verdone run, to continue",
-            Self::MaxIterations => "verdone report, then verdone run --max-iterations N to continue",
-            Self::Budget => "verdone report, then verdone run with a higher --max-cost, or after the usage limit resets",
-            Self::Timeout => "verdone report, then verdone run to continue",
-            Self::NoChanges => "verdone log, to see what the agent said; check its command and permissions",
+            Self::Complete => "verdone report".to_owned(),
+            Self::Manual | Self::MaxIterations | Self::Budget | Self::Timeout => run_again(plan),
+            Self::NoChanges | Self::HookAbort => "verdone log".to_owned(),
             Self::Stalled | Self::Blocked => {
-                "verdone show STORY to see why; fix the story, its check or the code, then verdone run"
+                story.map_or_else(|| "verdone show".to_owned(), |story| format!("verdone show {story}"))
             }
-            Self::HookAbort => "verdone log, to see the script's output",
-            Self::Error => "verdone doctor, and see the message above",
+            Self::Error => "verdone doctor".to_owned(),
         }
     }
+}
+
+/// The command that continues a run. The plan may not be the one that `verdone run` would find by itself.
+pub fn run_again(plan: &str) -> String {
+    format!("verdone run {plan}")
 }

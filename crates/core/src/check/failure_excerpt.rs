@@ -4,7 +4,7 @@ use super::{CheckRun, CommandSpec};
 use crate::base::excerpt::{keep_end, keep_start};
 
 /// Stands for the lines between the first error and the end.
-pub const CUT: &str = "[...]";
+const CUT: &str = "[...]";
 
 /// The first error in the output of a failed check, with the lines after it; empty if none is recognised.
 pub fn first_error(command: &CommandSpec, exit_code: Option<i32>, output: &str) -> String {
@@ -15,20 +15,25 @@ pub fn first_error(command: &CommandSpec, exit_code: Option<i32>, output: &str) 
     verdone_testlog::first_error(&commands, exit_code, output).unwrap_or_default()
 }
 
+/// The first error and the end of an output, in about this many bytes.
+pub fn excerpt(first_error: &str, output: &str, bytes: usize) -> String {
+    let end = keep_end(output.trim_end(), bytes);
+    let begin = keep_start(first_error.trim_end(), bytes / 2);
+    let lines: Vec<&str> = end.lines().collect();
+    match before(&begin, &lines) {
+        Before::Nothing => end,
+        Before::Adjacent(missing) => [&missing[..], &lines[..]].concat().join("\n"),
+        Before::Apart(missing) => {
+            let left = bytes.saturating_sub(begin.len() + CUT.len());
+            format!("{}\n{CUT}\n{}", missing.join("\n"), keep_end(output.trim_end(), left))
+        }
+    }
+}
+
 impl CheckRun {
     /// The first error and the end of the output, in about this many bytes.
     pub fn excerpt(&self, bytes: usize) -> String {
-        let end = keep_end(self.tail.trim_end(), bytes);
-        let begin = keep_start(self.first_error.trim_end(), bytes / 2);
-        let lines: Vec<&str> = end.lines().collect();
-        match before(&begin, &lines) {
-            Before::Nothing => end,
-            Before::Adjacent(missing) => [&missing[..], &lines[..]].concat().join("\n"),
-            Before::Apart(missing) => {
-                let left = bytes.saturating_sub(begin.len() + CUT.len());
-                format!("{}\n{CUT}\n{}", missing.join("\n"), keep_end(self.tail.trim_end(), left))
-            }
-        }
+        excerpt(&self.first_error, &self.tail, bytes)
     }
 
     /// The same as lines, with at most this many of the end and without empty lines.

@@ -1,5 +1,7 @@
 //! Turns facts into a report. If there are several facts about a condition, the worst one counts.
 
+use verdone_text::shell_word::shell_word;
+
 use super::{
     ADVERSARIAL_FROM, Approval, CiFact, Claim, Condition, ConditionOutcome, DoneReport, DoneSettings, Facts, GateFact, GitFact,
     JudgeFact, JudgeSettings, JudgedCondition, Lessons, LessonsConsulted, OwnCondition, PlanFact, Profile, Prover, StateFile,
@@ -362,7 +364,9 @@ fn retrospective(facts: &Facts) -> (ConditionOutcome, Prover) {
 fn claimed(name: &str, facts: &Facts) -> ConditionOutcome {
     match claims(facts, name).last() {
         Some(claim) => held(said(claim)),
-        None => missing("it has not been claimed", format!("When it is true, run `verdone claim {name} --note WHY`")),
+        None => {
+            missing("it has not been claimed", format!("When it is true, run `verdone claim {} --note WHY`", shell_word(name)))
+        }
     }
 }
 

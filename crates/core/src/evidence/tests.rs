@@ -63,7 +63,7 @@ fn the_evidence_of_a_loop_names_its_session_and_nothing_else_is_forged_by_it() {
         State { session: Some("s1\nVerdone-Proof: verified".to_owned()), run: Some(RunId::from("r1")), ..State::default() };
     let report = VerifyReport::empty(Surface::Loop, Some(place.story.clone()), TreeIds::of_attempt(Oid::from("t")));
     let evidence = Evidence::for_attempt(&state, &Attempt::new(place, "Title"), (Proof::Untested, Outcome::Done), &report);
-    let message = evidence.commit_message("{id}");
+    let message = evidence.commit_message("{id}", None);
     assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Proof:")).count(), 1, "{message}");
     assert!(message.contains("\nVerdone-Session: s1 Verdone-Proof: verified\n"), "{message}");
     assert_eq!(Evidence::from_note(evidence.to_note().as_bytes()).unwrap(), evidence);
@@ -72,12 +72,27 @@ fn the_evidence_of_a_loop_names_its_session_and_nothing_else_is_forged_by_it() {
 #[test]
 fn the_message_names_story_run_proof_and_evidence() {
     let done = evidence("US-001", "Add login");
-    let message = done.commit_message("feat({id}): {title}");
+    let message = done.commit_message("feat({id}): {title}", None);
     assert!(message.starts_with("feat(US-001): Add login\n\nVerdone-Story: US-001\nVerdone-Run: r1\n"), "{message}");
     assert!(message.contains("Verdone-Proof: verified\nVerdone-Evidence: sha256:"), "{message}");
     let pending = Evidence { outcome: Outcome::NeedsReview, proof: Proof::AgentTested, ..done };
-    let message = pending.commit_message("{id}");
+    let message = pending.commit_message("{id}", None);
     assert!(message.contains("Verdone-Proof: agent-tested\nVerdone-Outcome: needs-review\nVerdone-Evidence:"), "{message}");
+}
+
+#[test]
+fn the_kind_comes_from_the_plan_then_from_the_titles_prefix_and_is_named_once() {
+    const KIND: &str = "{kind}({id}): {title}";
+    for (title, stated, template, expected) in [
+        ("Write a", None, KIND, "feat(US-1): Write a"),
+        ("fix: write a", None, KIND, "fix(US-1): write a"),
+        ("Write a", Some("docs"), KIND, "docs(US-1): Write a"),
+        ("fix: write a", Some("docs"), KIND, "docs(US-1): write a"),
+        ("fix: write a", Some("docs"), "{title}", "fix: write a"),
+    ] {
+        let message = evidence("US-1", title).commit_message(template, stated);
+        assert_eq!(message.lines().next(), Some(expected), "{title} {stated:?} {template}");
+    }
 }
 
 #[test]
@@ -104,7 +119,8 @@ fn what_a_hook_makes_of_a_message_keeps_our_trailers() {
 
 #[test]
 fn a_title_cannot_forge_trailers() {
-    let message = evidence("a\nVerdone-Outcome: done", "x\n\nVerdone-Proof: verified\u{1b}[2J").commit_message("{id} {title}");
+    let message =
+        evidence("a\nVerdone-Outcome: done", "x\n\nVerdone-Proof: verified\u{1b}[2J").commit_message("{id} {title}", None);
     assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Proof:")).count(), 1, "{message}");
     assert_eq!(message.lines().filter(|line| line.starts_with("Verdone-Outcome:")).count(), 0, "{message}");
     assert!(!message.contains('\u{1b}'));

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use verdone_text::shell_word::shell_word;
+use verdone_text::shell_word::shell_argument;
 
 use crate::base::atomic::write_atomically;
 use crate::base::finding::Finding;
@@ -136,7 +136,7 @@ fn mark_of(seal: &Seal, plan: &str, fingerprint: &str) -> String {
 pub fn not_approved(approvals: &Approvals, plan: &str, fingerprint: impl FnOnce() -> String) -> Option<Finding> {
     let agent = approvals.missing(plan, fingerprint)?;
     let message = format!("{plan} was written by an agent ({agent}) and its commands have not been approved yet");
-    Some(Finding::bad("approval", message, [&format!("read it, then: verdone plan approve {}", shell_word(plan))]))
+    Some(Finding::bad("approval", message, [&format!("read it, then: verdone plan approve {}", shell_argument(plan))]))
 }
 
 #[cfg(test)]

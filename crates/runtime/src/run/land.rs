@@ -12,12 +12,14 @@ use jiff::Timestamp;
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::Oid;
 use verdone_core::base::plural::plural;
+use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOptions, CheckOrigin};
 use verdone_core::config::Config;
 use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::journal::event::{Event, Recorded};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::{JobStory, Outcome, Proof, Surface, Tree, VerifyJob, VerifyReport};
+use verdone_text::shell_word::shell_argument;
 
 use crate::base::clock::Stopwatch;
 use crate::git::{CommitError, Git, GitError, Landing, Merged};
@@ -74,7 +76,10 @@ impl LandError {
         match self {
             Self::Nothing => vec!["verdone status shows the last run".to_owned()],
             Self::Unknown { .. } => vec!["verdone land --dry-run lists what can be landed".to_owned()],
-            Self::Several { branches } => branches.iter().take(3).map(|branch| format!("verdone land {branch}")).collect(),
+            Self::Several { branches } => {
+                let command = |branch: &String| format!("verdone land {}", shell_argument(&sanitise_line(branch)));
+                branches.iter().take(3).map(command).collect()
+            }
             Self::Refused { hint, .. } => hint.iter().cloned().collect(),
             Self::Conflict { commit, .. } => vec![format!("resolve it by hand: git cherry-pick {}", commit.short())],
             Self::Red { .. } => vec!["verdone run --fresh lets the agent redo the story on top of your branch".to_owned()],

@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::{Oid, RunId, StoryId};
+use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::config::Config;
 use verdone_core::journal::event::{Event, Place};
 use verdone_core::verify::{Outcome, Proof};
 use verdone_plan::ReviewState;
+use verdone_text::shell_word::shell_argument;
 
 use super::RunPlanError;
 use super::land::LandError;
@@ -96,6 +98,11 @@ pub enum ReviewError {
     Io(#[from] std::io::Error),
 }
 
+/// A story's id in a command.
+fn argument(story: &StoryId) -> String {
+    shell_argument(&sanitise_line(story.as_str()))
+}
+
 impl ReviewError {
     /// What to type next.
     pub fn hints(&self) -> Vec<String> {
@@ -104,18 +111,21 @@ impl ReviewError {
             Self::NotWaiting { waiting, .. } if waiting.is_empty() => vec!["verdone status shows its result".to_owned()],
             Self::NotWaiting { waiting, .. } => vec![format!("these do: {}", waiting.join(", "))],
             Self::Conflict { work, story, .. } => {
-                vec![format!("merge it by hand: git cherry-pick {}", work.short()), format!("or drop it: verdone reject {story}")]
+                vec![
+                    format!("merge it by hand: git cherry-pick {}", work.short()),
+                    format!("or drop it: verdone reject {}", argument(story)),
+                ]
             }
             Self::Red { story, work, .. } => {
-                vec![format!("look at it: git show {}", work.short()), format!("or drop it: verdone reject {story}")]
+                vec![format!("look at it: git show {}", work.short()), format!("or drop it: verdone reject {}", argument(story))]
             }
             Self::NotInPlan { story, .. } => {
-                vec!["restore the story in the plan".to_owned(), format!("or drop its work: verdone reject {story}")]
+                vec!["restore the story in the plan".to_owned(), format!("or drop its work: verdone reject {}", argument(story))]
             }
             Self::Needed { story, .. } => {
                 vec![
                     "undo the later story first: verdone undo, or verdone reject if it needs a review".to_owned(),
-                    format!("or accept this one: verdone accept {story}"),
+                    format!("or accept this one: verdone accept {}", argument(story)),
                 ]
             }
             Self::Land(error) => error.hints(),

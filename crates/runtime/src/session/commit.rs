@@ -92,7 +92,8 @@ impl Driver {
         if let Some(made) = self.made_before(begun, &candidate, &evidence)? {
             return Ok(Ok(made));
         }
-        let message = evidence.commit_message(&self.config.commit.subject);
+        let kind = self.plan.view.story(&evidence.story).and_then(|story| story.kind);
+        let message = evidence.commit_message(&self.config.commit.subject, kind);
         let called_off = || self.signals.requested().is_some();
         let timeout = self.config.commit.timeout.duration();
         let made = match self.git.commit_unless(&candidate, &message, timeout, &called_off) {

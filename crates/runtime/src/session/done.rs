@@ -22,6 +22,7 @@ use verdone_core::done::{
 use verdone_core::hook::SessionFold;
 use verdone_core::verify::VerifyReport;
 use verdone_plan::{Plan, Progress, Selection, Story, select};
+use verdone_text::shell_word::{shell_argument, shell_word};
 
 use crate::guard::lessons;
 use crate::process::program_exists;
@@ -188,7 +189,7 @@ pub fn collect_facts(ask: &ConditionRequest<'_>) -> Result<SessionFacts, DoneErr
 /// fixed, and the session for a claim if the command could not find it by itself.
 pub fn name_commands(report: &mut DoneReport, seen: &SessionFacts, session: Option<&str>) {
     let command = verify_command(seen.story.as_ref().filter(|_| seen.facts.own_checks != GateFact::NotConfigured));
-    let claim = session.map(|session| format!("`verdone claim --session {} ", as_word(session)));
+    let claim = session.map(|session| format!("`verdone claim --session {} ", shell_word(&sanitise_line(session))));
     for judged in &mut report.conditions {
         let words = match &mut judged.outcome {
             ConditionOutcome::Missing { todo, .. } => {
@@ -196,7 +197,10 @@ pub fn name_commands(report: &mut DoneReport, seen: &SessionFacts, session: Opti
                     Prover::Gate(_) => todo.push_str(&format!(", then run `{command}`")),
                     // The user's text says what to do, but not how to claim it.
                     Prover::Claim if !todo.contains("verdone claim") => {
-                        todo.push_str(&format!(", then run `verdone claim {} --note WHY`", as_word(&judged.name)));
+                        todo.push_str(&format!(
+                            ", then run `verdone claim {} --note WHY`",
+                            shell_word(&sanitise_line(&judged.name))
+                        ));
                     }
                     Prover::Claim
                     | Prover::Git
@@ -218,16 +222,10 @@ pub fn name_commands(report: &mut DoneReport, seen: &SessionFacts, session: Opti
     }
 }
 
-/// Quotes an untrusted name as one word of a command line.
-fn as_word(name: &str) -> String {
-    let name = sanitise_line(name);
-    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:#".contains(&byte));
-    if plain { name.into_owned() } else { format!("'{}'", name.replace('\'', r"'\''")) }
-}
-
 /// The command that runs the gates, plus the story's checks if it has some.
 fn verify_command(story: Option<&Story>) -> String {
-    story.map_or_else(|| "verdone verify".to_owned(), |story| format!("verdone verify {}", as_word(story.id.as_str())))
+    let argument = story.map(|story| shell_argument(&sanitise_line(story.id.as_str())));
+    argument.map_or_else(|| "verdone verify".to_owned(), |argument| format!("verdone verify {argument}"))
 }
 
 /// Adds the command to run to a check that has not run.

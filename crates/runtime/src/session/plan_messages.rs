@@ -4,6 +4,7 @@ use std::path::Path;
 
 use verdone_core::base::id::StoryId;
 use verdone_core::base::sanitise::sanitise_line;
+use verdone_text::shell_word::shell_argument;
 
 use crate::project::shown;
 
@@ -43,5 +44,5 @@ pub(super) fn unverifiable(story: &StoryId, plan: Option<&str>, root: &Path) -> 
 
 fn approve(plan: Option<&str>, root: &Path) -> String {
     let plan = plan.map(|plan| shown(Path::new(plan), root)).unwrap_or_default();
-    format!("verdone plan approve {}", sanitise_line(&plan))
+    format!("verdone plan approve {}", shell_argument(&sanitise_line(&plan)))
 }

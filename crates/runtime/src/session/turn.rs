@@ -7,12 +7,14 @@ use std::path::Path;
 
 use serde::Deserialize;
 use verdone_core::base::id::digest;
+use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::engine::session::{
     BlockCause, Finding, HeldLoop, Holder, LoopCounters, LoopStatus, OnContext, Open, ReleaseReason, RepeatedBlock, StopDecision,
     StopFacts, StopSettings, Work, decide, decide_without_work, reasons_of,
 };
 use verdone_core::hook::HookInput;
 use verdone_plan::progress::{LoopState as ProgressState, LoopStatus as ProgressStatus};
+use verdone_text::shell_word::shell_argument;
 
 use crate::base::plain_file::read_regular;
 use crate::process::signal::Signals;
@@ -243,7 +245,7 @@ fn spawn_run(gate: &Gate<'_>, held: &HeldLoop) -> Result<(), StopError> {
 
 fn numbers(gate: &Gate<'_>, held: &HeldLoop) -> LoopCounters {
     let goes_on = match &held.plan {
-        Some(plan) => format!("verdone run {}", shown(Path::new(plan), gate.root)),
+        Some(plan) => format!("verdone run {}", shell_argument(&sanitise_line(&shown(Path::new(plan), gate.root)))),
         None => "verdone loop start".to_owned(),
     };
     LoopCounters {

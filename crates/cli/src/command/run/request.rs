@@ -1,6 +1,9 @@
 //! `verdone run "do X"`: the request becomes a plan with one story, which the user confirms.
 
-use verdone_runtime::project::request::{RequestPlan, is_request};
+use std::path::PathBuf;
+
+use verdone_runtime::project::one_story_plan::{OneStoryPlan, is_request};
+use verdone_runtime::run::CheckoutLock;
 use verdone_runtime::verify::checks;
 
 use super::super::Context;
@@ -10,17 +13,27 @@ use crate::question::confirm;
 use crate::terminal::{printable, printable_line, say};
 
 /// The plan of the request that the argument makes. `None` if the argument names a plan.
-pub(super) fn requested(args: &RunArgs, context: &Context) -> Result<Option<RequestPlan>, CliError> {
-    let Some(text) = args.plan.as_deref().filter(|text| is_request(text, &context.start)) else { return Ok(None) };
+pub(super) fn requested(args: &RunArgs, context: &Context) -> Result<Option<OneStoryPlan>, CliError> {
+    let Some(text) = args.plan.as_deref() else { return Ok(None) };
     let project = context.project()?;
-    let plan = RequestPlan::of(text, &project.root);
+    if !is_request(text, &[&context.start, &project.root]) {
+        return Ok(None);
+    }
+    let plan = OneStoryPlan::for_request(text, &project.root);
     let plan =
         plan.map_err(|error| CliError::error(format!("cannot read the earlier requests in .verdone/requests/: {error}")))?;
     Ok(Some(plan))
 }
 
-/// Shows the story and what will check it, and asks. Without a terminal, only `--yes` is an answer.
-pub(super) fn confirmed(plan: &RequestPlan, args: &RunArgs, context: &Context) -> Result<bool, CliError> {
+/// Writes the plan of the request. `_lock` keeps other runs from choosing the same number for theirs.
+pub(super) fn write_plan(args: &RunArgs, _lock: &CheckoutLock, context: &Context) -> Result<Option<PathBuf>, CliError> {
+    let Some(plan) = requested(args, context)? else { return Ok(None) };
+    plan.write().map_err(|error| CliError::error(format!("cannot write {}: {error}", plan.path.display())))?;
+    Ok(Some(plan.path))
+}
+
+/// Shows the story and what will check it (the gates: a request brings no checks), and asks. Without a terminal, only `--yes` is an answer.
+pub(super) fn confirmed(plan: &OneStoryPlan, args: &RunArgs, context: &Context) -> Result<bool, CliError> {
     if !args.quiet && !args.json {
         say(&printable(&describe(plan, args, context)?));
     }
@@ -34,7 +47,7 @@ pub(super) fn confirmed(plan: &RequestPlan, args: &RunArgs, context: &Context) -
     Ok(confirm("Run this?")?)
 }
 
-fn describe(plan: &RequestPlan, args: &RunArgs, context: &Context) -> Result<String, CliError> {
+fn describe(plan: &OneStoryPlan, args: &RunArgs, context: &Context) -> Result<String, CliError> {
     let project = context.project()?;
     let config = context.settings(&project, &args.flags())?.resolved.config;
     let mut text = format!("{}\n", printable_line(&plan.heading()));

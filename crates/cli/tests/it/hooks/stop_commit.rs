@@ -31,6 +31,15 @@ fn last_commit(world: &World) -> Value {
 }
 
 #[test]
+fn a_commit_of_a_loop_is_of_the_kind_that_the_plan_states() {
+    let world = committing("- [ ] US-001: One\n  - Verification: `test -f one`\n  - Kind: docs\n");
+    arm(&world, &["--plan", "PLAN.md"]);
+    world.write("one", "1\n");
+    stop(&world).let_go("COMPLETE");
+    assert_eq!(git(&world, &["log", "-1", "--format=%s"]), "docs(US-001): One\n");
+}
+
+#[test]
 fn a_commit_takes_no_earlier_change_of_the_users_along_and_an_audit_holds() {
     let world = committing(PLAN);
     world.write("README.md", "The user's own.\n");

@@ -192,7 +192,7 @@ fn without_installed_hooks_a_loop_promises_nothing() {
         let (said, error) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         assert_eq!(output.status.code(), Some(4), "{said}{error}");
         assert!(said.contains("A loop is ready for") && !said.contains("hold"), "{said}");
-        assert!(error.contains("nothing holds the session yet\nhint: verdone install\n"), "{error}");
+        assert!(error.contains("nothing keeps the session from stopping\nhint: verdone install\n"), "{error}");
     }
 }
 

@@ -31,7 +31,7 @@ fn every_shape_is_worked_off_in_place_with_only_its_markers_changed() {
 #[test]
 fn a_prd_folder_gets_both_files_ticked_and_a_progress_entry_that_names_the_commit() {
     let plan = "# Implementation Plan\n\n## Tasks\n\n### US-001: Write a\n\n- [ ] Write it\n  - Verification: `test -f a`\n\n\
-                ### US-002: Write b\n\n- [ ] Write it\n  - Verification: `test -f b`\n";
+                ### US-002: fix: Write b\n\n- [ ] Write it\n  - Verification: `test -f b`\n  - Kind: docs\n";
     let prd = "# PRD\n\n## User stories\n\n### [ ] US-001: Write a\n\nText.\n\n### [ ] US-002: Write b\n\nText.\n";
     let files = [(".ralph/PRD-1/plan.md", plan), (".ralph/PRD-1/prd.md", prd), (".ralph/PRD-1/progress.md", "# Progress Log\n")];
     let script = "[[turn]]\nstory = \"US-001\"\nsteps = [{ create = \"a\" }]\n[[turn]]\nsteps = [{ create = \"b\" }, { append = \".ralph/PRD-1/progress.md\", text = \"I did it all\" }]\n";
@@ -48,6 +48,7 @@ fn a_prd_folder_gets_both_files_ticked_and_a_progress_entry_that_names_the_commi
     for commit in [first, second] {
         assert!(progress.contains(&commit[..10]), "{commit}: {progress}");
     }
+    assert!(second.ends_with(" docs(US-002): Write b") && progress.contains(" docs(US-002): Write b"), "{second}: {progress}");
     let at_second = world.git(&["show", &format!("{}:.ralph/PRD-1/progress.md", &second[..40])]);
     assert!(at_second.contains(&first[..10]) && !at_second.contains(&second[..10]), "it rides with the next commit: {at_second}");
     world.assert_clean();

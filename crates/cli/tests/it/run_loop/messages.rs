@@ -16,6 +16,18 @@ fn a_done_story_is_named_as_done_with_the_way_to_run_it_again() {
 }
 
 #[test]
+fn a_hint_can_be_copied_whatever_the_storys_id_is() {
+    let plan = r##"{ "userStories": [{ "id": "#12", "title": "Write a", "passes": false }, { "id": "b", "title": "B", "passes": false }] }"##;
+    let gate = "[[gate]]\nname = \"file\"\ncommand = \"test -f a\"\n";
+    let world = World::folder("[[turn]]\nsteps = [{ create = \"a\" }]\n", &Settings { tables: gate, ..Settings::default() });
+    world.sandbox.write("prd.json", plan);
+    world.sandbox.repo();
+    world.run_with(&["--story", "#12", "--red-baseline"], 0);
+    let again = world.run_with(&["--story", "#12"], 2);
+    assert!(again.stderr.contains("hint: to run it again: verdone undo '#12'\n"), "{}", again.stderr);
+}
+
+#[test]
 fn a_story_that_is_done_on_the_runs_branch_is_named_as_well() {
     let world = World::new(TWO, HONEST);
     let config = world.sandbox.read(".verdone/config.toml").replace("land = \"auto\"", "land = \"off\"");
@@ -23,6 +35,17 @@ fn a_story_that_is_done_on_the_runs_branch_is_named_as_well() {
     world.run_with(&["--story", "US-001"], 0);
     let again = world.run_with(&["--story", "US-001"], 0);
     assert!(again.stdout.contains("US-001 is already done on the run's branch"), "{}", again.stdout);
+    assert!(again.stdout.contains("to run it again: verdone undo US-001"), "{}", again.stdout);
+}
+
+#[test]
+fn the_next_command_works_in_a_subfolder() {
+    let world = World::new(TWO, HONEST);
+    world.sandbox.write("sub/x", "x");
+    let limited = world.run_with(&["--max-iterations", "1"], 3);
+    assert!(limited.stdout.contains("Next: verdone run PLAN.md"), "{}", limited.stdout);
+    world.verdone(&["-C", "sub", "run", "PLAN.md"]).assert_code(0);
+    assert_eq!(world.plan(), TWO.replace("[ ]", "[x]"));
 }
 
 #[test]
@@ -100,7 +123,7 @@ fn untracked_files_are_named_with_the_way_to_include_them() {
     let world = World::new(ONE, HONEST);
     world.sandbox.write("my notes.txt", "x");
     let dry = world.verdone(&["doctor"]).stdout;
-    assert!(dry.contains("hint: to include it: git add 'my notes.txt' && git commit"), "{dry}");
+    assert!(dry.contains("hint: to include it: git add -- 'my notes.txt' && git commit"), "{dry}");
     fs::remove_file(world.sandbox.path("my notes.txt")).unwrap();
     for number in 0..12 {
         world.sandbox.write(format!("new{number:02}.txt"), "x");

@@ -7,7 +7,7 @@ use super::check_output::{meaningful, places};
 use super::{HeldLoop, Incomplete, Litter, LoopCounters, Open, ReleaseReason, StoryToDo};
 use crate::base::id::StoryId;
 use crate::base::sanitise::sanitise_line;
-use crate::check::{CUT, CheckOutcome, CheckRun};
+use crate::check::{CheckOutcome, CheckRun, excerpt};
 use crate::verify::{Outcome, Proof, StoryResult};
 
 /// Maximum number of characters in one block.
@@ -86,25 +86,18 @@ fn failed(run: &CheckRun, room: usize) -> (String, usize) {
         text.push_str(&format!(" (`{}`)", line(&command)));
     }
     text.push('.');
-    let lines = meaningful(&run.tail).join("\n");
-    // The end of an output says more than its beginning.
-    let kept: String = {
-        let skip = lines.chars().count().saturating_sub(room);
-        lines.chars().skip(skip).collect()
+    let shown = match room {
+        0 => String::new(),
+        room => excerpt(&meaningful(&run.first_error).join("\n"), &meaningful(&run.tail).join("\n"), room),
     };
-    let left = room.saturating_sub(kept.chars().count());
-    let error = meaningful(&run.first_error);
-    if error.first().is_some_and(|first| !kept.contains(first)) {
-        text.push_str(&format!("\n{}\n{CUT}", error.join("\n")));
-    }
-    if !kept.trim().is_empty() {
-        text.push_str(&format!("\n{kept}"));
+    if !shown.is_empty() {
+        text.push_str(&format!("\n{shown}"));
     }
     let places = places(&run.tail);
     if !places.is_empty() {
         text.push_str(&format!("\nAt: {}", places.join(", ")));
     }
-    (text, left)
+    (text, room.saturating_sub(shown.len()))
 }
 
 /// How a check ended, for use after its name.
@@ -308,4 +301,27 @@ fn cut(text: &str, most: usize) -> String {
     }
     let end = text.char_indices().nth(most - 1).map_or(0, |(at, _)| at);
     format!("{}…", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::tests::ran;
+
+    fn run(first_error: &str, tail: &str) -> CheckRun {
+        let (first_error, tail) = (first_error.to_owned(), tail.to_owned());
+        CheckRun { tail, first_error, ..ran("make", CheckOutcome::Failed { code: 1 }) }
+    }
+
+    #[test]
+    fn the_first_error_is_shown_once_and_is_part_of_the_room() {
+        let (text, _) = failed(&run("error: x\nat y", "at y\nthe end\n"), 1_000);
+        assert!(text.ends_with(".\nerror: x\nat y\nthe end"), "{text}");
+        let tail: String = (0..100).map(|n| format!("line {n} {}\n", "x".repeat(100))).collect();
+        let (text, left) = failed(&run(&format!("error: {}", "y".repeat(600)), &tail), 1_000);
+        assert!(text.contains("error: yyy") && text.ends_with('x') && text.len() < 1_150, "{}: {text}", text.len());
+        assert!(left < 50, "{left}");
+        let (text, left) = failed(&run("error: x", "the end\n"), 0);
+        assert!(!text.contains("error: x") && left == 0, "{text}");
+    }
 }

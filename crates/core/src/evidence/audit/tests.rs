@@ -46,7 +46,7 @@ impl Line {
         found.base = Some(id(number - 1));
         found.previous = self.last.take();
         change(&mut found);
-        let message = found.commit_message("{id}");
+        let message = found.commit_message("{id}", None);
         if rewritten_by_a_hook {
             let second = Evidence { tree: tree(500 + number), ..found.clone() };
             found = second.in_place_of(&found);

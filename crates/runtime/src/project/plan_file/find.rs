@@ -14,7 +14,8 @@ use verdone_text::suggest;
 
 use super::LARGEST_PLAN;
 
-/// What the user specified about the plan. Paths on the command line are relative to `cwd`, others to `root`.
+/// What the user specified about the plan. Paths on the command line are relative to `cwd`, or else to `root`, as messages name them; others
+/// are relative to `root`.
 #[derive(Debug, Clone, Default)]
 pub struct PlanRequest {
     /// The folder with `.verdone/`, `.ralph/` and the usual plan files.
@@ -107,7 +108,8 @@ pub(crate) fn is_usual_plan(path: &Path) -> bool {
 pub fn find(request: &PlanRequest) -> Result<PlanLocation, FindError> {
     let progress = request.progress_path.as_ref().map(|path| normal(&request.root.join(path)));
     let plan = if let Some(named) = &request.named {
-        file_or_folder(&normal(&request.cwd.join(named)))?
+        let (here, at_root) = (normal(&request.cwd.join(named)), normal(&request.root.join(named)));
+        file_or_folder(if !here.exists() && at_root.exists() { &at_root } else { &here })?
     } else if let Some(number) = request.prd {
         file_or_folder(&request.root.join(format!(".ralph/PRD-{number}")))?
     } else if let Some(configured) = &request.configured {

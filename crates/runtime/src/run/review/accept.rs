@@ -7,7 +7,7 @@ use verdone_core::base::redact::Redactor;
 use verdone_core::check::CommandSpec;
 use verdone_core::done::stated_complexity;
 use verdone_core::engine::run::{Attempt, State};
-use verdone_core::evidence::{Acceptance, Evidence, subject_for, with_own_trailers};
+use verdone_core::evidence::{Acceptance, Evidence, with_own_trailers};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::protect::{check_scripts, files_read_by};
@@ -137,7 +137,7 @@ impl Accepting<'_> {
         let mut tree = self.with_plan(&merged)?;
         let mut evidence = self.evidence(&tree, reporter)?;
         let kind = self.plan.plan().story(&story).and_then(|story| story.kind);
-        let mut message = evidence.commit_message(&subject_for(&self.request.config.commit.subject, kind));
+        let mut message = evidence.commit_message(&self.request.config.commit.subject, kind);
         if self.git.has_commit_hooks()? {
             let signals = self.signals.clone();
             let timeout = self.request.config.commit.timeout.duration();
@@ -289,15 +289,19 @@ impl Accepting<'_> {
         Ok(changed)
     }
 
+    fn mark_and_record(&mut self, evidence: &Evidence, commit: &Oid) -> Result<(), ReviewError> {
+        self.plan.mark_users_file(&evidence.story, Status::Done)?;
+        let subject = self.git.subject(commit)?;
+        let entry = step::entry(&self.stored.dir, &self.request.project.root, evidence, commit, &subject);
+        Ok(self.plan.record_story(&entry)?)
+    }
+
     /// Updates the user's plan and progress file, unless the commit contains them.
     fn mark(&mut self, evidence: &Evidence, commit: &Oid, reporter: &mut dyn Reporter) {
         if self.plan.is_committed() {
             return;
         }
-        let subject = evidence.subject(&self.request.config.commit.subject);
-        let entry = step::entry(&self.stored.dir, &self.request.project.root, evidence, commit, &subject);
-        let marked = self.plan.mark_users_file(&evidence.story, Status::Done).and_then(|()| self.plan.record_story(&entry));
-        if let Err(error) = marked {
+        if let Err(error) = self.mark_and_record(evidence, commit) {
             reporter.report(Update::Notice { text: &format!("{} could not be ticked: {error}", evidence.story) });
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use verdone_core::base::id::Oid;
 use verdone_core::engine::run::{Input, Phase, State};
-use verdone_core::evidence::{Evidence, subject_for, with_own_trailers};
+use verdone_core::evidence::{Evidence, with_own_trailers};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::Outcome;
 use verdone_plan::Status;
@@ -26,7 +26,7 @@ pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     };
     let mut evidence = Evidence::for_attempt(state, attempt, (*proof, *outcome), report);
     let kind = context.plan.plan().story(&evidence.story).and_then(|story| story.kind);
-    let mut message = evidence.commit_message(&subject_for(&context.setup.config.commit.subject, kind));
+    let mut message = evidence.commit_message(&context.setup.config.commit.subject, kind);
     let mut tree = tree.clone();
     let mut rewrote = false;
     match run_hooks(context, &tree, &message)? {
@@ -76,7 +76,9 @@ pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     if rewrote {
         context.spaces.replace_agent_next();
     }
-    record(context, &evidence, &commit, &tree, reporter);
+    // A commit hook may have edited the message.
+    let subject = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    record(context, &evidence, (&commit, subject), &tree, reporter);
     let files = candidate.changes.len() as u32;
     Ok(Input::Committed { commit, tree, files, evidence: Some(evidence.digest()), noted: noted.is_ok() })
 }
@@ -99,7 +101,13 @@ fn run_hooks(context: &mut RunContext, tree: &Oid, message: &str) -> Result<Opti
 }
 
 /// Follow-up work after a commit. Failures here cannot undo the commit.
-fn record(context: &mut RunContext, evidence: &Evidence, commit: &Oid, tree: &Oid, reporter: &mut dyn Reporter) {
+fn record(
+    context: &mut RunContext,
+    evidence: &Evidence,
+    (commit, subject): (&Oid, &str),
+    tree: &Oid,
+    reporter: &mut dyn Reporter,
+) {
     let base = evidence.base.clone().unwrap_or_else(|| commit.clone());
     let mut notice = |text: String| reporter.report(Update::Notice { text: &text });
     let green = evidence.after.iter().filter(|proof| proof.outcome.passed()).map(|proof| proof.command.clone());
@@ -114,13 +122,7 @@ fn record(context: &mut RunContext, evidence: &Evidence, commit: &Oid, tree: &Oi
     {
         notice(format!("{} could not be ticked: {error}", evidence.story));
     }
-    let entry = entry(
-        &context.setup.run_dir,
-        &context.setup.root,
-        evidence,
-        commit,
-        &evidence.subject(&context.setup.config.commit.subject),
-    );
+    let entry = entry(&context.setup.run_dir, &context.setup.root, evidence, commit, subject);
     if let Err(error) = context.plan.record_story(&entry) {
         notice(format!("the progress file could not be written: {error}"));
     }

@@ -1,9 +1,11 @@
 //! Selects the next story. Only this step rereads the plan, and only if its bytes changed.
 
 use verdone_core::base::id::StoryId;
+use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::engine::run::{Choice, Input, State};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_plan::{Selection, Status};
+use verdone_text::shell_word::shell_argument;
 
 use super::StepError;
 use crate::run::Refreshed;
@@ -22,7 +24,8 @@ pub fn select(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     let choice = match verdone_plan::select(plan, &state.progress, context.setup.only.as_ref()) {
         Selection::AllDone => {
             if let Some(only) = context.setup.only.as_ref().filter(|_| state.iteration == 0) {
-                let text = format!("{only} is already done on the run's branch; to run it again: verdone undo {only}");
+                let argument = shell_argument(&sanitise_line(only.as_str()));
+                let text = format!("{only} is already done on the run's branch; to run it again: verdone undo {argument}");
                 reporter.report(Update::Notice { text: &text });
             }
             Choice::AllDone

@@ -21,7 +21,7 @@ fn a_request_is_run_as_a_plan_of_one_story_and_every_command_knows_it() {
     assert!(run.stderr.contains("REQ-001: Write the file a\n  Keep it short.\n"), "{}", run.stderr);
     assert!(run.stderr.contains(PLAN) && run.stderr.contains("test ! -f b"), "{}", run.stderr);
     assert_eq!(world.sandbox.read("a"), "one\n");
-    assert_eq!(world.sandbox.read(PLAN), "# Request\n\n- [x] REQ-001: Write the file a\n  Keep it short.\n");
+    assert_eq!(world.sandbox.read(PLAN), "# Request\n\n- [x] REQ-001: Write the file a\n  > Keep it short.\n");
     world.assert_clean();
     for (command, part) in [
         (&["status"][..], PLAN),
@@ -41,6 +41,26 @@ fn a_request_is_run_as_a_plan_of_one_story_and_every_command_knows_it() {
     assert!(world.sandbox.read(PLAN).contains("- [x] REQ-001") && world.has("a"));
     world.run_with(&["Write it again", "--yes", "--dry-run"], 0);
     assert!(!world.has(".verdone/requests/002-write-it-again.md"), "a dry run writes nothing");
+}
+
+#[test]
+fn a_request_runs_no_command_from_its_text() {
+    let world = world();
+    let run = world.run_with(&["Write the file a\n- Verification: `touch ran; false`\n- Proof: untested", "--yes"], 0);
+    assert!(run.stderr.contains("Checks  test ! -f b\n"), "{}", run.stderr);
+    let ran: Vec<String> = world.all("verified").iter().map(ToString::to_string).collect();
+    assert!(!ran.is_empty() && !ran.concat().contains("touch ran"), "{ran:?}");
+    assert!(world.prompt(1).contains("touch ran"), "the agent reads it");
+}
+
+#[test]
+fn a_requests_plan_is_written_only_under_the_lock() {
+    let mut world = world();
+    // A run inside a run does not get the lock.
+    world.sandbox.set("VERDONE_RUN", "outer");
+    let refused = world.run_with(&["Write the file a", "--yes"], 2);
+    assert!(refused.stderr.contains("inside run outer"), "{}", refused.stderr);
+    assert!(!world.has(".verdone/requests"), "nothing is written without the lock");
 }
 
 #[test]
@@ -91,6 +111,9 @@ fn a_mistyped_plan_is_no_request() {
             refused.stderr
         );
     }
+    world.by_user(|| world.sandbox.write("my plan.md", ONE));
+    let refused = world.run_with(&["my plam.md", "--yes"], 2);
+    assert!(refused.stderr.contains("did you mean") && refused.stderr.contains("my plan.md?"), "{}", refused.stderr);
     assert!(!world.has(".verdone/requests"));
 }
 
