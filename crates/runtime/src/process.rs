@@ -39,7 +39,7 @@ pub use crate::base::own_program::own_program;
 pub use attached::run_attached;
 pub use background::Background;
 pub(crate) use detached::start_detached;
-pub use detached::{own_session, release_output, start_detached_piped};
+pub use detached::{interrupt_process, own_session, redirect_output, start_detached_piped};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flood_limit::FloodLimit;
