@@ -177,7 +177,9 @@ mod tests {
         let (dir, shown) = (tempfile::tempdir().unwrap(), RefCell::default());
         let mut watch = Watch { reporter: Box::new(Lines(&shown)), run_dir: dir.path(), turn: None, iteration: 1 };
         let mut output = LiveOutput::begin(dir.path(), 1, 1, 1_000);
-        ["first", "again"].iter().for_each(|line| output.line(Stream::Stdout, line));
+        for line in ["first", "again"] {
+            output.line(Stream::Stdout, line);
+        }
         for past in [started(1), ended(1), started(1)] {
             watch.event(&past, false);
         }

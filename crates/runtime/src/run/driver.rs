@@ -110,7 +110,9 @@ impl<'a> Driver<'a> {
     }
 
     fn apply_all(&mut self, recorded: &[Recorded]) {
-        recorded.iter().for_each(|recorded| apply(&mut self.state, recorded));
+        for recorded in recorded {
+            apply(&mut self.state, recorded);
+        }
     }
 }
 

@@ -188,7 +188,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for _ in 0..3 {
             let mut output = LiveOutput::begin(dir.path(), 1, 1, 500);
-            (0..100).for_each(|_| output.line(Stream::Stdout, "0123456789"));
+            for _ in 0..100 {
+                output.line(Stream::Stdout, "0123456789");
+            }
         }
         let lines = text(&mut LiveReader::new(dir.path(), 1, 1));
         assert!(fs::metadata(file(dir.path(), 1, 1)).unwrap().len() < 700);
