@@ -141,7 +141,7 @@ pub fn judge(config: &Config, root: &Path) -> Option<Finding> {
             let message = format!("{} is {when}, in a separate session; each answer costs money: {most}", kind.title());
             // The run's agent has already been checked.
             let found = (config.agent.name != kind).then(|| check_judge(kind, config, root));
-            match found.filter(|found| found.health > Health::Good) {
+            match found.filter(|found| found.health > Health::Neutral) {
                 Some(trouble) => Finding { what: "judge", ..trouble },
                 None => Finding::good("judge", message),
             }

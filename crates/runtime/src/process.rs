@@ -26,6 +26,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::{Pid, test_kill_process};
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::RunId;
 use verdone_core::base::redact::Redactor;
@@ -39,7 +40,7 @@ pub use crate::base::own_program::own_program;
 pub use attached::run_attached;
 pub use background::Background;
 pub(crate) use detached::start_detached;
-pub use detached::{own_session, release_output, start_detached_piped};
+pub use detached::{interrupt_process, own_session, redirect_output, start_detached_piped};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flood_limit::FloodLimit;
@@ -48,6 +49,13 @@ pub use line_process::{LineProcess, Received};
 pub use program::{check_program, missing_program, program_exists};
 pub use supervise::{Sweep, run, run_and_end_marked, run_without_sweep};
 pub use tree::{adopt_orphans, let_orphans_go_of, stop_adopting_orphans};
+
+/// Whether a process has not ended. One that ended, but was not collected by its parent, is not alive: where the first process of a
+/// container collects nothing, it stays like that.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let exists = i32::try_from(pid).ok().and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid).is_ok());
+    exists && !tree::is_zombie(pid)
+}
 
 /// Set for everything that a run starts. It prevents a run inside a run.
 pub const RUN_VARIABLE: &str = "VERDONE_RUN";

@@ -362,7 +362,7 @@ impl Ready {
             match finding.health {
                 Health::Bad => return Err(RunError::Refused(finding)),
                 Health::Warning => reporter.report(Update::Notice { text: &finding.in_a_line() }),
-                Health::Good => {}
+                Health::Good | Health::Neutral => {}
             }
         }
         let branch = self.branch()?;

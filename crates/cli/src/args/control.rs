@@ -30,6 +30,8 @@ Example:
 pub(crate) struct PauseArgs {}
 
 /// Continue the paused run.
+///
+/// Also takes back a pause that is still pending. If the run is not paused, this is an error.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -39,7 +41,8 @@ pub(crate) struct ResumeArgs {}
 /// Make no further attempts at a story.
 ///
 /// If a turn is working on the story, that turn finishes first. If the checks then pass, the story is committed anyway; otherwise the
-/// attempt is kept aside. With --now, the turn or its checks end at once, the attempt is kept aside, and the run goes on with the next story.
+/// attempt is kept aside. With --now, the turn or its checks end at once, the attempt is kept aside, and the run continues with the next
+/// story.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -49,7 +52,7 @@ pub(crate) struct SkipArgs {
     /// The story's id.
     #[arg(value_name = "STORY")]
     pub story: String,
-    /// End the turn that works on the story at once.
+    /// End the turn or the checks of the story at once.
     #[arg(long)]
     pub now: bool,
 }
@@ -80,8 +83,8 @@ pub(crate) struct NoteArgs {
 
 /// Watch the run from another terminal.
 ///
-/// Shows what the run's terminal shows, including the agent's output as it comes, also for a run that `verdone run --detach` started. Ends
-/// when the run ends. Ctrl-C stops only the watching; the run continues.
+/// Shows the events of the run and the agent's output as it comes, also for a run that `verdone run --detach` started. Ends when the run
+/// ends. Ctrl-C stops only the watching; the run continues.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

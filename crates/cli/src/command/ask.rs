@@ -24,22 +24,28 @@ pub(super) fn pause(args: &PauseArgs, context: &Context) -> Outcome {
 
 pub(super) fn resume(args: &ResumeArgs, context: &Context) -> Outcome {
     let ResumeArgs {} = args;
+    let stored = under_way(context)?;
+    let mut view = brief_view(&stored)?;
+    stored.add_pending(&mut view);
+    if !(view.paused || view.pending.contains(&Request::Pause)) {
+        return Err(CliError::usage(format!("run {} is not paused", stored.id)));
+    }
     post(&Request::Resume, "continues.", context)
 }
 
 pub(super) fn skip(args: &SkipArgs, context: &Context) -> Outcome {
     let story = known(&args.story, context)?;
     let answer = if args.now {
-        format!("stops working on {story} now and makes no further attempts at it.")
+        format!("stops working on {story} now and will not try it again.")
     } else {
-        format!("makes no further attempts at {story}.")
+        format!("will not try {story} again.")
     };
     post(&Request::Skip { story, now: args.now }, &answer, context)
 }
 
 pub(super) fn retry(args: &RetryArgs, context: &Context) -> Outcome {
     let story = known(&args.story, context)?;
-    let answer = format!("makes new attempts at {story}.");
+    let answer = format!("will try {story} again.");
     post(&Request::Retry { story }, &answer, context)
 }
 
@@ -51,7 +57,8 @@ pub(super) fn note(args: &NoteArgs, context: &Context) -> Outcome {
     if text.len() > LONGEST_NOTE {
         return Err(CliError::usage(format!("the note is too long: at most {LONGEST_NOTE} bytes")));
     }
-    post(&Request::Note { text }, "gets the note with its next prompt. If it ends before that, the next run gets it.", context)
+    let answer = "will use the note in its next prompt. If it ends first, the next run of this plan will.";
+    post(&Request::Note { text }, answer, context)
 }
 
 /// Leaves the request for the run. The answer continues a sentence that names it.

@@ -10,7 +10,7 @@ use verdone_runtime::store::{RunLock, Store, StoredRun};
 use super::Context;
 use crate::args::RunArg;
 use crate::error::{CliError, Kind};
-use crate::terminal::say;
+use crate::terminal::{printable, say};
 
 /// How many runs are searched for something. Reading more journals would take too long.
 const MOST_SEARCHED: usize = 200;
@@ -83,12 +83,16 @@ pub(super) fn is_going(project: &Project, stored: &StoredRun) -> bool {
 }
 
 /// The note for a run that is no longer active but has no end in its journal.
-pub(super) fn died(stored: &StoredRun) -> &'static str {
+pub(super) fn died(stored: &StoredRun) -> String {
     if stored.is_loop() {
-        "note: this loop no longer holds a session; `verdone loop start` starts another one\n"
-    } else {
-        "note: this run died; the next `verdone run` cleans up and continues\n"
+        return "note: this loop no longer holds a session; `verdone loop start` starts another one\n".to_owned();
     }
+    let mut note = "note: this run died; the next `verdone run` cleans up and continues\n".to_owned();
+    let output = stored.output();
+    if output.metadata().is_ok_and(|found| found.len() > 0) {
+        note.push_str(&printable(&format!("note: its last messages are in {}\n", output.display())));
+    }
+    note
 }
 
 /// The complete run; warns if the journal is damaged.

@@ -216,6 +216,7 @@ fn fault(what: &'static str, error: CliError) -> Finding {
 fn word(health: Health) -> &'static str {
     match health {
         Health::Good => "good",
+        Health::Neutral => "note",
         Health::Warning => "warning",
         Health::Bad => "bad",
     }
@@ -226,7 +227,7 @@ const INDENT: usize = 20;
 
 fn line(finding: &Finding, context: &Context) -> String {
     let style = match finding.health {
-        Health::Good => Style::Dim,
+        Health::Good | Health::Neutral => Style::Dim,
         Health::Warning => Style::Hint,
         Health::Bad => Style::Error,
     };

@@ -34,7 +34,7 @@ pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
         reader = JournalReader::open_at(&stored.journal(), reader.offset())?;
         ended = show(&mut reader, args, context)?;
         if !going && !ended {
-            say(died(&stored));
+            say(&died(&stored));
             break;
         }
     }

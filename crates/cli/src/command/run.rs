@@ -54,7 +54,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     }
     let signals = Signals::install().map_err(|error| CliError::error(format!("cannot install signal handlers: {error}")))?;
     let mut reporter =
-        if args.detached { detach::reporter(&signals) } else { reporter(args.json, args.quiet, &signals, context) };
+        if args.detached { detach::reporter(&signals, context)? } else { reporter(args.json, args.quiet, &signals, context) };
     let project = context.project()?;
     let lock = CheckoutLock::acquire(&project, &signals, &mut reporter)?;
     let requested = if requested.is_some() { request::write_plan(args, &lock, context)? } else { None };

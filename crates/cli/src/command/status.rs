@@ -27,7 +27,7 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     add_pending(&project, &stored, &mut view)?;
     print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
     if view.ended.is_none() && !is_going(&project, &stored) {
-        say(died(&stored));
+        say(&died(&stored));
     }
     if let Some(found) = own_faults(&project.root) {
         say(&printable(&format!("note: in your own sessions: {}\n", fault_line(&found, &TimeZone::system()))));
@@ -39,11 +39,12 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     Ok(0)
 }
 
-/// What the run has not recorded yet. Notes of an ended run wait only until the next run takes them.
+/// What the run has not recorded yet. Notes of an ended run wait only until the next run of its plan takes them.
 fn add_pending(project: &Project, stored: &StoredRun, view: &mut RunView) -> Result<(), CliError> {
     stored.add_pending(view);
-    let latest = Store::new(&project.root).latest_run()?;
-    if view.ended.is_some() && latest.is_some_and(|latest| latest.id != stored.id) {
+    let store = Store::new(&project.root);
+    let mut later = store.all()?.take_while(|run| run.id != stored.id);
+    if view.ended.is_some() && later.any(|run| run.is_run_of(&view.plan)) {
         view.pending.clear();
     }
     Ok(())

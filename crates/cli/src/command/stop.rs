@@ -1,9 +1,9 @@
 //! `verdone stop`: sends the run a signal, like Ctrl-C in its terminal, and a request that every surface shows; with
 //! --after-story, the request alone.
 
-use rustix::process::{Pid, Signal, kill_process};
 use verdone_core::journal::control::Request;
 use verdone_runtime::git::Git;
+use verdone_runtime::process::interrupt_process;
 use verdone_runtime::store::RunLock;
 use verdone_runtime::store::inbox::Inbox;
 
@@ -20,12 +20,11 @@ pub(super) fn run(args: &StopArgs, context: &Context) -> Outcome {
     let stored = under_way(context)?;
     let git = Git::open(&context.project()?.root)?;
     let holder = RunLock::holder(git.git_dir()).filter(|holder| holder.run.as_ref() == Some(&stored.id));
-    let pid = holder.and_then(|holder| Pid::from_raw(i32::try_from(holder.pid).ok()?));
-    let Some(pid) = pid else { return Err(CliError::usage("the run has already ended")) };
-    // The request makes the stop visible before the run has noticed the signal.
-    let posted = Inbox::new(&stored.dir).post(&Request::Stop);
-    posted.map_err(|error| CliError::error(format!("cannot reach the run: {error}")))?;
-    kill_process(pid, Signal::INT).map_err(|error| CliError::error(format!("cannot reach the run: {error}")))?;
+    let Some(holder) = holder else { return Err(CliError::usage("the run has already ended")) };
+    // The signal comes first: if the run found the request before it, the signal would be the second one and kill at once.
+    interrupt_process(holder.pid).map_err(|error| CliError::error(format!("cannot reach the run: {error}")))?;
+    // The run stops in any case. The request only makes the stop visible before the run has recorded it.
+    let _ = Inbox::new(&stored.dir).post(&Request::Stop);
     print(&printable(&format!("Run {} is stopping: it keeps the attempt, cleans up and ends.\n", stored.id)))?;
     Ok(0)
 }

@@ -215,6 +215,8 @@ pub struct State {
     pub paused: bool,
     /// The user's notes for the next prompt.
     pub notes: Vec<String>,
+    /// Stories that the user wants no further work on, not even to the end of the current step.
+    pub skipped_now: BTreeSet<StoryId>,
     /// Iterations skipped in a row.
     pub skips: u32,
     /// Stories that were done, but were found broken and reopened in this run.
@@ -303,6 +305,8 @@ pub enum Input {
     ScriptRan(Option<ScriptRun>),
     Signal(StopSignal),
     Asked(Request),
+    /// The effect was not started, see [`State::calls_off`].
+    CalledOff,
     /// Hooks failed to judge something since the last report.
     GuardFailed(GuardFailures),
     /// An effect failed because of Verdone itself. This never uses up an attempt.
@@ -447,6 +451,25 @@ impl State {
     /// The attempt that has started and is neither committed nor kept.
     pub fn open_attempt(&self) -> Option<&Attempt> {
         self.attempt.as_ref().filter(|attempt| attempt.base.is_some() || attempt.tree.is_some())
+    }
+
+    /// Whether the effect must not start, because the user has skipped its story for good with `skip --now`.
+    pub fn calls_off(&self, effect: &Effect) -> bool {
+        let works_on_story = match effect {
+            Effect::RedCheck | Effect::Turn | Effect::Verify | Effect::Commit => true,
+            // These are short or prepare and end an attempt; a wait ends itself.
+            Effect::Script(_)
+            | Effect::Prepare
+            | Effect::Select
+            | Effect::Reset
+            | Effect::Wait
+            | Effect::Land
+            | Effect::Keep
+            | Effect::Regression
+            | Effect::Reopen
+            | Effect::Finish => false,
+        };
+        works_on_story && self.open_attempt().is_some_and(|attempt| self.skipped_now.contains(&attempt.place.story))
     }
 }
 

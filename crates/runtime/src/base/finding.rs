@@ -7,6 +7,8 @@ pub const FIRST_COMMIT: &str = "git add -A && git commit -m \"first commit\"";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
     Good,
+    /// Neither good nor bad: nothing has to be done.
+    Neutral,
     Warning,
     Bad,
 }
@@ -23,6 +25,10 @@ pub struct Finding {
 impl Finding {
     pub fn good(what: &'static str, message: impl Into<String>) -> Self {
         Self { what, health: Health::Good, message: message.into(), hints: Vec::new() }
+    }
+
+    pub fn neutral(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, health: Health::Neutral, message: message.into(), hints: Vec::new() }
     }
 
     pub fn warning(what: &'static str, message: impl Into<String>) -> Self {

@@ -1,9 +1,12 @@
 //! A process that outlives us: this program again, in a new session and without any of our file descriptors.
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::environment::is_removed;
 use crate::base::own_program::own_program;
@@ -34,10 +37,17 @@ pub fn own_session() {
     let _ = rustix::process::setsid();
 }
 
-/// Closes our standard output and error for whoever reads them. Later output goes nowhere.
-pub fn release_output() -> io::Result<()> {
-    let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdout(&nowhere)?;
-    rustix::stdio::dup2_stderr(&nowhere)?;
+/// Asks a process to end, as Ctrl-C in its terminal would.
+pub fn interrupt_process(pid: u32) -> io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(kill_process(pid, Signal::INT)?)
+}
+
+/// Closes our standard output and error for whoever reads them. Later output goes to a new file, or nowhere if that cannot be created.
+pub fn redirect_output(path: &Path) -> io::Result<()> {
+    let create = OpenOptions::new().create_new(true).append(true).open(path);
+    let target = create.or_else(|_| OpenOptions::new().write(true).open("/dev/null"))?;
+    rustix::stdio::dup2_stdout(&target)?;
+    rustix::stdio::dup2_stderr(&target)?;
     Ok(())
 }

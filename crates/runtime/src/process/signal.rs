@@ -123,8 +123,12 @@ impl Signals {
 
     /// The same for a request that may have arrived as a signal already: it never insists.
     pub fn raise_first(&self, signal: StopSignal) {
-        if self.stops_run().is_none() {
-            self.raise(signal);
+        let mut state = self.state();
+        if state.stop.is_none() {
+            state.stop = Some(Stop::Asked(signal));
+            for (_, wake) in &state.listeners {
+                wake();
+            }
         }
     }
 
@@ -226,6 +230,22 @@ mod tests {
         signals.clone().raise(StopSignal::Sigint);
         assert_eq!(signals.stop(), Some(Stop::Insisted(StopSignal::Sigterm)));
         assert_eq!(signals.requested(), Some(StopSignal::Sigterm));
+    }
+
+    #[test]
+    fn requests_never_insist_however_many_arrive_at_once() {
+        for _ in 0..2_000 {
+            let (signals, together) = (Signals::none(), std::sync::Barrier::new(4));
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        together.wait();
+                        signals.raise_first(StopSignal::Sigint);
+                    });
+                }
+            });
+            assert_eq!(signals.stop(), Some(Stop::Asked(StopSignal::Sigint)));
+        }
     }
 
     #[test]

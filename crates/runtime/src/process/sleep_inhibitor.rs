@@ -75,11 +75,15 @@ pub fn examine(wanted: bool) -> Finding {
         return found("a run does not keep the machine awake (run.inhibit_sleep = false)".to_owned());
     }
     if !program_exists(PROGRAM, std::env::var_os("PATH").as_deref(), Path::new("/")) {
-        return found(format!("a run does not keep the machine awake: {PROGRAM} is not installed"));
+        return Finding::neutral("sleep", format!("a run does not keep the machine awake: {PROGRAM} is not installed"));
     }
     match try_helper() {
         Ok(()) => found(format!("a run keeps the machine awake ({PROGRAM})")),
-        Err(said) => found(format!("a run does not keep the machine awake: {PROGRAM} does not work here ({said})")),
+        Err(said) => {
+            let message = format!("a run does not keep the machine awake: {PROGRAM} does not work here ({said})");
+            let hints = vec!["if that is fine, set inhibit_sleep = false in [run]".to_owned()];
+            Finding { hints, ..Finding::warning("sleep", message) }
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::process::signal::Signals;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{all, below, descendants, end_leftovers, end_marked, send};
+pub(super) use linux::{all, below, descendants, end_leftovers, end_marked, is_zombie, send};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{all, below, descendants, end_leftovers, end_marked};
+pub(super) use other::{all, below, descendants, end_leftovers, end_marked, is_zombie};
 
 pub(super) const CAN_WALK: bool = cfg!(target_os = "linux");
 
@@ -100,6 +100,10 @@ mod other {
 
     pub(in super::super) fn end_marked(_: &str, _: &str, _: Duration, _: &Signals) -> u32 {
         0
+    }
+
+    pub(in super::super) fn is_zombie(_: u32) -> bool {
+        false
     }
 }
 
@@ -272,6 +276,11 @@ mod linux {
     pub(in super::super) fn all() -> Vec<Process> {
         let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(read).collect()
+    }
+
+    /// Whether the process has ended, but its parent has not collected it yet.
+    pub(in super::super) fn is_zombie(pid: u32) -> bool {
+        read(pid).is_some_and(|process| process.zombie)
     }
 
     fn read(pid: u32) -> Option<Process> {

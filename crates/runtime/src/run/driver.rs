@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use verdone_core::base::finish::StopSignal;
 use verdone_core::engine::run::{Effect, Input, Phase, Rules, State, apply, decide};
-use verdone_core::journal::control::Request;
 use verdone_core::journal::event::{Event, Recorded};
 use verdone_core::journal::update::{Reporter, Update};
 
@@ -48,7 +46,7 @@ impl<'a> Driver<'a> {
         let mut input = Input::Start(Box::new(start));
         while let Some(effect) = self.advance(&input)? {
             self.hold(&effect)?;
-            input = self.perform(&effect)?;
+            input = if self.state.calls_off(&effect) { Input::CalledOff } else { self.perform(&effect)? };
             self.process_requests()?;
         }
         match self.state.phase {
@@ -59,21 +57,17 @@ impl<'a> Driver<'a> {
 
     /// Handles signals, requests and hook failures as separate inputs, before the result of the effect during which they arrived.
     fn process_requests(&mut self) -> Result<(), JournalError> {
-        for posted in self.inbox.posted() {
-            match posted.request.clone() {
-                Some(Request::Stop) => self.context.setup.signals.raise_first(StopSignal::Sigint),
-                Some(request) => self.advance(&Input::Asked(request)).map(|_| ())?,
-                None => {}
-            }
-            self.inbox.remove(posted);
-        }
+        let when = self.when();
+        let signals = self.context.setup.signals.clone();
+        let watched = Watched { state: &self.state, rules: &self.rules, effect: None };
+        let mut watch = RequestWatch::new(&mut *self.reporter, &mut self.journal, &mut self.inbox, signals, watched);
+        watch.record_arrived(when);
+        let recorded = watch.finish()?;
+        self.apply_all(&recorded);
         if let Some(found) = self.faults.new_failures(&self.context.setup.redactor) {
             self.advance(&Input::GuardFailed(found))?;
         }
-        match self.context.setup.signals.stops_run() {
-            Some(signal) if self.state.stop.is_none() => self.advance(&Input::Signal(signal)).map(|_| ()),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Waits while the run is paused.
@@ -91,31 +85,34 @@ impl<'a> Driver<'a> {
     /// Decides on one input. The events are on disk before anything else happens.
     fn advance(&mut self, input: &Input) -> Result<Option<Effect>, JournalError> {
         let active = self.context.setup.clock.elapsed();
-        let when = When { at: Timestamp::now(), active_ms: Some(active.as_millis() as u64) };
-        let decision = decide(&self.state, &self.rules, active, input);
+        let (when, decision) = (self.when(), decide(&self.state, &self.rules, active, input));
         for recorded in self.journal.append(decision.events, when)? {
-            self.fold(&recorded);
+            apply(&mut self.state, &recorded);
+            self.reporter.report(Update::Event(&recorded));
         }
         Ok(decision.effect)
     }
 
-    fn fold(&mut self, recorded: &Recorded) {
-        apply(&mut self.state, recorded);
-        self.reporter.report(Update::Event(recorded));
+    fn when(&self) -> When {
+        When { at: Timestamp::now(), active_ms: Some(self.context.setup.clock.elapsed().as_millis() as u64) }
     }
 
     /// Performs an effect. Requests and signals that arrive meanwhile are recorded at once and applied afterwards.
     fn perform(&mut self, effect: &Effect) -> Result<Input, JournalError> {
-        let watched = Watched::of(&self.state, effect);
         let signals = self.context.setup.signals.clone();
+        let watched = Watched { state: &self.state, rules: &self.rules, effect: Some(effect) };
         let mut watch = RequestWatch::new(&mut *self.reporter, &mut self.journal, &mut self.inbox, signals.clone(), watched);
         let done = perform(&mut self.context, &self.state, effect, &mut watch);
         let recorded = watch.finish();
         signals.end_interruption();
-        for recorded in recorded? {
-            apply(&mut self.state, &recorded);
-        }
+        self.apply_all(&recorded?);
         Ok(done)
+    }
+
+    fn apply_all(&mut self, recorded: &[Recorded]) {
+        for recorded in recorded {
+            apply(&mut self.state, recorded);
+        }
     }
 }
 

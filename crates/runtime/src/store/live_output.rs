@@ -1,5 +1,6 @@
 //! What the agent prints during a turn, line by line as it comes, for those who watch the run from another terminal. Not part of the run's
-//! history: only the files of the current and the previous iteration are kept, and a failed write loses nothing but a line on a screen.
+//! history: only the files of the current and the previous iteration are kept, none after the run, and a failed write loses nothing but a
+//! line on a screen.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
@@ -9,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use verdone_core::journal::update::Stream;
 
 use crate::base::plain_file::open_regular;
+
+/// The last line of a turn that prints more than can be watched.
+const FULL: &str = "[verdone: the rest of this turn's output is too long to show live]";
 
 /// One line of output: redacted, without its line end. Not sanitised for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,29 +30,63 @@ impl LiveLine {
 
 /// The writer for one turn.
 #[derive(Debug)]
-pub struct LiveOutput(Option<File>);
+pub struct LiveOutput {
+    /// `None` after a failed write, or once the file is full.
+    file: Option<File>,
+    /// How many bytes may still be written.
+    left: u64,
+}
 
 impl LiveOutput {
-    pub fn begin(run_dir: &Path, iteration: u32, turn: u32) -> Self {
-        let open = || -> io::Result<File> {
+    /// The turn's file gets at most about `most` bytes.
+    pub fn begin(run_dir: &Path, iteration: u32, turn: u32, most: u64) -> Self {
+        let open = || -> io::Result<(File, u64)> {
             fs::create_dir_all(folder(run_dir))?;
             remove_before(run_dir, iteration.saturating_sub(1))?;
             // A turn that is repeated after a wait continues its file.
-            open_regular(&file(run_dir, iteration, turn), OpenOptions::new().create(true).append(true))
+            let file = open_regular(&file(run_dir, iteration, turn), OpenOptions::new().create(true).append(true))?;
+            let length = file.metadata()?.len();
+            Ok((file, length))
         };
-        Self(open().ok())
+        match open() {
+            Ok((file, length)) if length < most => Self { file: Some(file), left: most - length },
+            Ok(_) | Err(_) => Self { file: None, left: 0 },
+        }
     }
 
     pub fn line(&mut self, stream: Stream, line: &str) {
-        let line = LiveLine { error: stream == Stream::Stderr, line: line.to_owned() };
-        let Some(file) = &mut self.0 else { return };
-        let written = serde_json::to_vec(&line).map_err(io::Error::from).and_then(|mut bytes| {
-            bytes.push(b'\n');
-            file.write_all(&bytes)
-        });
-        if written.is_err() {
-            self.0 = None;
+        let is_written = self.write(stream, line).unwrap_or(false);
+        if !is_written {
+            self.file = None;
         }
+    }
+
+    /// Whether there is room for more.
+    fn write(&mut self, stream: Stream, line: &str) -> io::Result<bool> {
+        let Some(file) = &mut self.file else { return Ok(false) };
+        let bytes = encode(stream, line)?;
+        if let Some(left) = self.left.checked_sub(bytes.len() as u64) {
+            self.left = left;
+            file.write_all(&bytes)?;
+            return Ok(true);
+        }
+        file.write_all(&encode(Stream::Stderr, FULL)?)?;
+        Ok(false)
+    }
+}
+
+fn encode(stream: Stream, line: &str) -> io::Result<Vec<u8>> {
+    let line = LiveLine { error: stream == Stream::Stderr, line: line.to_owned() };
+    let mut bytes = serde_json::to_vec(&line)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Removes the live output of a run that has ended.
+pub fn remove_live_output(run_dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder(run_dir)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
@@ -119,7 +157,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut reader = LiveReader::new(dir.path(), 1, 1);
         assert_eq!(text(&mut reader), [""; 0]);
-        let mut output = LiveOutput::begin(dir.path(), 1, 1);
+        let mut output = LiveOutput::begin(dir.path(), 1, 1, 1_000);
         output.line(Stream::Stdout, "one");
         output.line(Stream::Stderr, "two\u{1b}[31m");
         let lines = reader.lines();
@@ -136,9 +174,29 @@ mod tests {
     fn files_of_older_iterations_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         for iteration in 1..=3 {
-            LiveOutput::begin(dir.path(), iteration, 1);
+            LiveOutput::begin(dir.path(), iteration, 1, 1_000);
         }
         let left = |iteration: u32| file(dir.path(), iteration, 1).exists();
         assert_eq!([left(1), left(2), left(3)], [false, true, true]);
+        remove_live_output(dir.path()).unwrap();
+        assert!(!folder(dir.path()).exists());
+        remove_live_output(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_turn_that_prints_too_much_says_so_once_even_if_it_is_repeated() {
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..3 {
+            let mut output = LiveOutput::begin(dir.path(), 1, 1, 500);
+            for _ in 0..100 {
+                output.line(Stream::Stdout, "0123456789");
+            }
+        }
+        let lines = text(&mut LiveReader::new(dir.path(), 1, 1));
+        assert!(fs::metadata(file(dir.path(), 1, 1)).unwrap().len() < 700);
+        assert!(lines.len() > 5, "{lines:?}");
+        let (last, before) = lines.split_last().unwrap();
+        assert_eq!(last, FULL);
+        assert!(before.iter().all(|line| line == "0123456789"), "{lines:?}");
     }
 }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use verdone_core::base::id::RunId;
 
 use crate::base::fault::{self, Point};
 use crate::base::plain_file::{open_regular, read_regular};
+use crate::process::is_alive;
 
 /// The holder fits into one line.
 const LARGEST: u64 = 64 * 1024;
@@ -79,8 +79,7 @@ impl RunLock {
     /// The holder, determined without taking the lock: a query must not make a starting run fail.
     pub fn holder(git_dir: &Path) -> Option<Holder> {
         let holder: Holder = serde_json::from_slice(&read_regular(&git_dir.join("verdone.lock"), LARGEST).ok()?).ok()?;
-        let pid = Pid::from_raw(i32::try_from(holder.pid).ok()?)?;
-        test_kill_process(pid).is_ok().then_some(holder)
+        is_alive(holder.pid).then_some(holder)
     }
 
     /// Records the holder for other processes.
@@ -111,6 +110,21 @@ mod tests {
         assert!(RunLock::holder(dir.path()).is_some());
         drop(first);
         RunLock::acquire(dir.path()).unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_has_ended_holds_nothing_even_if_it_was_not_collected() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let mut lock = RunLock::acquire(dir.path()).unwrap();
+        lock.record_holder(&Holder { pid: ended.id(), ..Holder::default() }).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        while RunLock::holder(dir.path()).is_some() {
+            assert!(Instant::now() < until, "an ended process holds the lock");
+            thread::sleep(Duration::from_millis(5));
+        }
+        ended.wait().unwrap();
     }
 
     #[test]

@@ -23,6 +23,11 @@ impl StoredRun {
         self.dir.join("journal.jsonl")
     }
 
+    /// What a detached run printed after its start: notices, and the error that ended it.
+    pub fn output(&self) -> PathBuf {
+        self.dir.join("output.txt")
+    }
+
     /// The whole run, and a description of damage at the journal's end, if any.
     pub fn view(&self) -> Result<(RunView, Option<String>), JournalError> {
         let mut reader = JournalReader::open(&self.journal())?;
@@ -57,6 +62,12 @@ impl StoredRun {
     pub fn is_loop(&self) -> bool {
         let begin = JournalReader::open(&self.journal()).ok().and_then(|mut reader| reader.next()?.ok());
         matches!(begin, Some(Recorded { event: Event::RunStarted { session: Some(_), .. }, .. }))
+    }
+
+    /// Whether it is a run of this plan. A run whose beginning is unreadable is a run of no plan.
+    pub fn is_run_of(&self, plan: &str) -> bool {
+        let begin = JournalReader::open(&self.journal()).ok().and_then(|mut reader| reader.next()?.ok());
+        matches!(begin, Some(Recorded { event: Event::RunStarted { plan: of, session: None, .. }, .. }) if of == plan)
     }
 
     /// The state of the run: its phase and last attempt, without earlier history.

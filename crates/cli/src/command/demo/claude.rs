@@ -32,7 +32,7 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     match client.health {
         Health::Bad => return Err(client.into()),
         Health::Warning => say(&format!("{}\n", printable_line(&client.in_a_line()))),
-        Health::Good => {}
+        Health::Good | Health::Neutral => {}
     }
     announce(&config.agent.claude, cap)?;
     if !args.yes && !confirmed(context)? {

@@ -58,7 +58,7 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
     match agent.health {
         Health::Bad => return Err(agent.into()),
         Health::Warning => reporter.report(Update::Notice { text: &agent.in_a_line() }),
-        Health::Good => {}
+        Health::Good | Health::Neutral => {}
     }
     let request = PlanningRequest { project: &project, config: &settings.resolved.config, request, output };
     let written = write_plan(&request, &ours, &signals, &mut reporter);

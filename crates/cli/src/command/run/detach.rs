@@ -1,18 +1,18 @@
 //! `verdone run --detach`: the run as a process in a session without a terminal. Until it has started, its messages are shown here; from
-//! then on it writes nothing, and `verdone attach` shows its journal.
+//! then on they go to a file in the run's folder, and `verdone attach` shows its journal.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::process::ExitStatus;
 
-use rustix::process::{Pid, Signal, kill_process};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::process::{own_session, release_output, start_detached_piped};
+use verdone_runtime::process::{interrupt_process, own_session, redirect_output, start_detached_piped};
+use verdone_runtime::store::Store;
 
-use super::super::Outcome;
 use super::super::stop_announcer::StopAnnouncer;
+use super::super::{Context, Outcome};
 use crate::error::CliError;
 use crate::terminal::{print, printable, say};
 
@@ -22,9 +22,9 @@ pub(super) fn start() -> Outcome {
     let mut child = start_detached_piped(&arguments(std::env::args_os())).map_err(failed)?;
     // The terminal's Ctrl-C does not reach the run's session.
     let signals = Signals::install().map_err(failed)?;
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = child.id();
     let _forward = signals.subscribe(move || {
-        let _ = pid.map(|pid| kill_process(pid, Signal::INT));
+        let _ = interrupt_process(pid);
     });
     let messages = child.stderr.take().map(|mut pipe| {
         std::thread::spawn(move || {
@@ -41,7 +41,7 @@ pub(super) fn start() -> Outcome {
         return Ok(exit_code(child.wait().map_err(failed)?));
     }
     print(&printable(&format!(
-        "Run {} is running in the background.\n  verdone attach   watch it; Ctrl-C stops only the watching\n  verdone status   see how far it is\n  verdone stop     end it\n",
+        "Run {} is running in the background.\n  verdone attach   watch it; Ctrl-C stops only the watching\n  verdone status   see its progress\n  verdone stop     end it\n",
         run.trim()
     )))?;
     Ok(0)
@@ -57,30 +57,26 @@ fn exit_code(status: ExitStatus) -> u8 {
 }
 
 /// For the process in the background, which leaves the terminal's session first.
-pub(super) fn reporter(signals: &Signals) -> StopAnnouncer {
+pub(super) fn reporter(signals: &Signals, context: &Context) -> Result<StopAnnouncer, CliError> {
     own_session();
-    StopAnnouncer::new(Box::new(UntilStarted::default()), signals.clone())
+    let store = Store::new(&context.project()?.root);
+    Ok(StopAnnouncer::new(Box::new(InBackground { store }), signals.clone()))
 }
 
-/// Prints notices, then the id of the run, then nothing.
-#[derive(Default)]
-struct UntilStarted {
-    started: bool,
+/// Prints the run's id when it has started, and notices: before that for whoever started us, then to the run's file.
+struct InBackground {
+    store: Store,
 }
 
-impl Reporter for UntilStarted {
+impl Reporter for InBackground {
     fn report(&mut self, update: Update<'_>) {
-        if self.started {
-            return;
-        }
         match update {
             Update::Notice { text } => say(&printable(&format!("note: {text}\n"))),
             Update::Event(recorded) => {
                 if let Event::RunStarted { run, .. } = &recorded.event {
-                    self.started = true;
                     // Whoever started us may be gone; the run does not depend on it.
                     let _ = print(&format!("{run}\n"));
-                    let _ = release_output();
+                    let _ = redirect_output(&self.store.run(run.clone()).output());
                 }
             }
             Update::Output { .. } | Update::Checking { .. } | Update::Tick { .. } | Update::Continued => {}

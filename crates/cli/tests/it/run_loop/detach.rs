@@ -43,6 +43,7 @@ fn a_detached_run_is_started_watched_left_and_watched_again() {
     assert!(at("waiting") < at("continuing") && at("continuing") < at("Agent stopped"), "{}", seen.stdout);
     assert!(seen.stdout.contains("1 verified"), "{}", seen.stdout);
     assert_eq!(world.finish(), "complete");
+    assert!(!world.run_dir().join("live").exists(), "nobody watches a run that has ended");
     world.sandbox.assert_no_survivors(PATIENCE);
 }
 
@@ -72,4 +73,17 @@ fn a_run_that_cannot_start_says_why_and_ends_with_its_code() {
     assert_eq!(refused.stdout, "");
     assert_eq!(refused.stderr, expected.stderr);
     assert!(refused.stderr.contains("US-999"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_detached_run_that_dies_leaves_its_messages_and_status_names_them() {
+    let world = World::new(ONE, &always(STEPS));
+    let fault = "VERDONE_FAULT=fail=ENOSPC@journal-append:3+";
+    world.sandbox.run("env", [fault, VERDONE, "run", "--detach"]).assert_code(0);
+    world.sandbox.assert_no_survivors(PATIENCE);
+    let file = world.run_dir().join("output.txt");
+    let messages = std::fs::read_to_string(&file).unwrap();
+    assert!(messages.contains("error: ") && messages.contains("No space left"), "{messages}");
+    let status = world.verdone(&["status"]);
+    assert!(status.stderr.contains(&format!("its last messages are in {}", file.display())), "{}", status.transcript());
 }

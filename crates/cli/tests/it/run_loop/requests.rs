@@ -192,3 +192,73 @@ fn skip_now_of_another_story_leaves_the_turn_alone() {
     run.wait(PATIENCE).assert_code(4);
     assert_eq!(world.subjects()[0], "feat(US-001): Write a");
 }
+
+#[test]
+fn skip_now_in_a_pause_begins_nothing_more_for_the_story() {
+    let world = World::new(TWO, WAITS);
+    let run = world.start();
+    run.wait_for("waiting", PATIENCE);
+    world.verdone(&["pause"]).assert_code(0);
+    run.wait_for("Requested: pause", PATIENCE);
+    let_go(&world);
+    run.wait_for("Agent stopped", PATIENCE);
+    world.verdone(&["skip", "US-001", "--now"]).assert_code(0);
+    run.wait_for("Requested: skip US-001 now", PATIENCE);
+    world.verdone(&["resume"]).assert_code(0);
+    run.wait(PATIENCE).assert_code(4);
+    let verified = world.all("verified");
+    assert!(verified.iter().all(|event| event["place"]["story"] == "US-002"), "{verified:?}");
+    assert!(world.tree_files(&world.kept()).contains(&"a".to_owned()));
+    assert_eq!(text(&world.last("attempt_rejected")["reason"]), "skipped by the user");
+    assert_eq!(world.subjects(), ["feat(US-002): Write b", "initial"]);
+}
+
+#[test]
+fn a_stop_needs_only_the_signal() {
+    let world = World::new(ONE, HANGS);
+    let run = world.start();
+    run.wait_for("waiting", PATIENCE);
+    world.sandbox.write(world.run_dir().join("inbox"), "no folder");
+    assert_says(&world.verdone(&["stop"]), "is stopping");
+    run.wait(PATIENCE).assert_code(130);
+    world.sandbox.assert_no_survivors(PATIENCE);
+}
+
+#[test]
+fn only_a_paused_run_can_be_resumed() {
+    let world = World::new(ONE, WAITS);
+    let run = world.start();
+    run.wait_for("waiting", PATIENCE);
+    let output = world.verdone(&["resume"]);
+    output.assert_code(2);
+    assert!(output.stderr.contains(&format!("run {} is not paused", run_id(&world))), "{}", output.transcript());
+    world.verdone(&["pause"]).assert_code(0);
+    assert_says(&world.verdone(&["resume"]), "continues");
+    let_go(&world);
+    run.wait(PATIENCE).assert_code(0);
+}
+
+#[test]
+fn a_note_waits_for_the_next_run_of_its_plan() {
+    let world = World::new(ONE, WAITS);
+    world.sandbox.write("OTHER.md", ONE.replace("US-001", "US-002").replace("file a", "file b").replace("-f a", "-f b"));
+    world.git(&["add", "OTHER.md"]);
+    world.git(&["commit", "-qm", "another plan"]);
+    let run = world.start_with(&["PLAN.md"]);
+    run.wait_for("waiting", PATIENCE);
+    world.verdone(&["note", "prefer tabs"]).assert_code(0);
+    world.verdone(&["stop"]).assert_code(0);
+    run.wait(PATIENCE).assert_code(130);
+    let first = run_id(&world);
+    let waits = |expected: bool| {
+        let page = world.verdone(&["status", "--run", &first]);
+        assert_eq!(page.stdout.contains("note for the next run: prefer tabs"), expected, "{}", page.transcript());
+    };
+    world.run_with(&["OTHER.md"], 0);
+    assert!(!world.prompt(1).contains("prefer tabs"), "{}", world.prompt(1));
+    waits(true);
+    let_go(&world);
+    world.run_with(&["PLAN.md"], 0);
+    assert!(world.prompt(1).contains("- prefer tabs\n"), "{}", world.prompt(1));
+    waits(false);
+}

@@ -76,8 +76,10 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::TurnEnded { outcome, usage, tests, session, allowance, claim, .. } => {
             turn_ended(state, outcome, tests);
-            if outcome.prompt_use() == PromptUse::Lost {
-                return_notes(state);
+            match outcome.prompt_use() {
+                PromptUse::Used => with_attempt(state, |attempt| attempt.notes.clear()),
+                PromptUse::Repeated => {}
+                PromptUse::Lost => return_notes(state),
             }
             with_attempt(state, |attempt| {
                 attempt.claim.clone_from(claim);
@@ -154,6 +156,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             });
         }
         Event::AttemptRejected { rejection, reason, .. } => {
+            return_notes(state);
             let told = state.attempt.as_ref().and_then(|attempt| attempt.feedback.clone());
             if let Some(attempt) = &state.attempt
                 && !spends_nothing(rejection)
@@ -369,6 +372,7 @@ fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool)
     state.reopened.insert(story.clone());
     state.results.remove(story);
     state.progress.failed.remove(story);
+    state.skipped_now.remove(story);
     // Work that no longer passes cannot be reviewed.
     state.progress.review.remove(story);
     // The committed attempt counts, so that the next one gets a new number.
@@ -385,7 +389,7 @@ fn end_iteration(state: &mut State, result: Option<StoryResult>, exit_code: u8) 
     state.last_iteration = Some(EndedIteration { story: attempt.place.story, result, exit_code, duration_ms });
 }
 
-/// The next prompt gets the notes of the lost one.
+/// The next prompt gets the notes that no turn has used.
 fn return_notes(state: &mut State) {
     let mut notes = state.attempt.as_mut().map(|attempt| std::mem::take(&mut attempt.notes)).unwrap_or_default();
     notes.append(&mut state.notes);
@@ -402,12 +406,16 @@ fn ask(state: &mut State, request: &Request) {
         Request::Resume => state.paused = false,
         // The signal that comes with it is recorded as an event.
         Request::Stop => {}
-        Request::Skip { story, now: _ } => {
+        Request::Skip { story, now } => {
             state.progress.failed.insert(story.clone(), "skipped by the user".to_owned());
+            if *now {
+                state.skipped_now.insert(story.clone());
+            }
         }
         Request::Retry { story } => {
             state.progress.failed.remove(story);
             state.progress.attempts.remove(story);
+            state.skipped_now.remove(story);
         }
         Request::Note { text } => state.notes.push(text.clone()),
     }

@@ -65,6 +65,7 @@ impl RunView {
                 self.enter(Phase::Prompting, at);
             }
             Event::AttemptRejected { place, rejection, reason } => {
+                self.return_notes();
                 let attempt = self.attempt(place, at);
                 attempt.rejection = Some(rejection.clone());
                 attempt.reason = Some(reason.clone());

@@ -94,7 +94,8 @@ impl RunView {
         self.pending.retain(|request| matches!(request, Request::Note { .. }));
     }
 
-    fn return_notes(&mut self) {
+    /// The next prompt gets the notes that no turn has used.
+    pub(super) fn return_notes(&mut self) {
         let returned = std::mem::take(&mut self.in_prompt).into_iter().map(|text| Request::Note { text });
         self.pending = returned.chain(std::mem::take(&mut self.pending)).collect();
     }

@@ -16,6 +16,7 @@ use crate::git::{CommitError, GitError};
 use crate::process;
 use crate::run::context::RunContext;
 use crate::run::land::{LandError, Landed, Target, land_tip};
+use crate::store::live_output::remove_live_output;
 use crate::store::{Store, proven};
 
 const PROGRESS: &str = "chore: record progress";
@@ -28,6 +29,8 @@ pub fn finish(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     context.agent.end(grace, &context.setup.signals);
     process::end_leftovers(&[], grace, &context.setup.signals);
     context.spaces.drop_agent();
+    // Prune removes what is left if this fails.
+    let _ = remove_live_output(&context.setup.run_dir);
     for text in context.spaces.take_notes() {
         reporter.report(Update::Notice { text: &text });
     }

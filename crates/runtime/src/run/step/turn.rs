@@ -53,7 +53,7 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
         redactor: &context.setup.redactor,
     };
     let clock = context.setup.clock;
-    let mut live = LiveOutput::begin(&context.setup.run_dir, state.iteration, place.turn);
+    let mut live = LiveOutput::begin(&context.setup.run_dir, state.iteration, place.turn, limits.output_bytes);
     let mut on = |moment: Moment<'_>| show(reporter, &mut live, clock, &moment);
     let budget = context.setup.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
     let kept = context.agent.turn(&request, budget, &context.setup.signals, &mut on);

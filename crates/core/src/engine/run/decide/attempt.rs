@@ -60,6 +60,10 @@ pub(super) fn in_attempt(
         (Phase::Committing { tree, .. }, Input::CommitRefused { message }) => {
             commit_refused(state, rules, now, attempt, tree, message)
         }
+        (Phase::RedChecking | Phase::Turn | Phase::Verifying | Phase::Committing { .. }, Input::CalledOff) => {
+            let reason = called_off(state, attempt).unwrap_or_else(|| "called off".to_owned());
+            reject(Vec::new(), &attempt.place, Rejection::Stopped, reason)
+        }
         (Phase::Keeping { rejection }, Input::Kept { kept, files }) => was_kept(state, rules, attempt, rejection, kept, *files),
         _ => unexpected(phase, input),
     }
@@ -296,7 +300,7 @@ fn verified(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, veri
     let criteria = report.criteria.clone();
     let is_unchanged = report.reasons.contains(&Reason::Failure(Failure::NothingChanged));
     let mut events = vec![Event::Verified(Box::new(Verified { place: place.clone(), changed, restored, report, judge }))];
-    if is_cut {
+    if is_cut || state.skipped_now.contains(&place.story) {
         let reason = called_off(state, attempt).unwrap_or_else(|| "interrupted".to_owned());
         return reject(events, &place, Rejection::Stopped, reason);
     }

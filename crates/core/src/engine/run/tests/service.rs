@@ -9,6 +9,7 @@ use crate::base::span::Span;
 use crate::done::{JudgeFact, JudgeRecord};
 use crate::evidence::Evidence;
 use crate::journal::control::Request;
+use crate::journal::view::RunView;
 
 const AT: Timestamp = Timestamp::UNIX_EPOCH;
 /// In seconds, later than every time in the journal.
@@ -334,13 +335,59 @@ fn notes_of_the_user_are_kept_when_a_turn_is_made_again() {
 
 #[test]
 fn a_story_that_is_skipped_during_a_wait_is_given_up_at_once() {
-    let mut bench = Bench::with(|_| {});
+    let mut bench = Bench::before_its_turn(|_| {});
+    bench.give(Input::Asked(Request::Note { text: "hello".to_owned() }));
+    bench.give(Input::RedChecked { red: Red::Red, runs: Vec::new() });
     bench.turn(limit_until(Some(3_600)), 0.0);
     bench.give(Input::Asked(Request::Skip { story: StoryId::from("A"), now: false }));
     assert_eq!(bench.give(Input::Waited { over: false }), Some(&Effect::Keep));
     assert_eq!(bench.reason(), "skipped by the user");
     bench.until(&Effect::Select);
     assert!(bench.state.progress.attempts.is_empty() && bench.state.fatal.is_none());
+    assert_eq!(bench.state.notes, ["hello"], "no turn has used it");
+    assert_eq!(RunView::from_journal(&bench.journal).unused_notes(), ["hello"]);
+}
+
+#[test]
+fn a_story_that_is_skipped_now_gets_no_further_step() {
+    let skip = |story: &str| Input::Asked(Request::Skip { story: StoryId::from(story), now: true });
+    let before_check = || Bench::before_its_turn(|_| {});
+    let before_turn = || Bench::with(|_| {});
+    let before_verification = || {
+        let mut bench = Bench::with(|_| {});
+        bench.turn(TurnOutcome::Ended, 0.0);
+        bench
+    };
+    let before_commit = || {
+        let mut bench = before_verification();
+        bench.verify(CheckOutcome::Passed);
+        bench
+    };
+    for (effect, mut bench) in [
+        (Effect::RedCheck, before_check()),
+        (Effect::Turn, before_turn()),
+        (Effect::Verify, before_verification()),
+        (Effect::Commit, before_commit()),
+    ] {
+        bench.give(skip("B"));
+        assert_eq!(bench.effect.as_ref(), Some(&effect));
+        assert!(!bench.state.calls_off(&effect), "{effect:?}: another story");
+        bench.give(skip("A"));
+        assert!(bench.state.calls_off(&effect), "{effect:?}");
+        assert_eq!(bench.give(Input::CalledOff), Some(&Effect::Keep), "{effect:?}");
+        assert_eq!(bench.reason(), "skipped by the user");
+        assert!(!bench.state.calls_off(&Effect::Keep));
+    }
+    // If it arrives while the last check runs, there may be nothing left to interrupt.
+    let mut bench = before_verification();
+    bench.give(skip("A"));
+    bench.verify(CheckOutcome::Passed);
+    assert_eq!(bench.effect, Some(Effect::Keep));
+    // A retry takes it back.
+    let mut bench = before_turn();
+    bench.give(skip("A"));
+    bench.give(Input::Asked(Request::Retry { story: StoryId::from("A") }));
+    assert!(!bench.state.calls_off(&Effect::Turn));
 }
 
 #[test]
