@@ -111,7 +111,7 @@ fn a_mistyped_plan_is_no_request() {
             refused.stderr
         );
     }
-    world.by_user(|| world.sandbox.write("my plan.md", ONE));
+    world.sandbox.write("my plan.md", ONE);
     let refused = world.run_with(&["my plam.md", "--yes"], 2);
     assert!(refused.stderr.contains("did you mean") && refused.stderr.contains("my plan.md?"), "{}", refused.stderr);
     assert!(!world.has(".verdone/requests"));
