@@ -69,7 +69,7 @@ const NODE: Project = Project {
         ),
     ],
     plan: "# Plan\n\n## Shorten slugs\n\n- [ ] shorten(text, length) cuts a slug\n",
-    work: r#"cat >src/shorten.js <<'Y'
+    work: r"cat >src/shorten.js <<'Y'
 export const shorten = (text, length) => text.slice(0, length);
 Y
 cat >test/shorten.test.js <<'Y'
@@ -78,7 +78,7 @@ import { test } from 'node:test';
 import { shorten } from '../src/shorten.js';
 
 test('cuts', () => assert.equal(shorten('abc', 2), 'ab'));
-Y"#,
+Y",
 };
 
 const RUST: Project = Project {
