@@ -317,7 +317,7 @@ mod tests {
     fn the_first_error_is_shown_once_and_is_part_of_the_room() {
         let (text, _) = failed(&run("error: x\nat y", "at y\nthe end\n"), 1_000);
         assert!(text.ends_with(".\nerror: x\nat y\nthe end"), "{text}");
-        let tail: String = (0..100).map(|_| "line ".to_owned() + &"x".repeat(100) + "\n").collect();
+        let tail: String = (0..100).map(|n: u8| ["line ", &n.to_string(), " ", &"x".repeat(100), "\n"].concat()).collect();
         let (text, left) = failed(&run(&format!("error: {}", "y".repeat(600)), &tail), 1_000);
         assert!(text.contains("error: yyy") && text.ends_with('x') && text.len() < 1_150, "{}: {text}", text.len());
         assert!(left < 50, "{left}");
