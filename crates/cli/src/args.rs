@@ -12,6 +12,7 @@ mod loops;
 mod plan;
 mod policy;
 mod review;
+mod runs;
 mod verify;
 mod workspace;
 
@@ -32,6 +33,7 @@ pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs}
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 pub(crate) use review::{AcceptArgs, ProtectArgs, RejectArgs, ReviewArgs};
+pub(crate) use runs::{RunArg, RunsArgs};
 pub(crate) use verify::{GatesArgs, VerifyArgs, VerifyFormat};
 pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveArgs, WorkspaceShellArgs};
 
@@ -258,33 +260,6 @@ pub(crate) struct AgentArgs {
 pub(crate) enum Mode {
     Planning,
     Building,
-}
-
-/// Which run a command looks at.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct RunArg {
-    /// Look at this run: an id from `verdone runs`, its start or end, or `last`, `last-1` and so on.
-    #[arg(long, value_name = "RUN")]
-    pub run: Option<String>,
-}
-
-/// List the runs and session loops of this project, newest first.
-///
-/// Shows when each one started, its plan, its results, and whether its commits have landed. The other commands take a run's id as
-/// `--run ID`; its last four characters are enough.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  verdone runs
-  verdone runs --limit 100
-  verdone show --run last-1     the stories of the run before the last one")]
-pub(crate) struct RunsArgs {
-    /// How many runs to list.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub limit: usize,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Show the state of the last run.
