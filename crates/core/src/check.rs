@@ -231,4 +231,10 @@ pub(crate) mod tests {
         let check = Check::own(CommandSpec::Shell(command.to_owned()), Span::from_secs(1));
         CheckRun { outcome, ..CheckRun::pending(&check) }
     }
+
+    /// A failed run with this first error and this end of its output.
+    pub(crate) fn failed_with(first_error: &str, tail: &str) -> CheckRun {
+        let (first_error, tail) = (first_error.to_owned(), tail.to_owned());
+        CheckRun { tail, first_error, ..ran("make", CheckOutcome::Failed { code: 1 }) }
+    }
 }

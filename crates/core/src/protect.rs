@@ -14,6 +14,7 @@ mod ecosystem;
 pub mod inline_tests;
 mod manifest;
 mod referenced_files;
+mod replaced_names;
 mod settings;
 mod trees;
 

@@ -74,13 +74,7 @@ fn before<'e>(first_error: &'e str, end: &[&str]) -> Before<'e> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::CheckOutcome;
-    use crate::check::tests::ran;
-
-    fn run(first_error: &str, tail: &str) -> CheckRun {
-        let (first_error, tail) = (first_error.to_owned(), tail.to_owned());
-        CheckRun { tail, first_error, ..ran("make", CheckOutcome::Failed { code: 1 }) }
-    }
+    use crate::check::tests::failed_with;
 
     #[test]
     fn the_first_error_comes_before_the_end_and_no_line_twice() {
@@ -91,16 +85,16 @@ mod tests {
             ("b\nc", "a\nb\nc\n", &["b", "c"]),
             ("error: x", "", &["error: x", CUT]),
         ] {
-            assert_eq!(run(first_error, tail).excerpt_lines(2), expected, "{first_error:?} {tail:?}");
+            assert_eq!(failed_with(first_error, tail).excerpt_lines(2), expected, "{first_error:?} {tail:?}");
         }
     }
 
     #[test]
     fn an_excerpt_keeps_to_its_room() {
-        let long = run("error: x\nat y", &"line\n".repeat(1000));
+        let long = failed_with("error: x\nat y", &"line\n".repeat(1000));
         let text = long.excerpt(200);
         assert!(text.starts_with("error: x\nat y\n[...]\n[") && text.ends_with("line"), "{text}");
         assert!(text.len() < 240, "{}", text.len());
-        assert_eq!(run("error: x", "a\nerror: x\nb\n").excerpt(200), "a\nerror: x\nb");
+        assert_eq!(failed_with("error: x", "a\nerror: x\nb\n").excerpt(200), "a\nerror: x\nb");
     }
 }

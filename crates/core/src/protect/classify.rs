@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use verdone_plan::scope::{self, ScopeMatcher};
 use verdone_text::pattern::{PathPatterns, PatternError, is_plain};
 
-use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem, Modules, PROGRAMS};
+use super::ecosystem::{AUTORUN, CI, Defaults, Ecosystem};
 use super::manifest::{KeyPath, Manifest};
+use super::replaced_names::{Modules, PROGRAMS};
 use super::settings::ProtectSettings;
 
 /// The role of a file in verification.

@@ -9,11 +9,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use verdone_core::base::id::RunId;
-use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
 
-use super::signal::Signals;
-use super::{EnvPlan, Exit, Spawn, Stdin, forget_spared, program_exists, run, start_spared};
+use super::{Exit, forget_spared, probe, program_exists, start_spared};
 use crate::base::finding::Finding;
 
 #[cfg(target_os = "macos")]
@@ -88,21 +86,8 @@ pub fn examine(wanted: bool) -> Finding {
 }
 
 fn try_helper() -> Result<(), String> {
-    let redactor = Redactor::default();
-    let spawn = Spawn {
-        inside: None,
-        argv: [OsString::from(PROGRAM)].into_iter().chain(arguments("verdone doctor", "true")).collect(),
-        cwd: "/".into(),
-        env: EnvPlan::default(),
-        stdin: Stdin::Null,
-        wall: Some(PATIENCE),
-        idle: None,
-        grace: Duration::from_secs(1),
-        cap: 4096,
-        keep: None,
-        redactor: &redactor,
-    };
-    let ended = run(&spawn, &Signals::none(), &mut |_| {}).map_err(|error| error.to_string())?;
+    let argv = [OsString::from(PROGRAM)].into_iter().chain(arguments("verdone doctor", "true")).collect();
+    let ended = probe(argv, Path::new("/"), PATIENCE).map_err(|error| error.to_string())?;
     match ended.exit {
         Exit::Code(0) => Ok(()),
         Exit::Wall => Err("no answer".to_owned()),

@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_core::agent::AgentKind;
-use verdone_core::base::redact::Redactor;
 use verdone_core::config::detect::{Detection, FOLDERS, ProjectFiles, Proposal, TEXTS, detect, is_python_test};
 use verdone_core::config::template;
 use verdone_core::lifecycle::TEMPLATES;
 
-use crate::process::signal::Signals;
-use crate::process::{self, EnvPlan, Exit, Spawn, Stdin, missing_program};
+use crate::process::{self, Exit, missing_program, probe};
 use crate::project::{FRESHER, HOME};
 
 /// How many names are read from one folder: enough for any real project.
@@ -122,21 +120,7 @@ fn find_pytest(root: &Path, names: &BTreeSet<String>, python: Option<&str>) -> O
     let python = python.filter(|_| names.iter().any(is_python))?;
     // Remove the project's folder from the path first, so that nothing of the project is imported.
     let script = "import sys; sys.path.pop(0); import importlib.util; sys.exit(importlib.util.find_spec('pytest') is None)";
-    let redactor = Redactor::default();
-    let spawn = Spawn {
-        inside: None,
-        argv: [python, "-c", script].map(Into::into).to_vec(),
-        cwd: root.to_owned(),
-        env: EnvPlan::default(),
-        stdin: Stdin::Null,
-        wall: Some(PATIENCE),
-        idle: None,
-        grace: Duration::from_secs(1),
-        cap: 4096,
-        keep: None,
-        redactor: &redactor,
-    };
-    let ended = process::run(&spawn, &Signals::none(), &mut |_| {}).ok()?;
+    let ended = probe([python, "-c", script].map(Into::into).to_vec(), root, PATIENCE).ok()?;
     (ended.exit == Exit::Code(0)).then(|| format!("{python} -m pytest"))
 }
 

@@ -306,22 +306,17 @@ fn cut(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::tests::ran;
-
-    fn run(first_error: &str, tail: &str) -> CheckRun {
-        let (first_error, tail) = (first_error.to_owned(), tail.to_owned());
-        CheckRun { tail, first_error, ..ran("make", CheckOutcome::Failed { code: 1 }) }
-    }
+    use crate::check::tests::failed_with;
 
     #[test]
     fn the_first_error_is_shown_once_and_is_part_of_the_room() {
-        let (text, _) = failed(&run("error: x\nat y", "at y\nthe end\n"), 1_000);
+        let (text, _) = failed(&failed_with("error: x\nat y", "at y\nthe end\n"), 1_000);
         assert!(text.ends_with(".\nerror: x\nat y\nthe end"), "{text}");
         let tail: String = (0..100).map(|n: u8| ["line ", &n.to_string(), " ", &"x".repeat(100), "\n"].concat()).collect();
-        let (text, left) = failed(&run(&format!("error: {}", "y".repeat(600)), &tail), 1_000);
+        let (text, left) = failed(&failed_with(&format!("error: {}", "y".repeat(600)), &tail), 1_000);
         assert!(text.contains("error: yyy") && text.ends_with('x') && text.len() < 1_150, "{}: {text}", text.len());
         assert!(left < 50, "{left}");
-        let (text, left) = failed(&run("error: x", "the end\n"), 0);
+        let (text, left) = failed(&failed_with("error: x", "the end\n"), 0);
         assert!(!text.contains("error: x") && left == 0, "{text}");
     }
 }

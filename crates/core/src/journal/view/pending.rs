@@ -49,7 +49,7 @@ impl RunView {
             self.pending.retain(|request| !matches!(request, Request::Skip { .. }));
         }
         match self.phase {
-            // These go on during a pause.
+            // A pause begins after these.
             Phase::Keeping | Phase::Landing => {}
             Phase::Stopping | Phase::Stopped => self.pending.retain(|request| *request != Request::Pause),
             Phase::Starting
@@ -136,7 +136,7 @@ mod tests {
         view.ask(&Request::Pause);
         assert_eq!((view.paused, view.pending.as_slice()), (false, &[Request::Pause][..]));
         enter(&mut view, Phase::Keeping);
-        assert!(!view.paused, "keeping goes on in a pause");
+        assert!(!view.paused, "an attempt is kept before the pause begins");
         enter(&mut view, Phase::Selecting);
         assert_eq!((view.paused, view.pending.len()), (true, 0));
         view.ask(&Request::Resume);

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_core::agent::claude::{BYPASS_WARNING, OLDEST_CLIENT, Version, version};
-use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::config::{ClaudeAgent, ClaudePermission};
 
 use crate::base::finding::Finding;
-use crate::process::signal::Signals;
-use crate::process::{self, EnvPlan, Exit, Spawn, SpawnError, Stdin};
+use crate::process::{Exit, SpawnError, probe};
 
 /// Allows for a cold start of a large program on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -58,23 +56,9 @@ pub(crate) fn check(config: &ClaudeAgent, root: &Path) -> Finding {
 }
 
 fn version_of(config: &ClaudeAgent, root: &Path) -> Result<Version, Box<Finding>> {
-    let redactor = Redactor::default();
-    let spawn = Spawn {
-        inside: None,
-        argv: vec![config.binary.clone().into(), "--version".into()],
-        cwd: root.to_owned(),
-        env: EnvPlan::default(),
-        stdin: Stdin::Null,
-        wall: Some(PATIENCE),
-        idle: None,
-        grace: Duration::from_secs(1),
-        cap: 4096,
-        keep: None,
-        redactor: &redactor,
-    };
     let bad = |message: String, hint: &str| Err(Box::new(Finding::bad(NAME, message, [hint])));
     let install = "install Claude Code, or set agent.claude.binary to its path";
-    match process::run(&spawn, &Signals::none(), &mut |_| {}) {
+    match probe(vec![config.binary.clone().into(), "--version".into()], root, PATIENCE) {
         Ok(ended) if ended.exit == Exit::Code(0) => {
             let Some(found) = version(&ended.output.text) else {
                 let said = sanitise_line(ended.output.text.lines().next().unwrap_or_default());
