@@ -3,6 +3,7 @@
 //! their driver verifies the work.
 
 mod abandoned;
+mod checkout;
 pub mod claims;
 mod commit;
 pub mod done;
@@ -10,6 +11,7 @@ mod drive;
 mod files;
 mod journal;
 mod memory;
+mod orchestrated;
 mod other_tools;
 mod plan;
 mod plan_messages;
@@ -17,6 +19,7 @@ mod regression;
 mod sealed_copy;
 mod start_loop;
 mod subagents;
+mod team_counts;
 mod transcript;
 mod tree;
 mod turn;
@@ -45,6 +48,7 @@ use crate::verify::VerifyError;
 use crate::workspace::WorkspaceError;
 
 use files::Task;
+use subagents::TeamWork;
 
 pub use abandoned::{AbandonedLoops, FORGOTTEN_DAYS};
 pub(crate) use files::SessionFiles;
@@ -223,22 +227,23 @@ impl<'a> Gate<'a> {
                 let background = background_tasks.map(serde_json::value::RawValue::get);
                 turn::judge(self, input, turn::StopEvent { active: *active, background, held, notes: notes.clone() }, judging)?
             }
-            HookEvent::SubagentStop { active: held } => match subagents::subagent(self, active, input, *held, judging)? {
-                Some(judged) => judged,
-                None => return Ok(None),
-            },
+            HookEvent::SubagentStop { active: held } => {
+                let Some(work) = TeamWork::of(self, active) else { return Ok(None) };
+                let Some(judged) = subagents::subagent(self, &work, input, *held, judging)? else { return Ok(None) };
+                judged
+            }
             HookEvent::TaskCompleted { task, subject } => {
-                let judged = subagents::task(self, active, judging)?;
+                let judged = TeamWork::of(self, active).map(|work| subagents::task(self, &work, task, judging)).transpose()?;
                 if !matches!(judged, Some((_, StopDecision::Block { .. }, _))) {
                     self.note_task(task, subject, false, agent)?;
                 }
                 let Some(judged) = judged else { return Ok(None) };
                 judged
             }
-            HookEvent::TeammateIdle { teammate } => match subagents::teammate(self, active, teammate, judging)? {
-                Some(judged) => judged,
-                None => return Ok(None),
-            },
+            HookEvent::TeammateIdle { teammate } => {
+                let Some(work) = TeamWork::of(self, active) else { return Ok(None) };
+                subagents::teammate(self, &work, teammate, judging)?
+            }
             HookEvent::TaskCreated { task, subject } => {
                 self.note_task(task, subject, true, agent)?;
                 return Ok(None);
@@ -285,7 +290,13 @@ impl<'a> Gate<'a> {
 
     /// Records open work when the session ends. A resumed session continues with it.
     fn ends(&self, reason: &str) -> Result<Option<GateAnswer>, StopError> {
-        let Some(mut held) = self.files.held()? else { return Ok(None) };
+        let Some(mut held) = self.files.held()? else {
+            // What the worker left for a session without a loop is not needed any more.
+            if !self.files.is_held() {
+                self.files.forget_loop()?;
+            }
+            return Ok(None);
+        };
         let story = self.story()?.map(|story| story.id);
         let let_go = held.gate.let_go.clone();
         let left = Incomplete {

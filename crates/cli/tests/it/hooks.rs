@@ -9,6 +9,7 @@ mod failures;
 mod git_state;
 mod in_run;
 mod memory;
+mod orchestrated;
 mod policy;
 mod rules;
 mod scope;

@@ -32,6 +32,8 @@ pub struct StopSettings {
     pub same_limit: u32,
     /// Types of subagents that are held as well. `*` matches any part of a name.
     pub subagents: Vec<String>,
+    /// In which sessions the ends of tasks, teammates and subagents are checked.
+    pub team_gates: TeamGates,
 }
 
 impl Default for StopSettings {
@@ -47,6 +49,7 @@ impl Default for StopSettings {
             wait: Span::from_secs(60),
             same_limit: 3,
             subagents: vec!["ralph-*".to_owned()],
+            team_gates: TeamGates::default(),
         }
     }
 }
@@ -62,6 +65,19 @@ pub enum StopMode {
     Once,
     /// Never.
     Off,
+}
+
+/// In which sessions the ends of tasks, teammates and subagents are checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TeamGates {
+    /// Sessions with a loop, and those for which `orchestrator.json` exists under `~/.ralph/state/`.
+    #[default]
+    Auto,
+    /// Every session with Verdone's hooks.
+    Always,
+    /// Only sessions with a loop.
+    Loop,
 }
 
 /// What to do when the context of a held session is full.

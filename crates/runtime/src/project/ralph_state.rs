@@ -45,6 +45,12 @@ pub fn knows(home: &Path, session: &str) -> bool {
     fs::symlink_metadata(home.join(encode_component(session))).is_ok_and(|meta| meta.is_dir())
 }
 
+/// Whether another tool's orchestrator keeps state for this session.
+pub fn has_orchestrator(home: &Path, session: &str) -> bool {
+    let state = || object(&home.join(encode_component(session)).join(ORCHESTRATOR)).ok().flatten();
+    knows(home, session) && state().is_some_and(|state| !is_ours(&state))
+}
+
 /// Reads another tool's state of a session.
 pub fn read(home: &Path, session: &str) -> OtherToolState {
     let dir = home.join(encode_component(session));
