@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::{RunId, StoryId};
 use verdone_core::check::Check;
-use verdone_core::config::{LandMode, Limits};
+use verdone_core::config::{LandMode, Limits, Origin};
 use verdone_plan::{Progress, Selection, select};
 use verdone_report::plural;
 use verdone_runtime::base::finding::{Finding, Health};
@@ -119,6 +119,10 @@ fn run_request(args: &RunArgs, requested: Option<&Path>, context: &Context) -> R
     let named = requested.map(|path| path.to_string_lossy().into_owned()).or_else(|| args.plan.clone());
     let settings = context.settings(&project, &Flags { plan: named.clone(), ..args.flags() })?;
     let plan = context.plan_request(&project, &settings, named.as_deref());
+    let limit_given = match settings.resolved.origin("limits.max_iterations") {
+        Origin::Env(_) | Origin::Flag(_) => true,
+        Origin::Default | Origin::File(_) => false,
+    };
     Ok(RunRequest {
         project,
         plan,
@@ -131,6 +135,7 @@ fn run_request(args: &RunArgs, requested: Option<&Path>, context: &Context) -> R
         spec_dir: settings.spec_dir,
         exports: settings.exports,
         warnings: settings.warnings,
+        limit_given,
     })
 }
 

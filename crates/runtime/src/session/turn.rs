@@ -221,8 +221,7 @@ fn remaining(facts: &StopFacts) -> Vec<verdone_core::base::id::StoryId> {
 /// Updates the header of `progress.txt`, if the plan has one.
 fn record_progress(held: &HeldLoop, state: ProgressState) -> Result<(), StopError> {
     let Some(plan) = held.plan.as_ref().filter(|plan| has_progress(plan)) else { return Ok(()) };
-    let max_iterations = (held.max_blocks > 0).then_some(held.max_blocks);
-    let status = ProgressStatus { iteration: held.gate.blocks, max_iterations, state };
+    let status = ProgressStatus { iteration: held.gate.blocks, state };
     PlanFile::open(PlanLocation::new(plan.into()))?.record_status(&status)?;
     Ok(())
 }
