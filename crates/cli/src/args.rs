@@ -317,13 +317,13 @@ Examples:
 pub(crate) struct LogArgs {
     #[command(flatten)]
     pub run: RunArg,
-    /// Wait for more events until the run ends.
+    /// Wait for more events until the run ends; with --stops, for more decisions until you press Ctrl-C.
     #[arg(long, short)]
     pub follow: bool,
     /// Show the Stop gate's decisions and a summary instead.
-    #[arg(long, conflicts_with = "follow")]
+    #[arg(long)]
     pub stops: bool,
-    /// Print one JSON event per line; with --stops, a single object.
+    /// Print one JSON event per line; with --stops, a single object, or with --follow one decision per line.
     #[arg(long)]
     pub json: bool,
 }

@@ -18,11 +18,13 @@ mod plan_messages;
 mod regression;
 mod sealed_copy;
 mod start_loop;
+mod state_files;
 mod subagents;
 mod team_counts;
 mod transcript;
 mod tree;
 mod turn;
+mod turn_limit;
 mod verify;
 mod worker;
 mod worker_client;
@@ -253,9 +255,12 @@ impl<'a> Gate<'a> {
                 return Ok(None);
             }
             HookEvent::SessionEnd { reason } => return self.ends(reason),
+            HookEvent::PreToolUse(call) => return Ok(turn_limit::overdue(self, call)),
+            HookEvent::UserPromptSubmit { .. } => {
+                self.files.held()?.map_or(Ok(()), |held| turn_limit::begin_turn(self, &held))?;
+                return Ok(None);
+            }
             HookEvent::SessionStart { .. }
-            | HookEvent::UserPromptSubmit { .. }
-            | HookEvent::PreToolUse(_)
             | HookEvent::PermissionRequest(_)
             | HookEvent::PostToolUse { .. }
             | HookEvent::PostToolUseFailure { .. }
@@ -292,9 +297,7 @@ impl<'a> Gate<'a> {
     fn ends(&self, reason: &str) -> Result<Option<GateAnswer>, StopError> {
         let Some(mut held) = self.files.held()? else {
             // What the worker left for a session without a loop is not needed any more.
-            if !self.files.is_held() {
-                self.files.forget_loop()?;
-            }
+            self.files.forget_loop()?;
             return Ok(None);
         };
         let story = self.story()?.map(|story| story.id);

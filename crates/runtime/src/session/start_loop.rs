@@ -21,6 +21,7 @@ use crate::process::signal::Signals;
 use crate::project::approval::{ApprovalError, Approvals};
 use crate::project::plan_file::format_name;
 use crate::project::plan_file::{PlanFile, PlanLocation};
+use crate::project::ralph_state;
 use crate::project::shown;
 use crate::project::{HOME, Project};
 use crate::session::done::gate_facts;
@@ -262,6 +263,14 @@ impl Start<'_> {
 
 /// Ends a loop. Returns whether one held the session.
 pub fn end_loop(root: &Path, whose: &LoopOwner) -> Result<bool, StopError> {
+    let ended = end_held_loop(root, whose)?;
+    if let (true, LoopOwner::Session(id), Some(home)) = (ended, whose, ralph_state::home()) {
+        ralph_state::remove_loop(&home, id).map_err(|source| StopError::File { path: home, source })?;
+    }
+    Ok(ended)
+}
+
+fn end_held_loop(root: &Path, whose: &LoopOwner) -> Result<bool, StopError> {
     let loops = Loops::new(root);
     let files = match whose {
         LoopOwner::Next => loops.named(sealed_copy::NEXT),

@@ -23,7 +23,7 @@ use crate::project::shown;
 use super::files::{LARGEST, file_error};
 use super::subagents::is_paused;
 use super::worker_client::{Answered, Request, Wanted, Worker};
-use super::{Gate, Judged, StopError, Trace, orchestrated, other_tools, transcript, tree};
+use super::{Gate, Judged, StopError, Trace, orchestrated, other_tools, state_files, transcript, tree, turn_limit};
 
 /// What the client reports, and the session's loop.
 #[derive(Debug)]
@@ -61,6 +61,7 @@ pub(super) fn judge(
     }
     let held = held.filter(HeldLoop::is_active);
     if let Some(why) = decide_without_work(&facts, settings) {
+        turn_limit::end_turn(gate);
         if let Some(mut held) = held.filter(|_| !matches!(why, ReleaseReason::Background { .. })) {
             held.gate.let_go = Some(why.describe());
             gate.files.count(&held)?;
@@ -107,6 +108,7 @@ pub(super) fn judge(
     let on_context = if spawns { OnContext::Spawn } else { OnContext::Yield };
     let decision = decide(&facts, &StopSettings { on_context, ..settings.clone() });
     keep(gate, &mut held, &facts, &decision)?;
+    facts.notes.extend(state_files::record_loop(gate, &held, &facts));
     Ok((facts, decision, trace))
 }
 
@@ -193,6 +195,10 @@ fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &Stop
             | ReleaseReason::Checked { .. }
             | ReleaseReason::NotOurs => {}
         }
+    }
+    match decision {
+        StopDecision::Block { .. } => turn_limit::begin_turn(gate, held)?,
+        StopDecision::Yield { .. } => turn_limit::end_turn(gate),
     }
     record_progress(held, progress)?;
     let ended =

@@ -33,7 +33,7 @@ use super::memory::Memory;
 use super::plan::LoopPlan;
 use super::sealed_copy::{Durable, FINDING, LOOP, SealedCopy};
 use super::worker_client::{LOCK, NAP, PATIENCE, REQUEST, Request, Wanted, lock_file};
-use super::{StopError, checkout, turn};
+use super::{StopError, checkout, state_files, turn};
 
 /// The hidden first argument of the binary.
 pub const ARGUMENT: &str = "stop-verify";
@@ -94,7 +94,9 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
         Wanted::Turn { held_open } => {
             let found = one_turn(&mut driver, &request.question, held_open, (&overdue, limit));
             driver.memory.keep(&sealed_copy, &name)?;
-            found?
+            let mut found = found?;
+            found.notes.extend(state_files::record_report(&driver));
+            found
         }
         Wanted::Checkout { .. } | Wanted::End { .. } => return Ok(()),
     };

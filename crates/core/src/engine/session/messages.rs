@@ -4,7 +4,7 @@
 use verdone_text::sentence::capitalise;
 
 use super::check_output::{meaningful, places};
-use super::{HeldLoop, Incomplete, Litter, LoopCounters, Open, ReleaseReason, StoryToDo, may_be_wanted};
+use super::{HeldLoop, Incomplete, Litter, LoopCounters, Open, ReleaseReason, StoryToDo, Work, may_be_wanted};
 use crate::base::id::StoryId;
 use crate::base::sanitise::sanitise_line;
 use crate::check::{CUT, CheckOutcome, CheckRun};
@@ -179,6 +179,17 @@ pub(super) fn verifying(checks: &[String], seconds: u64) -> String {
          change restarts it. Say in one short sentence that you are waiting, and stop again."
     );
     cut(&text, LONGEST)
+}
+
+impl Work {
+    /// What is missing, in one line; `None` if nothing is.
+    pub fn in_short(&self) -> Option<String> {
+        match self {
+            Self::Open(open) => Some(in_short(open)),
+            Self::Blocked { why, .. } | Self::Nothing { why } => Some(why.clone()),
+            Self::Unknown | Self::Complete { .. } | Self::Verifying { .. } => None,
+        }
+    }
 }
 
 /// What is missing, in one line.
