@@ -15,7 +15,7 @@ use verdone_report::plural;
 use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::process::redactor_from_environment;
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::config_file::{Flags, FresherMode};
 use verdone_runtime::project::plan_file::PlanFile;
 use verdone_runtime::project::request::RequestPlan;
 use verdone_runtime::run::land::waiting_on;
@@ -30,7 +30,7 @@ use crate::terminal::{print, print_json, printable, printable_line, say};
 
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     refuse_removed(args)?;
-    if args.mode == Mode::Planning {
+    if mode(args, context)? == Mode::Planning {
         if args.branch.is_some() || args.fresh || args.detach {
             return Err(CliError::usage("--branch, --fresh and --detach are for building, not for planning"));
         }
@@ -70,6 +70,23 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
         }
     }
     Ok(ended.code)
+}
+
+/// The flag, a variable, or the mode of a fresher project.
+fn mode(args: &RunArgs, context: &Context) -> Result<Mode, CliError> {
+    if let Some(mode) = args.mode {
+        return Ok(mode);
+    }
+    match context.environment.get("VERDONE_MODE").map_or("", String::as_str) {
+        "" => {}
+        "planning" => return Ok(Mode::Planning),
+        "building" => return Ok(Mode::Building),
+        other => return Err(CliError::usage(format!("VERDONE_MODE: {other:?} is not a mode: planning or building"))),
+    }
+    // If the settings cannot be read, whoever needs them reports it.
+    let settings = context.project().and_then(|project| context.settings(&project, &Flags::default()));
+    let is_planning = settings.is_ok_and(|settings| settings.fresher == Some(FresherMode::Planning));
+    Ok(if is_planning { Mode::Planning } else { Mode::Building })
 }
 
 /// Each removed flag gets a helpful error.

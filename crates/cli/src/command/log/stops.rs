@@ -43,9 +43,9 @@ fn print_each(found: Vec<StoredStop>, json: bool) -> Result<(), CliError> {
     let line = |stop: StoredStop| verdone_report::stop_line(&stop.session, stop.at, &stop.event, &stop.record, &zone);
     let object = |stop| format!("{}\n", verdone_report::escape_json(&serde_json::json!(published(stop)).to_string()));
     if json {
-        print_verbatim(&found.into_iter().map(object).collect::<String>())?
+        print_verbatim(&found.into_iter().map(object).collect::<String>())?;
     } else {
-        print(&found.into_iter().map(line).collect::<String>())?
+        print(&found.into_iter().map(line).collect::<String>())?;
     }
     Ok(())
 }
