@@ -230,12 +230,12 @@ impl<'a> Gate<'a> {
                 turn::judge(self, input, turn::StopEvent { active: *active, background, held, notes: notes.clone() }, judging)?
             }
             HookEvent::SubagentStop { active: held } => {
-                let Some(work) = TeamWork::of(self, active) else { return Ok(None) };
+                let Some(work) = TeamWork::find(self, active) else { return Ok(None) };
                 let Some(judged) = subagents::subagent(self, &work, input, *held, judging)? else { return Ok(None) };
                 judged
             }
             HookEvent::TaskCompleted { task, subject } => {
-                let judged = TeamWork::of(self, active).map(|work| subagents::task(self, &work, task, judging)).transpose()?;
+                let judged = TeamWork::find(self, active).map(|work| subagents::task(self, &work, task, judging)).transpose()?;
                 if !matches!(judged, Some((_, StopDecision::Block { .. }, _))) {
                     self.note_task(task, subject, false, agent)?;
                 }
@@ -243,7 +243,7 @@ impl<'a> Gate<'a> {
                 judged
             }
             HookEvent::TeammateIdle { teammate } => {
-                let Some(work) = TeamWork::of(self, active) else { return Ok(None) };
+                let Some(work) = TeamWork::find(self, active) else { return Ok(None) };
                 subagents::teammate(self, &work, teammate, judging)?
             }
             HookEvent::TaskCreated { task, subject } => {

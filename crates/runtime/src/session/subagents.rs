@@ -39,7 +39,7 @@ pub(super) struct TeamWork {
 
 impl TeamWork {
     /// The work of the session's loop, or of the session itself. `None` if its ends are not judged.
-    pub(super) fn of(gate: &Gate<'_>, held: Option<HeldLoop>) -> Option<Self> {
+    pub(super) fn find(gate: &Gate<'_>, held: Option<HeldLoop>) -> Option<Self> {
         if let Some(held) = held {
             let plan = held.plan.map(PathBuf::from);
             return Some(Self { since: held.base.head, plan, max_blocks: held.max_blocks, in_loop: true });
