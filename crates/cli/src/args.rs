@@ -185,9 +185,9 @@ pub(crate) struct RunArgs {
     /// Use the plan in `.ralph/PRD-N/`.
     #[arg(long, value_name = "N", conflicts_with = "plan")]
     pub prd: Option<u32>,
-    /// `building` runs the plan; `planning` has the agent write a plan from a request (PLAN, or the prd.md of --prd).
-    #[arg(long, value_name = "MODE", value_enum, default_value_t = Mode::Building)]
-    pub mode: Mode,
+    /// `building` runs the plan; `planning` has the agent write a plan from a request (PLAN, which is a file or a folder of Markdown files, or the prd.md of --prd). Default: `VERDONE_MODE`, or `building`.
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub mode: Option<Mode>,
     #[command(flatten)]
     pub agent: AgentArgs,
     /// Commit on this branch; it is created at HEAD if it does not exist. Default: the plan's `branchName`, or `verdone/RUN-ID`.
@@ -292,13 +292,13 @@ Examples:
 pub(crate) struct LogArgs {
     #[command(flatten)]
     pub run: RunArg,
-    /// Wait for more events until the run ends.
+    /// Wait for more events until the run ends; with --stops, for more decisions until you press Ctrl-C.
     #[arg(long, short)]
     pub follow: bool,
     /// Show the Stop gate's decisions and a summary instead.
-    #[arg(long, conflicts_with = "follow")]
+    #[arg(long)]
     pub stops: bool,
-    /// Print one JSON event per line; with --stops, a single object.
+    /// Print one JSON event per line; with --stops, a single object, or with --follow one decision per line.
     #[arg(long)]
     pub json: bool,
 }

@@ -184,6 +184,10 @@ Works without changes. A script in `.fresher/hooks/` runs if `.verdone/hooks/` h
 gates, and the folder of specifications. Of `config.sh` only lines such as `export NAME=\"${NAME:-value}\"` are read; nothing is executed, and
 every other line is reported with its number. Scripts get what it exports. Settings that Verdone does not use (model, turns, docker and
 others) are reported, one line each; `dangerous_permissions` never bypasses anything.
+
+With `FRESHER_MODE=planning`, or that mode in its settings, `verdone run` writes a plan instead: from the Markdown files in the folder of specifications
+(`specs/`) to `IMPLEMENTATION_PLAN.md`. `.fresher/PROMPT.planning.md` and `.fresher/PROMPT.building.md` are added to the prompts. Lifecycle scripts run
+only while building.
 ";
 
 #[test]

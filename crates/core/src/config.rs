@@ -44,7 +44,7 @@ pub use problem::ConfigProblem;
 pub use regression::Regression;
 pub use run::{LandMode, OnReview, RunSettings};
 pub use seal::{NetworkAccess, SealSettings, shows_container_socket};
-pub use session::{OnContext, StopMode, StopSettings};
+pub use session::{OnContext, StopMode, StopSettings, TeamGates};
 pub use shape::{Choice, Field, Shape};
 pub use template::template;
 pub use workspace::{FolderMode, HomeMode, WorkspacePath, WorkspaceSettings};

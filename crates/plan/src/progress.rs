@@ -2,6 +2,8 @@
 
 use crate::StoryId;
 
+const MAX_ITERATIONS: &str = "Max Iterations";
+
 /// One entry of `progress.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoryEntry {
@@ -23,8 +25,6 @@ pub struct StoryEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopStatus {
     pub iteration: u32,
-    /// `None` if there is no limit; then the line is left alone.
-    pub max_iterations: Option<u32>,
     pub state: LoopState,
 }
 
@@ -76,12 +76,12 @@ pub fn append_entry(text: &str, entry: &StoryEntry) -> String {
     out
 }
 
-/// Sets the header lines of a `progress.txt`. Missing ones are inserted next to the others; everything else stays.
+/// Sets `Iteration`, `Status` and `Remaining` in the header of a `progress.txt`. Missing lines are inserted next to the others. Everything
+/// else stays, also `Max Iterations`, which is the user's.
 pub fn edit_status(text: &str, status: &LoopStatus) -> String {
     let end = line_end(text);
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let mut after = None;
-    let max = status.max_iterations.map(|max| max.to_string());
     let (word, remaining) = match &status.state {
         LoopState::InProgress => ("IN_PROGRESS", None),
         LoopState::Complete => ("COMPLETE", None),
@@ -90,7 +90,7 @@ pub fn edit_status(text: &str, status: &LoopStatus) -> String {
             ("REACHED_LIMIT", Some(ids.join(", ")))
         }
     };
-    let header = [("Iteration", Some(status.iteration.to_string())), ("Max Iterations", max), ("Status", Some(word.to_owned()))];
+    let header = [("Iteration", Some(status.iteration.to_string())), (MAX_ITERATIONS, None), ("Status", Some(word.to_owned()))];
     for (name, value) in header {
         let place = find(&lines, name);
         if let Some(value) = value {
@@ -110,11 +110,11 @@ pub fn edit_status(text: &str, status: &LoopStatus) -> String {
     lines.concat()
 }
 
-/// The limit given in a `progress.txt`.
+/// The limit given in a `progress.txt`, in a list or not.
 pub fn max_iterations_in(text: &str) -> Option<u32> {
-    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let line = &lines[find(&lines, "Max Iterations")?];
-    line.split_once(':')?.1.split_whitespace().next()?.parse().ok().filter(|most| *most > 0)
+    let value =
+        |line: &str| Some(line.trim_start_matches([' ', '-']).strip_prefix(MAX_ITERATIONS)?.strip_prefix(':')?.to_owned());
+    text.lines().find_map(value)?.split_whitespace().next()?.parse().ok().filter(|most| *most > 0)
 }
 
 fn find(lines: &[String], name: &str) -> Option<usize> {
@@ -191,29 +191,43 @@ mod tests {
 
     #[test]
     fn status_lines_change_in_place_and_nothing_else_does() {
-        let status = |iteration, max, state| LoopStatus { iteration, max_iterations: max, state };
+        let status = |iteration, state| LoopStatus { iteration, state };
         let limit = || LoopState::ReachedLimit { remaining: vec![StoryId::from("3"), StoryId::from("4")] };
         let table = [
             (
                 "# Loop\n- Iteration: 1\n- Max Iterations: 15\n- Status:  UNKNOWN  \nnote Status: x\n",
-                status(2, Some(20), LoopState::InProgress),
-                "# Loop\n- Iteration: 2\n- Max Iterations: 20\n- Status:  IN_PROGRESS  \nnote Status: x\n",
+                status(2, LoopState::InProgress),
+                "# Loop\n- Iteration: 2\n- Max Iterations: 15\n- Status:  IN_PROGRESS  \nnote Status: x\n",
             ),
             (
                 "# Loop\r\n- Iteration: 1\r\n- Max Iterations: 15\r\n- Status: IN_PROGRESS",
-                status(9, None, limit()),
+                status(9, limit()),
                 "# Loop\r\n- Iteration: 9\r\n- Max Iterations: 15\r\n- Status: REACHED_LIMIT\r\n- Remaining: 3, 4\r\n",
             ),
             (
                 "- Iteration: 1\n- Status: REACHED_LIMIT\n- Remaining: 3, 4\nmore\n",
-                status(10, None, LoopState::Complete),
+                status(10, LoopState::Complete),
                 "- Iteration: 10\n- Status: COMPLETE\nmore\n",
             ),
-            ("", status(0, Some(5), LoopState::InProgress), "- Iteration: 0\n- Max Iterations: 5\n- Status: IN_PROGRESS\n"),
-            ("- Status:\n", status(1, None, LoopState::Complete), "- Iteration: 1\n- Status: COMPLETE\n"),
+            ("", status(0, LoopState::InProgress), "- Iteration: 0\n- Status: IN_PROGRESS\n"),
+            ("- Status:\n", status(1, LoopState::Complete), "- Iteration: 1\n- Status: COMPLETE\n"),
         ];
         for (before, status, after) in table {
             assert_eq!(edit_status(before, &status), after, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_found_in_a_list_or_not() {
+        for (text, limit) in [
+            ("- Iteration: 1\n- Max Iterations: 15 (soft)\n", Some(15)),
+            ("Max Iterations: 4\n", Some(4)),
+            ("- Max Iterations: 0\n", None),
+            ("- Max Iterations: many\n", None),
+            ("- Iteration: 3\nno Max Iterations: 5\n", None),
+            ("", None),
+        ] {
+            assert_eq!(max_iterations_in(text), limit, "{text:?}");
         }
     }
 }

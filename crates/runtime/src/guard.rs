@@ -6,6 +6,7 @@ mod client_guard;
 mod facts;
 mod fault;
 mod judge_event;
+mod ralph_logs;
 mod run_dirs;
 mod session_log;
 mod story;

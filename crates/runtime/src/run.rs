@@ -89,6 +89,8 @@ pub struct RunRequest {
     pub exports: Vec<(String, String)>,
     /// Warnings about the settings.
     pub warnings: Vec<String>,
+    /// A flag or variable gives the limit of iterations, so `progress.txt` does not.
+    pub limit_given: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -166,6 +168,9 @@ impl Ready {
     pub fn read(mut request: RunRequest) -> Result<Self, RunError> {
         let git = Git::open(&request.project.root)?;
         let plan = PlanFile::open(plan_file::find(&request.plan)?)?;
+        if let Some(limit) = plan.max_iterations().filter(|_| !request.limit_given) {
+            request.config.limits.max_iterations = limit;
+        }
         let gates = checks::gates(&request.config);
         let frozen = freeze(plan.plan(), &request.config, &request.project.root);
         if let Some(only) = &mut request.only {

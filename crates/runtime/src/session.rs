@@ -3,6 +3,7 @@
 //! their driver verifies the work.
 
 mod abandoned;
+mod checkout;
 pub mod claims;
 mod commit;
 pub mod done;
@@ -10,16 +11,20 @@ mod drive;
 mod files;
 mod journal;
 mod memory;
+mod orchestrated;
 mod other_tools;
 mod plan;
 mod plan_messages;
 mod regression;
 mod sealed_copy;
 mod start_loop;
+mod state_files;
 mod subagents;
+mod team_counts;
 mod transcript;
 mod tree;
 mod turn;
+mod turn_limit;
 mod verify;
 mod worker;
 mod worker_client;
@@ -45,6 +50,7 @@ use crate::verify::VerifyError;
 use crate::workspace::WorkspaceError;
 
 use files::Task;
+use subagents::TeamWork;
 
 pub use abandoned::{AbandonedLoops, FORGOTTEN_DAYS};
 pub(crate) use files::SessionFiles;
@@ -223,22 +229,23 @@ impl<'a> Gate<'a> {
                 let background = background_tasks.map(serde_json::value::RawValue::get);
                 turn::judge(self, input, turn::StopEvent { active: *active, background, held, notes: notes.clone() }, judging)?
             }
-            HookEvent::SubagentStop { active: held } => match subagents::subagent(self, active, input, *held, judging)? {
-                Some(judged) => judged,
-                None => return Ok(None),
-            },
+            HookEvent::SubagentStop { active: held } => {
+                let Some(work) = TeamWork::find(self, active) else { return Ok(None) };
+                let Some(judged) = subagents::subagent(self, &work, input, *held, judging)? else { return Ok(None) };
+                judged
+            }
             HookEvent::TaskCompleted { task, subject } => {
-                let judged = subagents::task(self, active, judging)?;
+                let judged = TeamWork::find(self, active).map(|work| subagents::task(self, &work, task, judging)).transpose()?;
                 if !matches!(judged, Some((_, StopDecision::Block { .. }, _))) {
                     self.note_task(task, subject, false, agent)?;
                 }
                 let Some(judged) = judged else { return Ok(None) };
                 judged
             }
-            HookEvent::TeammateIdle { teammate } => match subagents::teammate(self, active, teammate, judging)? {
-                Some(judged) => judged,
-                None => return Ok(None),
-            },
+            HookEvent::TeammateIdle { teammate } => {
+                let Some(work) = TeamWork::find(self, active) else { return Ok(None) };
+                subagents::teammate(self, &work, teammate, judging)?
+            }
             HookEvent::TaskCreated { task, subject } => {
                 self.note_task(task, subject, true, agent)?;
                 return Ok(None);
@@ -248,9 +255,12 @@ impl<'a> Gate<'a> {
                 return Ok(None);
             }
             HookEvent::SessionEnd { reason } => return self.ends(reason),
+            HookEvent::PreToolUse(call) => return Ok(turn_limit::overdue(self, call)),
+            HookEvent::UserPromptSubmit { .. } => {
+                self.files.held()?.map_or(Ok(()), |held| turn_limit::begin_turn(self, &held))?;
+                return Ok(None);
+            }
             HookEvent::SessionStart { .. }
-            | HookEvent::UserPromptSubmit { .. }
-            | HookEvent::PreToolUse(_)
             | HookEvent::PermissionRequest(_)
             | HookEvent::PostToolUse { .. }
             | HookEvent::PostToolUseFailure { .. }
@@ -285,7 +295,11 @@ impl<'a> Gate<'a> {
 
     /// Records open work when the session ends. A resumed session continues with it.
     fn ends(&self, reason: &str) -> Result<Option<GateAnswer>, StopError> {
-        let Some(mut held) = self.files.held()? else { return Ok(None) };
+        let Some(mut held) = self.files.held()? else {
+            // What the worker left for a session without a loop is not needed any more.
+            self.files.forget_loop()?;
+            return Ok(None);
+        };
         let story = self.story()?.map(|story| story.id);
         let let_go = held.gate.let_go.clone();
         let left = Incomplete {

@@ -102,6 +102,7 @@ fn play(dir: &Path, context: &Context, change: impl FnOnce(&mut Config)) -> Resu
         spec_dir: None,
         exports: Vec::new(),
         warnings: Vec::new(),
+        limit_given: false,
     };
     let ended = Ready::read(request)?.run(ours, signals.clone(), &mut reporter)?;
     Ok((ended.code, signals))

@@ -89,6 +89,7 @@ fn examine(context: &Context) -> Vec<Finding> {
         spec_dir: settings.spec_dir,
         exports: settings.exports,
         warnings: Vec::new(),
+        limit_given: false,
     };
     match Ready::read(request) {
         Ok(ready) => findings.extend(with_plan(&ready)),

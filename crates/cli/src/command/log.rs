@@ -21,7 +21,7 @@ const PART: usize = 64 * 1024;
 
 pub(super) fn run(args: &LogArgs, context: &Context) -> Outcome {
     if args.stops {
-        return stops::run(args.json, context);
+        return stops::run(args, context);
     }
     let (project, stored) = chosen(&args.run, context)?;
     let mut reader = JournalReader::open(&stored.journal())?;

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::{RunId, StoryId};
 use verdone_core::check::Check;
-use verdone_core::config::{LandMode, Limits};
+use verdone_core::config::{LandMode, Limits, Origin};
 use verdone_plan::{Progress, Selection, select};
 use verdone_report::plural;
 use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::process::redactor_from_environment;
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::config_file::{Flags, FresherMode};
 use verdone_runtime::project::one_story_plan::OneStoryPlan;
 use verdone_runtime::project::plan_file::PlanFile;
 use verdone_runtime::run::land::waiting_on;
@@ -30,7 +30,7 @@ use crate::terminal::{print, print_json, printable, printable_line, say};
 
 pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     refuse_removed(args)?;
-    if args.mode == Mode::Planning {
+    if mode(args, context)? == Mode::Planning {
         if args.branch.is_some() || args.fresh || args.detach {
             return Err(CliError::usage("--branch, --fresh and --detach are for building, not for planning"));
         }
@@ -71,6 +71,23 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
         }
     }
     Ok(ended.code)
+}
+
+/// The flag, a variable, or the mode of a fresher project.
+fn mode(args: &RunArgs, context: &Context) -> Result<Mode, CliError> {
+    if let Some(mode) = args.mode {
+        return Ok(mode);
+    }
+    match context.environment.get("VERDONE_MODE").map_or("", String::as_str) {
+        "" => {}
+        "planning" => return Ok(Mode::Planning),
+        "building" => return Ok(Mode::Building),
+        other => return Err(CliError::usage(format!("VERDONE_MODE: {other:?} is not a mode: planning or building"))),
+    }
+    // If the settings cannot be read, whoever needs them reports it.
+    let settings = context.project().and_then(|project| context.settings(&project, &Flags::default()));
+    let is_planning = settings.is_ok_and(|settings| settings.fresher == Some(FresherMode::Planning));
+    Ok(if is_planning { Mode::Planning } else { Mode::Building })
 }
 
 /// Each removed flag gets a helpful error.
@@ -117,6 +134,10 @@ fn run_request(args: &RunArgs, requested: Option<&Path>, context: &Context) -> R
     let named = requested.map(|path| path.to_string_lossy().into_owned()).or_else(|| args.plan.clone());
     let settings = context.settings(&project, &Flags { plan: named.clone(), ..args.flags() })?;
     let plan = context.plan_request(&project, &settings, named.as_deref());
+    let limit_given = match settings.resolved.origin("limits.max_iterations") {
+        Origin::Env(_) | Origin::Flag(_) => true,
+        Origin::Default | Origin::File(_) => false,
+    };
     Ok(RunRequest {
         project,
         plan,
@@ -129,6 +150,7 @@ fn run_request(args: &RunArgs, requested: Option<&Path>, context: &Context) -> R
         spec_dir: settings.spec_dir,
         exports: settings.exports,
         warnings: settings.warnings,
+        limit_given,
     })
 }
 

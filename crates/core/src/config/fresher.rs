@@ -15,6 +15,8 @@ pub struct Fresher {
     /// Weakest first.
     pub layers: Vec<Layer>,
     pub warnings: Vec<String>,
+    /// The project is in planning mode.
+    pub planning: bool,
     /// The folder of specifications, as written there.
     pub spec_dir: Option<String>,
     /// The exports of `config.sh`, which its scripts rely on.
@@ -224,8 +226,8 @@ impl Fresher {
                 }
             }
             Use::Mode => match text()? {
-                "building" => {}
-                "planning" => self.warnings.push(warn("use `verdone plan new` to make a plan, and `verdone run` to build")),
+                "building" => self.planning = false,
+                "planning" => self.planning = true,
                 other => self.warnings.push(warn(&format!("{other:?} is not a mode"))),
             },
             Use::SpecDir => self.spec_dir = Some(text()?.to_owned()).filter(|dir| !dir.is_empty()),

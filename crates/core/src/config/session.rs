@@ -28,10 +28,15 @@ pub struct StopSettings {
     pub verify_deadline: Span,
     /// How long one Stop waits for the verification. The client waits at most 120 seconds for Verdone's hooks.
     pub wait: Span,
+    /// How long one turn of a loop may take; 0 means no limit. After that, tool calls are denied, so that the agent stops and its work is
+    /// verified.
+    pub turn_time: Span,
     /// Let the session go after the same tree with the same reasons this often in a row; 0 means never.
     pub same_limit: u32,
     /// Types of subagents that are held as well. `*` matches any part of a name.
     pub subagents: Vec<String>,
+    /// In which sessions the ends of tasks, teammates and subagents are checked.
+    pub team_gates: TeamGates,
 }
 
 impl Default for StopSettings {
@@ -45,8 +50,10 @@ impl Default for StopSettings {
             context_tokens: 160_000,
             verify_deadline: Span::from_secs(30 * 60),
             wait: Span::from_secs(60),
+            turn_time: Span::from_secs(0),
             same_limit: 3,
             subagents: vec!["ralph-*".to_owned()],
+            team_gates: TeamGates::default(),
         }
     }
 }
@@ -62,6 +69,19 @@ pub enum StopMode {
     Once,
     /// Never.
     Off,
+}
+
+/// In which sessions the ends of tasks, teammates and subagents are checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TeamGates {
+    /// Sessions with a loop, and those for which `orchestrator.json` exists under `~/.ralph/state/`.
+    #[default]
+    Auto,
+    /// Every session with Verdone's hooks.
+    Always,
+    /// Only sessions with a loop.
+    Loop,
 }
 
 /// What to do when the context of a held session is full.

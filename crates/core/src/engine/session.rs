@@ -9,17 +9,19 @@ mod context;
 mod finding;
 mod frozen;
 mod held_loop;
+mod leftovers;
 mod messages;
 mod plan_drift;
 mod record;
 
-pub use crate::config::{OnContext, StopMode, StopSettings};
+pub use crate::config::{OnContext, StopMode, StopSettings, TeamGates};
 pub use crate::hook::StopRecord;
 pub use check_output::{meaningful, places};
 pub use context::{Tail, tail_of, window_of};
 pub use finding::{Finding, seen_on_tree, stands};
 pub use frozen::FrozenSettings;
 pub use held_loop::{Base, Frozen, GateCount, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, RepeatedBlock, rules};
+pub use leftovers::{Litter, decide_by_litter, may_be_wanted};
 pub use messages::{LONGEST, debris_words, fault_words, incomplete_words, loop_words};
 pub use plan_drift::{PlanDrift, find_plan_drift, remaining};
 pub use record::{CauseTally, StopTally};
@@ -29,7 +31,6 @@ use serde::{Deserialize, Serialize};
 use crate::agent::claude::{ContextLimits, ContextUse};
 use crate::base::id::StoryId;
 use crate::check::CheckRun;
-use crate::done::debris::Debris;
 use crate::hook::Answer;
 use crate::verify::{Proof, StoryResult};
 
@@ -142,13 +143,6 @@ pub struct Open {
     pub tasks: Vec<String>,
 }
 
-/// Debris left in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Litter {
-    pub path: String,
-    pub debris: Debris,
-}
-
 /// A story as described in a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoryToDo {
@@ -185,6 +179,8 @@ pub enum BlockCause {
     /// The checks pass, but a person has to review the work.
     Doubt,
     Debris,
+    /// Changes are not committed, which the state file of an orchestrator asks for.
+    Uncommitted,
     Verifying,
     Fault,
 }
@@ -232,6 +228,10 @@ pub enum ReleaseReason {
     },
     /// The end of a part of the work that is not a turn. Nothing that can be determined now is open; `gates` gates are green.
     NothingLeft {
+        gates: usize,
+    },
+    /// A session with an orchestrator's state file: all is committed, and its gates pass.
+    Checked {
         gates: usize,
     },
     /// The verification took longer than the gate waits.
@@ -378,6 +378,7 @@ impl ReleaseReason {
             Self::Complete { .. } => "complete",
             Self::Blocked { .. } => "blocked",
             Self::NothingLeft { .. } => "nothing_left",
+            Self::Checked { .. } => "checked",
             Self::StillVerifying { .. } => "still_verifying",
             Self::Fault { .. } => "fault",
             Self::NotOurs => "not_ours",
@@ -398,6 +399,7 @@ impl ReleaseReason {
             | Self::Background { .. }
             | Self::HeldOnce
             | Self::NothingLeft { .. }
+            | Self::Checked { .. }
             | Self::NotOurs => None,
             Self::NothingToVerify { .. }
             | Self::ApiFailure { .. }
@@ -430,6 +432,7 @@ impl ReleaseReason {
             | Self::Context { .. }
             | Self::Same { .. }
             | Self::NothingLeft { .. }
+            | Self::Checked { .. }
             | Self::StillVerifying { .. }
             | Self::Fault { .. }
             | Self::NotOurs => None,
@@ -479,6 +482,7 @@ impl BlockCause {
             Self::OutOfScope => "out_of_scope",
             Self::Doubt => "doubt",
             Self::Debris => "debris",
+            Self::Uncommitted => "uncommitted",
             Self::Verifying => "verifying",
             Self::Fault => "fault",
         }

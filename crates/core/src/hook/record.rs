@@ -22,6 +22,9 @@ pub enum Record {
     /// A prompt, and the rule that refused it, if any.
     Prompt {
         refused_by: Option<String>,
+        /// What was typed, truncated. Empty in records of earlier versions.
+        #[serde(default)]
+        text: String,
     },
     /// The decision on a call.
     Decided {

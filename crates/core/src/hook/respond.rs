@@ -146,7 +146,7 @@ fn prompted(prompt: &str, situation: &Situation<'_>) -> Response {
     let refused = decision.verdict == PolicyVerdict::Deny;
     let refused_by = decision.rule.as_ref().filter(|_| refused).map(|(name, _)| name.clone());
     let answer = if refused { Answer::Block { reason: said(&decision) } } else { Answer::Silent };
-    Response { answer, ..silent(Record::Prompt { refused_by }) }
+    Response { answer, ..silent(Record::Prompt { refused_by, text: cut(prompt) }) }
 }
 
 fn judged(call: &ToolCall<'_>, situation: &Situation<'_>, form: fn(Permission) -> Answer) -> Response {

@@ -125,7 +125,7 @@ impl SessionTally {
     fn add(&mut self, record: Record) {
         match record {
             Record::Started { .. } => self.ended = None,
-            Record::Prompt { refused_by } => {
+            Record::Prompt { refused_by, .. } => {
                 self.prompts += 1;
                 self.prompts_refused += u64::from(refused_by.is_some());
             }

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use verdone_core::config::Config;
 use verdone_core::done::Lessons;
-use verdone_core::hook::{Answer, HookEvent, HookInput, Record, Response, Situation, StartSource, Target, respond, target};
+use verdone_core::hook::{
+    Answer, HookEvent, HookInput, Permission, Record, Response, Situation, StartSource, Target, respond, target,
+};
 use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 
 use super::after_tool::{self, Concurrency};
@@ -14,7 +16,7 @@ use super::facts::{CallContext, facts};
 use super::run_dirs::{HookProject, lessons};
 use super::session_log::{SessionLog, redactor};
 use super::story::StoryFile;
-use super::{Fault, transcript, watch};
+use super::{Fault, ralph_logs, transcript, watch};
 use crate::process::signal::Signals;
 
 /// The context in which events are judged.
@@ -144,9 +146,9 @@ impl EventJudge<'_> {
                 response.answer = said.answer;
             }
             response.records.retain(|record| *record != Record::Seen);
-            // A refused event did not happen.
-            if let Answer::Refuse { .. } = response.answer {
-                response.records.retain(|record| !matches!(record, Record::TaskClosed { .. }));
+            // A refused event did not happen, and a denied call was not allowed.
+            if let Answer::Refuse { .. } | Answer::ToolUse(Permission::Deny { .. }) = response.answer {
+                response.records.retain(|record| !matches!(record, Record::TaskClosed { .. } | Record::Decided { .. }));
             }
             response.records.extend(said.records);
         }
@@ -158,6 +160,11 @@ impl EventJudge<'_> {
             response.records.push(Record::Lessons { lines, digest, told: lines > 0 });
         }
         session.keep(input, &response).map_err(lost)?;
+        if mode == Mode::Interactive {
+            let event = &input.common.event_name;
+            ralph_logs::append(&home.root, &input.common.session, event, &response.records, redactor)
+                .map_err(|source| Fault::Files { what: "the logs in .ralph", source })?;
+        }
         if response.commands.is_empty() {
             return Ok(Answered::Now(Box::new(response)));
         }

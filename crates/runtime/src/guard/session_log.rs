@@ -301,8 +301,8 @@ fn has_no_text(record: &Record) -> bool {
     match record {
         Record::Decided { about, reason, .. } => about.is_none() && reason.is_empty(),
         Record::Ran { files, .. } => files.is_empty(),
+        Record::Prompt { text, .. } => text.is_empty(),
         Record::Started { .. }
-        | Record::Prompt { .. }
         | Record::Spent(_)
         | Record::Ended { .. }
         | Record::Began { .. }

@@ -43,12 +43,21 @@ pub struct Settings {
     pub ralph_home: Option<PathBuf>,
     /// Whether `.verdone/config.toml` exists.
     pub has_file: bool,
+    /// Whether this is a fresher project, and whether it is in planning mode.
+    pub fresher: Option<FresherMode>,
     /// The specifications folder of a fresher project, absolute.
     pub spec_dir: Option<PathBuf>,
     /// What the `config.sh` of a fresher project exports to its scripts.
     pub exports: Vec<(String, String)>,
     /// Warnings about settings that have no effect.
     pub warnings: Vec<String>,
+}
+
+/// The mode of a fresher project: `FRESHER_MODE`, or `mode` in its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FresherMode {
+    Planning,
+    Building,
 }
 
 /// Settings that cannot be read or used.
@@ -79,6 +88,11 @@ pub fn load(project: &Project, environment: &Environment, flags: &Flags) -> Resu
         progress: ralph.progress,
         ralph_home: ralph.home,
         has_file,
+        fresher: project.root.join(FRESHER).is_dir().then_some(if theirs.planning {
+            FresherMode::Planning
+        } else {
+            FresherMode::Building
+        }),
         spec_dir: theirs.spec_dir.map(|dir| project.root.join(dir)),
         exports: theirs.exports,
         warnings: theirs.warnings,

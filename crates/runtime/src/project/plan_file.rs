@@ -242,6 +242,11 @@ impl PlanFile {
         file.replace(|text| progress::edit_status(text, status))
     }
 
+    /// The user's limit in `progress.txt`, if there is one.
+    pub fn max_iterations(&self) -> Option<u32> {
+        progress::max_iterations_in(self.progress_txt.as_ref()?.text.as_deref()?)
+    }
+
     /// Progress files that may have been written; they become part of the next commit.
     pub fn progress_paths(&self) -> Vec<PathBuf> {
         [&self.progress_md, &self.progress_txt].into_iter().flatten().map(|file| file.held.path.clone()).collect()

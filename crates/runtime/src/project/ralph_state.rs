@@ -1,20 +1,21 @@
 //! The state files of other loops, `~/.ralph/state/<session>/`: `orchestrator.json`, `loop.json`, `quality-gate.json` and `tasks/*.json`.
-//! Files of another tool can keep a gate closed but never open one. Ours are projections for people and tools that look there. They carry a
-//! mark, and files without it are never overwritten.
+//! Files of another tool can keep a gate closed but never open one. Ours are projections for people and tools that look there.
+
+mod projection;
 
 use std::env;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use verdone_core::base::id::encode_component;
 use verdone_core::base::sanitise::sanitise_line;
-use verdone_core::done::{Condition, ConditionOutcome, DoneReport, DoneState, Prover, RalphState, StateFile};
+use verdone_core::done::StateFile;
 
-use crate::base::atomic::draft_in;
 use crate::base::plain_file::read_regular;
+
+pub use projection::{LoopFile, Projection, is_written, remove_loop, write_loop, write_report};
 
 const ORCHESTRATOR: &str = "orchestrator.json";
 const LOOP: &str = "loop.json";
@@ -43,6 +44,12 @@ pub fn home() -> Option<PathBuf> {
 /// Whether another tool keeps state for this session.
 pub fn knows(home: &Path, session: &str) -> bool {
     fs::symlink_metadata(home.join(encode_component(session))).is_ok_and(|meta| meta.is_dir())
+}
+
+/// Whether another tool's orchestrator keeps state for this session.
+pub fn has_orchestrator(home: &Path, session: &str) -> bool {
+    let state = || object(&home.join(encode_component(session)).join(ORCHESTRATOR)).ok().flatten();
+    knows(home, session) && state().is_some_and(|state| !is_ours(&state))
 }
 
 /// Reads another tool's state of a session.
@@ -133,119 +140,6 @@ fn tasks(dir: &Path, found: &mut OtherToolState) {
     }
 }
 
-/// The subject of a run or session, for the projections.
-#[derive(Debug, Clone)]
-pub struct Projection<'a> {
-    pub session: &'a str,
-    pub task: &'a str,
-    pub report: &'a DoneReport,
-    pub iteration: u32,
-    /// 0 means no limit.
-    pub max_iterations: u32,
-    pub now: Timestamp,
-}
-
-/// Writes our projections if the settings and the home allow it. Returns the names of files that belong to another tool.
-pub fn write(home: &Path, setting: RalphState, projection: &Projection<'_>) -> io::Result<Vec<String>> {
-    match setting {
-        RalphState::Never => return Ok(Vec::new()),
-        RalphState::Auto if !home.is_dir() => return Ok(Vec::new()),
-        RalphState::Auto | RalphState::Always => {}
-    }
-    let dir = home.join(encode_component(projection.session));
-    fs::create_dir_all(&dir)?;
-    if fs::symlink_metadata(&dir)?.is_symlink() {
-        return Ok(vec![shown(&dir)]);
-    }
-    let mut theirs = Vec::new();
-    for (name, state) in
-        [(ORCHESTRATOR, as_orchestrator(projection)), (LOOP, as_loop(projection)), (QUALITY, as_quality(projection))]
-    {
-        if !put(&dir, name, state, projection)? {
-            theirs.push(name.to_owned());
-        }
-    }
-    Ok(theirs)
-}
-
-/// Returns false if the file belongs to another tool.
-fn put(dir: &Path, name: &str, mut state: Value, projection: &Projection<'_>) -> io::Result<bool> {
-    let path = dir.join(name);
-    let before = match object(&path) {
-        Ok(Some(before)) if is_ours(&before) => Some(before),
-        Ok(None) => None,
-        Ok(Some(_)) | Err(_) => return Ok(false),
-    };
-    let now = Value::from(projection.now.to_string());
-    let created = before.as_ref().and_then(|before| before.get("created_at").cloned()).unwrap_or_else(|| now.clone());
-    state["session_id"] = short_text(projection.session).into();
-    state["created_at"] = created;
-    state["last_updated"] = now;
-    state[MARK.0] = MARK.1.into();
-    let mut file = draft_in(dir)?;
-    file.write_all(format!("{state:#}\n").as_bytes())?;
-    if before.is_some() {
-        file.persist(&path)?;
-        return Ok(true);
-    }
-    match file.persist_noclobber(&path) {
-        Ok(_) => Ok(true),
-        // Another tool was faster.
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error.error),
-    }
-}
-
-fn as_orchestrator(projection: &Projection<'_>) -> Value {
-    let report = projection.report;
-    let flag = |condition: &Condition| {
-        let outcome = report.get(condition.name()).and_then(|judged| judged.outcome.as_flag());
-        (condition.name().to_owned(), outcome.map_or(Value::Null, Value::from))
-    };
-    let done = report.standing() == DoneState::Done;
-    json!({
-        "task": short_text(projection.task),
-        "phase": if done { "complete" } else { "implementation" },
-        "verified_done": done,
-        "conditions": Condition::ALL.iter().map(flag).collect::<Map<_, _>>(),
-        "iterations": projection.iteration,
-    })
-}
-
-fn as_loop(projection: &Projection<'_>) -> Value {
-    let standing = projection.report.standing();
-    json!({
-        "task": short_text(projection.task),
-        "iteration": projection.iteration,
-        "max_iterations": projection.max_iterations,
-        "validation_result": match standing { DoneState::Done => "passed", DoneState::Unknown => "unknown", DoneState::Open => "failed" },
-        "last_error": projection.report.open().first().map(|line| short_text(line)),
-        "verified_done": standing == DoneState::Done,
-    })
-}
-
-fn as_quality(projection: &Projection<'_>) -> Value {
-    let mut stages = Map::new();
-    let mut worst: Option<&ConditionOutcome> = None;
-    for judged in &projection.report.conditions {
-        let Prover::Gate(stage) = &judged.prover else { continue };
-        let (status, details) = match &judged.outcome {
-            ConditionOutcome::Held { by } => ("passed", Some(short_text(by))),
-            ConditionOutcome::NotNeeded { .. } => continue,
-            ConditionOutcome::Unknown { why } => ("pending", Some(short_text(why))),
-            ConditionOutcome::Missing { why, .. } => ("failed", Some(short_text(why))),
-        };
-        stages.entry(stage.clone()).or_insert_with(|| json!({ "status": status, "details": details }));
-        worst = worst.max(Some(&judged.outcome));
-    }
-    let last = match worst {
-        Some(ConditionOutcome::Missing { .. }) => "failed",
-        Some(ConditionOutcome::Held { .. }) => "passed",
-        Some(ConditionOutcome::NotNeeded { .. } | ConditionOutcome::Unknown { .. }) | None => "unknown",
-    };
-    json!({ "last_result": last, "stages": stages })
-}
-
 /// `None` if the file does not exist.
 fn object(path: &Path) -> io::Result<Option<Map<String, Value>>> {
     let bytes = match read_regular(path, LARGEST) {
@@ -287,7 +181,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use verdone_core::done::{DoneSettings, Facts, judge};
 
-    fn state(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
+    pub(super) fn state(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
         let temp = tempfile::tempdir().unwrap();
         let home = temp.path().join(".ralph/state");
         for (name, text) in files {
@@ -380,54 +274,5 @@ mod tests {
         assert_eq!(names(read(&home, "test-456")), ["loop.json", "quality-gate.json", "tasks"]);
         symlink(&dir, home.join("linked")).unwrap();
         assert_eq!(names(read(&home, "linked")), ["linked"]);
-    }
-
-    #[test]
-    fn the_id_of_a_session_leads_nowhere_else() {
-        let (temp, home) = state(&[("orchestrator.json", r#"{"verified_done": false}"#)]);
-        let report = DoneReport::default();
-        for session in ["../x", "", "\0", "a/../../b", &"long".repeat(2_560)] {
-            assert_eq!(read(&home, session), OtherToolState::default());
-            let now = Timestamp::UNIX_EPOCH;
-            let projection = Projection { session, task: "t", report: &report, iteration: 1, max_iterations: 2, now };
-            assert_eq!(write(&home, RalphState::Auto, &projection).unwrap(), Vec::<String>::new());
-        }
-        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
-        assert_eq!(fs::read_dir(temp.path().join(".ralph")).unwrap().count(), 1);
-        assert_eq!(fs::read_dir(&home).unwrap().count(), 6, "one folder for each, all inside");
-    }
-
-    #[test]
-    fn projections_are_written_where_the_home_is_and_never_over_a_file_of_another_tool() {
-        let foreign = r#"{"verified_done": false, "phase": "theirs"}"#;
-        let (temp, home) = state(&[("orchestrator.json", foreign)]);
-        let report = judge(&DoneSettings::default(), &Facts::default());
-        let at = |now| Projection { session: "test-456", task: "do it", report: &report, iteration: 3, max_iterations: 25, now };
-        let (first, later) = (Timestamp::UNIX_EPOCH, "2026-11-15T08:00:00Z".parse().unwrap());
-        assert_eq!(write(&home, RalphState::Never, &at(first)).unwrap(), Vec::<String>::new());
-        assert_eq!(fs::read_dir(home.join("test-456")).unwrap().count(), 1);
-        assert_eq!(write(&home, RalphState::Auto, &at(first)).unwrap(), ["orchestrator.json"]);
-        assert_eq!(write(&home, RalphState::Auto, &at(later)).unwrap(), ["orchestrator.json"]);
-        assert_eq!(fs::read_to_string(home.join("test-456/orchestrator.json")).unwrap(), foreign);
-        let read_json =
-            |name: &str| -> Value { serde_json::from_slice(&fs::read(home.join("test-456").join(name)).unwrap()).unwrap() };
-        let ours = read_json("loop.json");
-        assert_eq!(
-            (&ours["iteration"], &ours["verified_done"], &ours["written_by"]),
-            (&json!(3), &json!(false), &json!("verdone"))
-        );
-        assert_eq!((&ours["created_at"], &ours["last_updated"]), (&json!(first.to_string()), &json!("2026-11-15T08:00:00Z")));
-        assert_eq!(read_json("quality-gate.json")["last_result"], "unknown");
-        assert_eq!(read(&home, "test-456").files.len(), 1, "our own files hold nothing back");
-        let nowhere = temp.path().join("other/state");
-        assert_eq!(write(&nowhere, RalphState::Auto, &at(first)).unwrap(), Vec::<String>::new());
-        assert!(!nowhere.exists());
-        assert_eq!(write(&nowhere, RalphState::Always, &at(first)).unwrap(), Vec::<String>::new());
-        let written: Value = serde_json::from_slice(&fs::read(nowhere.join("test-456/orchestrator.json")).unwrap()).unwrap();
-        assert_eq!(written["conditions"].as_object().unwrap().len(), 9);
-        assert_eq!(
-            (&written["conditions"]["memory_search"], &written["conditions"]["task_classified"]),
-            (&Value::Null, &json!(false))
-        );
     }
 }

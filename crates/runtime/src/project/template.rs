@@ -8,6 +8,16 @@ use crate::base::plain_file::read_linked;
 /// More than any agent accepts.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
+/// The instructions of a fresher project for the mode `planning` or `building`. Empty if it has none.
+pub fn project_instructions(root: &Path, mode: &str) -> io::Result<String> {
+    let path = format!(".fresher/PROMPT.{mode}.md");
+    match read_linked(&root.join(&path), LARGEST) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
+    }
+}
+
 /// The source of a template and its text.
 pub fn read_template(root: &Path, name: &str, built_in: &str) -> io::Result<(String, String)> {
     let path = format!(".verdone/prompts/{name}.md");

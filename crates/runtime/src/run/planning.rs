@@ -26,7 +26,7 @@ use crate::process::{self, Moment};
 use crate::project::Project;
 use crate::project::approval::{ApprovalError, Approvals};
 use crate::project::config_file::SettingsError;
-use crate::project::template::read_template;
+use crate::project::template::{project_instructions, read_template};
 use crate::run::{CheckoutLock, watch};
 use crate::store::Store;
 use crate::workspace::{Place, WorkspaceError, WorkspaceRequest, Workspaces};
@@ -132,7 +132,9 @@ impl PlanningTurn<'_> {
         let root = &self.request.project.root;
         let config = self.request.config;
         let (name, template) = read_template(root, "planning", prompt::PLANNING).map_err(io_error("reading the template"))?;
-        let prompt = prompt::planning(&name, &template, self.request.request, guardrails)?;
+        let instructions = project_instructions(root, "planning").map_err(io_error("reading the instructions"))?;
+        let request = [self.request.request, instructions.trim()].join("\n\n");
+        let prompt = prompt::planning(&name, &template, request.trim_end(), guardrails)?;
         let redactor = process::redactor_from_environment(&[]);
         let story = event::Place { story: StoryId::from("plan"), attempt: 1, turn: 1 };
         let turn = TurnRequest {

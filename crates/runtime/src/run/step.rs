@@ -121,8 +121,7 @@ fn follow_target(context: &mut RunContext, reporter: &mut dyn Reporter) -> Resul
 }
 
 fn record_iteration(context: &mut RunContext, state: &State) -> Result<(), StepError> {
-    let max_iterations = Some(context.setup.config.limits.max_iterations).filter(|max| *max > 0);
-    context.plan.record_status(&LoopStatus { iteration: state.iteration, max_iterations, state: LoopState::InProgress })?;
+    context.plan.record_status(&LoopStatus { iteration: state.iteration, state: LoopState::InProgress })?;
     Ok(())
 }
 

@@ -29,7 +29,7 @@ use crate::process::program_exists;
 use crate::project::ProjectError;
 use crate::project::approval::{ApprovalError, Approvals};
 use crate::project::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
-use crate::project::ralph_state::{self, Projection};
+use crate::project::ralph_state::{self, LoopFile, Projection};
 use crate::project::shown;
 use crate::session::claims;
 use crate::session::{self, SeenLoop};
@@ -108,9 +108,17 @@ pub struct SessionFacts {
 /// the files that belong to those loops and were left unchanged.
 pub fn project(ask: &ConditionRequest<'_>, task: &str, report: &DoneReport) -> io::Result<Vec<String>> {
     let Some(home) = &ask.state_home else { return Ok(Vec::new()) };
-    let now = Timestamp::now();
-    let projection = Projection { session: ask.session, task, report, iteration: 0, max_iterations: 0, now };
-    ralph_state::write(home, ask.config.done.ralph_state, &projection)
+    let (setting, about) = (ask.config.done.ralph_state, Projection { session: ask.session, task, now: Timestamp::now() });
+    let held = session::loop_of(ask.root, ask.session).map(|seen| seen.held);
+    let (iteration, most) = held.as_ref().map_or((0, 0), |held| (held.gate.blocks, held.max_blocks));
+    let mut theirs = ralph_state::write_report(home, setting, &about, report, iteration)?;
+    // A loop that has ended is no longer there for other tools.
+    if held.is_some_and(|held| held.is_active())
+        && !ralph_state::write_loop(home, setting, &about, &LoopFile::from_report(report, iteration, most))?
+    {
+        theirs.push("loop.json".to_owned());
+    }
+    Ok(theirs)
 }
 
 pub fn facts(ask: &ConditionRequest<'_>) -> Result<Facts, DoneError> {

@@ -3,16 +3,17 @@
 //! `tasks.jsonl`, `gate-faults`, `agents/`, and `loop.json` of a loop that has ended.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use verdone_core::base::id::{RunId, StoryId, encode_component};
+use verdone_core::base::id::{Oid, RunId, StoryId, encode_component};
 use verdone_core::engine::run::State;
 use verdone_core::engine::session::{Finding, HeldLoop, Incomplete, LOOP_VERSION, LoopStatus, MOST_FAULTS};
+use verdone_core::hook::SessionFold;
 
 use crate::base::atomic::replace_for_good;
 use crate::base::plain_file::{open_regular, read_regular};
@@ -29,6 +30,8 @@ const TASKS: &str = "tasks.jsonl";
 const FAULTS: &str = "gate-faults";
 /// Enough for a plan of a hundred thousand stories.
 pub(super) const LARGEST: u64 = 64 * 1024 * 1024;
+/// Far more than the hook of a session's start records.
+const FIRST_RECORDS: u64 = 64 * 1024;
 /// How long a command that a hook saw start counts as running.
 const STARTING_LOOP_COUNTS: Duration = Duration::from_mins(1);
 
@@ -293,20 +296,12 @@ impl SessionFiles {
         }
     }
 
-    /// Counts held stops of a subagent by the length of its own file, because several may end at once.
-    pub(super) fn count_agent(&self, agent: &str) -> Result<u32, StopError> {
-        let path = self.agent_dir(agent)?.join("held");
-        let counted = open_regular(&path, OpenOptions::new().append(true).create(true)).and_then(|mut file| {
-            file.write_all(b".")?;
-            Ok(file.metadata()?.len())
-        });
-        counted.map(|count| u32::try_from(count).unwrap_or(u32::MAX)).map_err(|source| file_error(&path, source))
-    }
-
-    pub(super) fn agent_dir(&self, agent: &str) -> Result<PathBuf, StopError> {
-        let dir = self.dir.join("agents").join(encode_component(agent));
-        fs::create_dir_all(&dir).map_err(|source| file_error(&dir, source))?;
-        Ok(dir)
+    /// The commit at which the session started, if a hook saw it. Only the first records are read, however long the session is.
+    pub(super) fn head_at_start(&self) -> Option<Oid> {
+        let file = open_regular(&self.dir.join("events.jsonl"), OpenOptions::new().read(true)).ok()?;
+        let mut fold = SessionFold::default();
+        BufReader::new(file.take(FIRST_RECORDS)).lines().map_while(Result::ok).for_each(|line| fold.add_line(&line));
+        fold.head
     }
 
     /// Records a task on the agent's list: created, completed or removed.
@@ -354,7 +349,7 @@ struct StartRequest {
     at: Timestamp,
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
     match read_regular(path, LARGEST) {
         Ok(bytes) => {
             serde_json::from_slice(&bytes).map(Some).map_err(|source| StopError::Broken { path: path.to_owned(), source })
@@ -365,7 +360,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StopError> {
 }
 
 /// Replaces a link instead of following it. The write must survive a crash, because a loop has to.
-fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
+pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), StopError> {
     let text = serde_json::to_vec(value).map_err(|source| StopError::Broken { path: path.to_owned(), source })?;
     write_bytes(path, &text)
 }

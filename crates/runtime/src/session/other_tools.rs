@@ -18,6 +18,16 @@ pub(super) fn holds(gate: &Gate<'_>) -> Vec<String> {
     }
 }
 
+/// Whether an orchestrator keeps a state file for the session, whatever the file says.
+pub(super) fn has_orchestrator(gate: &Gate<'_>) -> bool {
+    match gate.config.done.ralph_state {
+        RalphState::Never => false,
+        RalphState::Auto | RalphState::Always => {
+            ralph_state::home().is_some_and(|home| ralph_state::has_orchestrator(&home, gate.session))
+        }
+    }
+}
+
 fn describe(found: &OtherToolState) -> Vec<String> {
     let closed = found.files.iter().filter_map(|file| match file {
         StateFile::Closed { file, why } => Some(format!("{file} says that there is work left: {why}")),

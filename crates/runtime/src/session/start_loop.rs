@@ -12,7 +12,6 @@ use verdone_core::config::Config;
 use verdone_core::engine::session::{Finding, Frozen, FrozenSettings, GateCount, HeldLoop, LOOP_VERSION, LoopStatus, Open, Work};
 use verdone_core::journal::event::{Checkpoint, Event, Seal, SealLevel};
 use verdone_plan::Status;
-use verdone_plan::progress::max_iterations_in;
 
 use crate::base::finding::{self, Health};
 use crate::git::{CheckpointRequest, Git, GitError, PathSet};
@@ -22,6 +21,7 @@ use crate::process::signal::Signals;
 use crate::project::approval::{ApprovalError, Approvals};
 use crate::project::plan_file::format_name;
 use crate::project::plan_file::{PlanFile, PlanLocation};
+use crate::project::ralph_state;
 use crate::project::shown;
 use crate::project::{HOME, Project};
 use crate::session::done::gate_facts;
@@ -142,7 +142,7 @@ pub fn start_loop(request: StartLoopRequest<'_>) -> Result<StartedLoop, StartLoo
         task: task.to_owned(),
         plan: plan.as_ref().map(|plan| plan.path().display().to_string()),
         started_at: Timestamp::now().to_string(),
-        max_blocks: max_iterations.or_else(|| plan.as_ref().and_then(limit_beside)).unwrap_or(config.stop.max_blocks),
+        max_blocks: max_iterations.or_else(|| plan.as_ref().and_then(PlanFile::max_iterations)).unwrap_or(config.stop.max_blocks),
         settings: FrozenSettings::new(config, &file),
         base: tree::fingerprint(root, top, &ours)?.base(),
         checkpoint: if config.stop.commit && plan.is_some() { Some(checkpoint(&git, &run, root, config)?) } else { None },
@@ -263,6 +263,14 @@ impl Start<'_> {
 
 /// Ends a loop. Returns whether one held the session.
 pub fn end_loop(root: &Path, whose: &LoopOwner) -> Result<bool, StopError> {
+    let ended = end_held_loop(root, whose)?;
+    if let (true, LoopOwner::Session(id), Some(home)) = (ended, whose, ralph_state::home()) {
+        ralph_state::remove_loop(&home, id).map_err(|source| StopError::File { path: home, source })?;
+    }
+    Ok(ended)
+}
+
+fn end_held_loop(root: &Path, whose: &LoopOwner) -> Result<bool, StopError> {
     let loops = Loops::new(root);
     let files = match whose {
         LoopOwner::Next => loops.named(sealed_copy::NEXT),
@@ -298,13 +306,6 @@ fn freeze(plan: &PlanFile, root: &Path) -> (BTreeMap<StoryId, Frozen>, BTreeSet<
     let (done, open): (Vec<usize>, Vec<usize>) = (0..stories.len()).partition(|index| stories[*index].status == Status::Done);
     let done = done.into_iter().map(|index| stories[index].id.clone()).collect();
     (frozen(plan, &open, root).into_iter().collect(), done)
-}
-
-fn limit_beside(plan: &PlanFile) -> Option<u32> {
-    let beside = plan.path().with_file_name("progress.txt");
-    let is_list = plan.path().file_name().is_some_and(|name| name == "feature_list.json");
-    let text = crate::base::plain_file::read_regular(&beside, 1024 * 1024).ok().filter(|_| is_list)?;
-    max_iterations_in(&String::from_utf8_lossy(&text))
 }
 
 /// Files that are untracked now belong to the user and never become part of a story's commit.

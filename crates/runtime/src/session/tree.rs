@@ -16,6 +16,7 @@ use super::StopError;
 
 /// Short, because a hook waits for it.
 const GIT_DEADLINE: Duration = Duration::from_secs(30);
+const MOST_NAMED: usize = 5;
 /// The client writes and hides these files when a session starts.
 const CLIENTS: [&str; 2] = [PROJECT_SETTINGS, LOCAL_SETTINGS];
 
@@ -25,6 +26,8 @@ pub(crate) struct Tree {
     pub(crate) head: Option<Oid>,
     /// Nothing differs from HEAD except our own files.
     pub(super) clean: bool,
+    /// Names of files that differ from HEAD, the first few, and how many there are.
+    uncommitted: (Vec<String>, usize),
     /// Digest of all files except ours, committed or not.
     pub(crate) content: String,
 }
@@ -39,9 +42,11 @@ pub(crate) fn fingerprint(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<T
     let git = git(top)?;
     let own = not_work(&git, root, top, ours);
     let (status, looked) = git.scan_work_tree(&mut KnownFiles::open(root, top), &own, &|_| true)?;
-    let clean = status.entries.iter().all(|entry| own.contains(&entry.path));
+    let differing = || status.entries.iter().filter(|entry| !own.contains(&entry.path));
+    let uncommitted = (differing().take(MOST_NAMED).map(|entry| entry.path.to_string()).collect(), differing().count());
+    let clean = uncommitted.1 == 0;
     let key = digest(format!("{}\n{}", looked.content, looked.around).as_bytes())[..32].to_owned();
-    Ok(Tree { key, head: status.head, clean, content: looked.content })
+    Ok(Tree { key, head: status.head, clean, uncommitted, content: looked.content })
 }
 
 /// Files that the client writes; they are not part of the work.
@@ -59,6 +64,15 @@ impl Tree {
     /// The base to compare later trees with.
     pub(super) fn base(&self) -> Base {
         Base { key: self.key.clone(), head: self.head.clone(), content: self.content.clone() }
+    }
+
+    /// Which changes are not committed, for the agent. `None` if there are none.
+    pub(super) fn uncommitted_words(&self) -> Option<String> {
+        let (named, count) = &self.uncommitted;
+        let more = count - named.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (*count > 0)
+            .then(|| format!("There are uncommitted changes: {}{more}. Commit what belongs to the work", named.join(", ")))
     }
 
     /// Whether files differ. A commit alone changes the key but no file.

@@ -19,13 +19,13 @@ use verdone_text::shell_word::shell_argument;
 use crate::base::plain_file::read_regular;
 use crate::process::signal::Signals;
 use crate::process::start_detached;
-use crate::project::HOME;
 use crate::project::plan_file::{PlanFile, PlanLocation};
 use crate::project::shown;
 
 use super::files::{LARGEST, file_error};
+use super::subagents::is_paused;
 use super::worker_client::{Answered, Request, Wanted, Worker};
-use super::{Gate, Judged, PAUSE, StopError, Trace, other_tools, transcript, tree};
+use super::{Gate, Judged, StopError, Trace, orchestrated, other_tools, state_files, transcript, tree, turn_limit};
 
 /// What the client reports, and the session's loop.
 #[derive(Debug)]
@@ -44,9 +44,11 @@ pub(super) fn judge(
 ) -> Result<Judged, StopError> {
     let StopEvent { active, background, held, notes } = asked;
     let other = other_tools::holds(gate);
+    let has_orchestrator = other_tools::has_orchestrator(gate);
     let holder = match (&held, other.is_empty()) {
         (Some(held), _) if held.is_active() => Holder::Loop(numbers(gate, held)),
         (Some(_) | None, false) => Holder::OtherTool,
+        (Some(_) | None, true) if has_orchestrator => Holder::OtherTool,
         (Some(held), true) => Holder::Ended(held.status),
         (None, true) => Holder::Nobody,
     };
@@ -55,12 +57,13 @@ pub(super) fn judge(
     if !matches!(facts.holder, Holder::Nobody | Holder::Ended(_)) {
         let tail = transcript::tail(input);
         facts.background = live(background);
-        facts.paused = fs::symlink_metadata(gate.root.join(HOME).join(PAUSE)).is_ok();
+        facts.paused = is_paused(gate);
         facts.api_error = tail.api_error;
         facts.context = tail.context;
     }
     let held = held.filter(HeldLoop::is_active);
     if let Some(why) = decide_without_work(&facts, settings) {
+        turn_limit::end_turn(gate);
         if let Some(mut held) = held.filter(|_| !matches!(why, ReleaseReason::Background { .. })) {
             held.gate.let_go = Some(why.describe());
             gate.files.count(&held)?;
@@ -70,6 +73,9 @@ pub(super) fn judge(
     let signals = judging();
     let missing: Vec<(BlockCause, String)> = other.into_iter().map(|why| (BlockCause::OtherTool, why)).collect();
     let Some(mut held) = held else {
+        if has_orchestrator {
+            return orchestrated::judge(gate, facts, missing, &signals);
+        }
         facts.work = Work::Open(Open { missing, ..Open::default() });
         let decision = decide(&facts, settings);
         return Ok((facts, decision, Trace::default()));
@@ -104,6 +110,7 @@ pub(super) fn judge(
     let on_context = if spawns { OnContext::Spawn } else { OnContext::Yield };
     let decision = decide(&facts, &StopSettings { on_context, ..settings.clone() });
     keep(gate, &mut held, &facts, &decision)?;
+    facts.notes.extend(state_files::record_loop(gate, &held, &facts));
     Ok((facts, decision, trace))
 }
 
@@ -167,33 +174,33 @@ fn with_tasks(work: Work, missing: Vec<(BlockCause, String)>, tasks: Vec<String>
 /// Updates the gate's counters and handles the consequences of a decision.
 fn keep(gate: &Gate<'_>, held: &mut HeldLoop, facts: &StopFacts, decision: &StopDecision) -> Result<(), StopError> {
     let mut progress = ProgressState::InProgress;
-    let count = &mut held.gate;
-    match decision {
-        StopDecision::Block { cause: BlockCause::Verifying, .. } => count.waits += 1,
-        StopDecision::Block { .. } => (count.blocks, count.waits, count.let_go) = (count.blocks + 1, 0, None),
-        StopDecision::Yield { why } => {
-            (count.waits, count.let_go) = (0, Some(why.describe()));
-            match why {
-                ReleaseReason::Same { .. } => count.same = RepeatedBlock::default(),
-                ReleaseReason::Complete { .. } => progress = ProgressState::Complete,
-                ReleaseReason::Limit { .. } => progress = ProgressState::ReachedLimit { remaining: remaining(facts) },
-                ReleaseReason::Context { spawn: true, .. } => spawn_run(gate, held)?,
-                ReleaseReason::Foreign
-                | ReleaseReason::Off
-                | ReleaseReason::Ended(_)
-                | ReleaseReason::NothingToVerify { .. }
-                | ReleaseReason::Background { .. }
-                | ReleaseReason::ApiFailure { .. }
-                | ReleaseReason::Paused
-                | ReleaseReason::HeldOnce
-                | ReleaseReason::Context { .. }
-                | ReleaseReason::Blocked { .. }
-                | ReleaseReason::StillVerifying { .. }
-                | ReleaseReason::Fault { .. }
-                | ReleaseReason::NothingLeft { .. }
-                | ReleaseReason::NotOurs => {}
-            }
+    held.gate.count_decision(decision);
+    if let StopDecision::Yield { why } = decision {
+        match why {
+            ReleaseReason::Same { .. } => held.gate.same = RepeatedBlock::default(),
+            ReleaseReason::Complete { .. } => progress = ProgressState::Complete,
+            ReleaseReason::Limit { .. } => progress = ProgressState::ReachedLimit { remaining: remaining(facts) },
+            ReleaseReason::Context { spawn: true, .. } => spawn_run(gate, held)?,
+            ReleaseReason::Foreign
+            | ReleaseReason::Off
+            | ReleaseReason::Ended(_)
+            | ReleaseReason::NothingToVerify { .. }
+            | ReleaseReason::Background { .. }
+            | ReleaseReason::ApiFailure { .. }
+            | ReleaseReason::Paused
+            | ReleaseReason::HeldOnce
+            | ReleaseReason::Context { .. }
+            | ReleaseReason::Blocked { .. }
+            | ReleaseReason::StillVerifying { .. }
+            | ReleaseReason::Fault { .. }
+            | ReleaseReason::NothingLeft { .. }
+            | ReleaseReason::Checked { .. }
+            | ReleaseReason::NotOurs => {}
         }
+    }
+    match decision {
+        StopDecision::Block { .. } => turn_limit::begin_turn(gate, held)?,
+        StopDecision::Yield { .. } => turn_limit::end_turn(gate),
     }
     record_progress(held, progress)?;
     let ended =
@@ -222,8 +229,7 @@ fn remaining(facts: &StopFacts) -> Vec<verdone_core::base::id::StoryId> {
 /// Updates the header of `progress.txt`, if the plan has one.
 fn record_progress(held: &HeldLoop, state: ProgressState) -> Result<(), StopError> {
     let Some(plan) = held.plan.as_ref().filter(|plan| has_progress(plan)) else { return Ok(()) };
-    let max_iterations = (held.max_blocks > 0).then_some(held.max_blocks);
-    let status = ProgressStatus { iteration: held.gate.blocks, max_iterations, state };
+    let status = ProgressStatus { iteration: held.gate.blocks, state };
     PlanFile::open(PlanLocation::new(plan.into()))?.record_status(&status)?;
     Ok(())
 }

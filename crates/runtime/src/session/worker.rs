@@ -33,7 +33,7 @@ use super::memory::Memory;
 use super::plan::LoopPlan;
 use super::sealed_copy::{Durable, FINDING, LOOP, SealedCopy};
 use super::worker_client::{LOCK, NAP, PATIENCE, REQUEST, Request, Wanted, lock_file};
-use super::{StopError, turn};
+use super::{StopError, checkout, state_files, turn};
 
 /// The hidden first argument of the binary.
 pub const ARGUMENT: &str = "stop-verify";
@@ -67,6 +67,10 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
     }
     fs::write(dir.join(LOCK), std::process::id().to_string()).map_err(|source| file_error(&dir, source))?;
     let Some(request) = sealed_copy.get::<Request>(folder, REQUEST)? else { return Ok(()) };
+    if let Wanted::Checkout { stage, deadline: limit } = request.what {
+        let finding = checkout::verify(root, &request.question, stage, limit)?;
+        return sealed_copy.put(folder, FINDING, &finding, Durable::No);
+    }
     let Some(held) = sealed_copy.get::<HeldLoop>(&request.name, LOOP)? else { return Ok(()) };
     let name = request.name.clone();
     let mut journal = LoopJournal::open(&sealed_copy, &name, root, &held.run)?.ok_or(StopError::NoVerdict)?;
@@ -90,9 +94,11 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
         Wanted::Turn { held_open } => {
             let found = one_turn(&mut driver, &request.question, held_open, (&overdue, limit));
             driver.memory.keep(&sealed_copy, &name)?;
-            found?
+            let mut found = found?;
+            found.notes.extend(state_files::record_report(&driver));
+            found
         }
-        Wanted::End { .. } => return Ok(()),
+        Wanted::Checkout { .. } | Wanted::End { .. } => return Ok(()),
     };
     sealed_copy.put(folder, FINDING, &finding, Durable::Yes)
 }
@@ -104,7 +110,7 @@ fn deadline_of(held: &HeldLoop, journal: &LoopJournal) -> Span {
 }
 
 /// At the deadline, ends the checks as a signal would.
-fn deadline(limit: Span, signals: &Signals) -> Arc<AtomicBool> {
+pub(super) fn deadline(limit: Span, signals: &Signals) -> Arc<AtomicBool> {
     let overdue = Arc::new(AtomicBool::new(false));
     if let Some(limit) = limit.limit() {
         let (signals, flag) = (signals.clone(), Arc::clone(&overdue));

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
+use verdone_core::base::span::Span;
+use verdone_core::check::Stage;
 use verdone_core::engine::session::{Finding, LoopStatus};
 
 use crate::base::plain_file::open_regular;
@@ -51,6 +53,8 @@ pub(super) enum Wanted {
     },
     /// The quick gates, for a subagent. Nothing is recorded.
     QuickGates,
+    /// The gates of a session without a loop, or those of one stage. Nothing is recorded.
+    Checkout { stage: Option<Stage>, deadline: Span },
     /// End the loop.
     End { status: LoopStatus, reason: String },
 }

@@ -17,7 +17,7 @@ use crate::project::HOME;
 pub(crate) use lines::each_line;
 
 pub use faults::{FaultWatch, faults};
-pub use stops::{StoredStop, stops};
+pub use stops::{StopReader, StoredStop};
 
 /// The name of the sessions folder, in `.verdone/` and in each run's directory.
 pub const FOLDER: &str = "sessions";

@@ -245,7 +245,7 @@ fn progress_entries_go_to_the_prd_folder_or_to_the_path_that_was_asked_for() {
     put(bare.path(), "PLAN.md", PLAN);
     let mut plan = open(bare.path());
     plan.record_story(&entry).expect("nothing to do");
-    plan.record_status(&LoopStatus { iteration: 1, max_iterations: None, state: LoopState::InProgress }).expect("nothing to do");
+    plan.record_status(&LoopStatus { iteration: 1, state: LoopState::InProgress }).expect("nothing to do");
     assert_eq!(fs::read_dir(bare.path()).expect("a folder").count(), 1);
 }
 
@@ -259,13 +259,14 @@ fn a_ralph_loop_has_its_prompt_and_its_status() {
     put(root, &format!("{home}/progress.txt"), "# Progress\n- Iteration: 0\n- Max Iterations: 15\n- Status: UNKNOWN\n\nnotes\n");
     let mut plan = open(root);
     assert_eq!(plan.context(), Some("Be kind.\n"));
+    assert_eq!(plan.max_iterations(), Some(15));
     plan.mark(&StoryId::from("1"), Status::Done).expect("a mark");
     assert!(get(root, &format!("{home}/feature_list.json")).contains("\"passes\": true}"));
     let state = LoopState::ReachedLimit { remaining: vec![StoryId::from("1")] };
-    plan.record_status(&LoopStatus { iteration: 3, max_iterations: Some(3), state }).expect("a status");
+    plan.record_status(&LoopStatus { iteration: 3, state }).expect("a status");
     assert_eq!(
         get(root, &format!("{home}/progress.txt")),
-        "# Progress\n- Iteration: 3\n- Max Iterations: 3\n- Status: REACHED_LIMIT\n- Remaining: 1\n\nnotes\n"
+        "# Progress\n- Iteration: 3\n- Max Iterations: 15\n- Status: REACHED_LIMIT\n- Remaining: 1\n\nnotes\n"
     );
 }
 

@@ -21,6 +21,7 @@ use crate::command::reporter::reporter;
 use crate::error::CliError;
 use crate::terminal::{print, printable, say};
 
+const FRESHER_PLAN: &str = "IMPLEMENTATION_PLAN.md";
 /// The largest accepted request.
 const LONGEST: u64 = 1024 * 1024;
 
@@ -30,21 +31,28 @@ pub(super) fn run(args: &PlanNewArgs, context: &Context) -> Outcome {
     plan(&request, &context.start.join(&args.output), &flags, false, context)
 }
 
-/// Planning mode of `run`: the request is the file named as PLAN, or the `prd.md` of `--prd N`.
+/// Planning mode of `run`: the request is the file or folder named as PLAN, the `prd.md` of `--prd N`, or the specifications of a fresher
+/// project, whose plan is `IMPLEMENTATION_PLAN.md`.
 pub(in crate::command) fn plan_for(args: &RunArgs, context: &Context) -> Outcome {
     let project = context.project()?;
+    let settings = context.settings(&project, &args.flags())?;
+    let is_fresher = settings.fresher.is_some();
     let (source, output) = match (&args.plan, args.prd) {
         (_, Some(number)) => {
             let folder = project.root.join(format!(".ralph/PRD-{number}"));
             (folder.join("prd.md"), folder.join("plan.md"))
         }
+        (Some(request), None) if is_fresher => (context.start.join(request), project.root.join(FRESHER_PLAN)),
         (Some(request), None) => (context.start.join(request), context.start.join("PLAN.md")),
+        (None, None) if is_fresher => {
+            (settings.spec_dir.unwrap_or_else(|| project.root.join("specs")), project.root.join(FRESHER_PLAN))
+        }
         (None, None) => {
             let error = CliError::usage("planning needs a request: a file with what you want, or --prd N");
             return Err(error.hint("verdone plan new 'TEXT' takes it from the command line"));
         }
     };
-    let request = read_file(&source)?;
+    let request = if source.is_dir() { read_folder(&source)? } else { read_file(&source)? };
     plan(&request, &output, &Flags { plan: None, ..args.flags() }, args.json, context)
 }
 
@@ -86,6 +94,36 @@ fn read_request(request: &str, context: &Context) -> Result<String, CliError> {
     }
     let path: PathBuf = context.start.join(request);
     if path.is_file() { read_file(&path) } else { Ok(request.to_owned()) }
+}
+
+/// The Markdown files of a folder and its subfolders, each with its name above it.
+fn read_folder(folder: &Path) -> Result<String, CliError> {
+    let failed = |path: &Path, error: &io::Error| CliError::usage(format!("{}: {error}", path.display()));
+    let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).map_err(|error| failed(&next, &error))? {
+            let entry = entry.map_err(|error| failed(&next, &error))?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(|error| failed(&next, &error))?);
+            match path.extension() {
+                _ if kind.is_dir() => folders.push(path),
+                Some(extension) if kind.is_file() && extension == "md" => files.push(path),
+                Some(_) | None => {}
+            }
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(CliError::usage(format!("{} has no Markdown files", folder.display())));
+    }
+    let mut text = String::new();
+    for path in files {
+        let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+        text.push_str(&format!("# {name}\n\n{}\n\n", read_file(&path)?.trim_end()));
+        if text.len() as u64 > LONGEST {
+            return Err(CliError::usage(format!("{} has more than 1 MiB of Markdown", folder.display())));
+        }
+    }
+    Ok(text)
 }
 
 fn read_file(path: &Path) -> Result<String, CliError> {

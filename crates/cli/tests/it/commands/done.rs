@@ -85,7 +85,8 @@ fn what_other_loops_wrote_about_a_session_is_told_and_left_as_it_is() {
         output.stderr
     );
     assert_eq!(fs::read_to_string(dir.join("orchestrator.json")).unwrap(), theirs);
-    assert!(dir.join("loop.json").is_file(), "a projection stands beside it");
+    assert!(dir.join("quality-gate.json").is_file(), "a projection stands beside it");
+    assert!(!dir.join("loop.json").exists(), "there is no loop");
     // Such a file never makes a session done: this one only no longer blocks it.
     fs::write(dir.join("orchestrator.json"), r#"{"verified_done": true, "phase": "complete"}"#).unwrap();
     fs::remove_dir_all(dir.join("tasks")).unwrap();

@@ -211,7 +211,7 @@ fn the_limit_lets_go_and_says_what_remains() {
     world.write("more.txt", "x");
     stop(&world).let_go("REACHED_LIMIT: 2 iterations were used; 2 remain: 2, 3");
     let progress = world.read("progress.txt");
-    assert!(progress.contains("- Iteration: 2\n- Max Iterations: 2\n- Status: REACHED_LIMIT\n- Remaining: 2, 3\n"), "{progress}");
+    assert!(progress.contains("- Iteration: 2\n- Max Iterations: 4\n- Status: REACHED_LIMIT\n- Remaining: 2, 3\n"), "{progress}");
     assert_eq!(stop(&world), Said::Nothing);
 }
 

@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use crate::hooks::stop_gate::{arm, stop, verdone, world};
 use crate::hooks::world::{Mode, World};
 
-const GATES: &str = "[[gate]]\nname = \"quick\"\ncommand = \"! test -e red\"\n[[gate]]\nname = \"slow\"\nstage = \"quality\"\ncommand = \"false\"\n";
+pub(crate) const GATES: &str = "[[gate]]\nname = \"quick\"\ncommand = \"! test -e red\"\n[[gate]]\nname = \"slow\"\nstage = \"quality\"\ncommand = \"false\"\n";
 
-fn event(world: &World, name: &str, more: &Value) -> Value {
+pub(crate) fn event(world: &World, name: &str, more: &Value) -> Value {
     let mut input = json!({ "session_id": "s1", "cwd": world.work, "hook_event_name": name });
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     input
 }
 
 /// The exit code and standard error: the only way to block these events.
-fn refused(world: &World, name: &str, more: &Value) -> (Option<i32>, String) {
+pub(crate) fn refused(world: &World, name: &str, more: &Value) -> (Option<i32>, String) {
     let mut command = world.command(&["hook", name]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(event(world, name, more).to_string().as_bytes()).unwrap();
@@ -26,7 +26,7 @@ fn refused(world: &World, name: &str, more: &Value) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-fn subagent(world: &World, kind: &str) -> Option<String> {
+pub(crate) fn subagent(world: &World, kind: &str) -> Option<String> {
     let more = json!({ "agent_id": "a1", "agent_type": kind, "stop_hook_active": false });
     let answer = world.ask(Mode::Session, &event(world, "SubagentStop", &more))?;
     Some(answer["reason"].as_str().unwrap().to_owned())
@@ -47,6 +47,29 @@ fn a_task_is_not_complete_while_open_ends_were_added_for_it() {
     world.write("src/a.rs", "fn a() {}\nconst WORD: &str = \"// TODO\";\n");
     assert_eq!(refused(&world, "TaskCompleted", &task), (Some(0), String::new()));
     assert_eq!(world.records("task_closed").len(), 2);
+}
+
+#[test]
+fn a_task_is_not_complete_while_debugging_was_added_for_it() {
+    for (file, line) in [("a.ts", "console.log(1)\n"), ("a.py", "print(1)\n"), ("src/a.rs", "fn a() { dbg!(1); }\n")] {
+        let world = world(GATES, &[]);
+        arm(&world, &["Do it"]);
+        world.write(file, line);
+        let (code, said) = refused(&world, "TaskCompleted", &json!({ "task_id": "1", "task_subject": "Write it" }));
+        assert!(code == Some(2) && said.contains(&format!("- {file}:1 debug")), "{file}: {code:?} {said}");
+    }
+}
+
+#[test]
+fn output_that_stays_is_wanted_in_the_end_and_an_open_end_never_is() {
+    let world = world(GATES, &[]);
+    arm(&world, &["Do it"]);
+    let complete = |id: &str| refused(&world, "TaskCompleted", &json!({ "task_id": id, "task_subject": "Write it" })).0;
+    world.write("a.py", "print(1)\n");
+    assert_eq!([complete("1"), complete("1"), complete("1")], [Some(2), Some(2), Some(0)]);
+    assert_eq!(complete("2"), Some(2), "another task counts for itself");
+    world.write("b.py", "# TODO: more\n");
+    assert!((0..5).all(|_| complete("1") == Some(2)));
 }
 
 #[test]
@@ -89,6 +112,49 @@ fn subagents_of_the_loop_are_held_by_tasks_debris_and_quick_gates_and_others_are
     let last = world.records("stop").pop().unwrap();
     assert_eq!(last["cause"], "nothing_left", "{last}");
     assert!(last["reason"].as_str().unwrap().contains("the quick gate is green; stories are verified when the turn ends"));
+}
+
+#[test]
+fn a_subagent_or_teammate_that_changes_files_between_its_stops_is_held_until_its_work_is_clean() {
+    let world = world(GATES, &[]);
+    arm(&world, &["Do it"]);
+    let teammate = || refused(&world, "TeammateIdle", &json!({ "teammate_name": "t" })).0;
+    for n in 0..5 {
+        world.write("a.rs", &format!("fn a() {{ dbg!({n}); }}\n"));
+        assert!(subagent(&world, "ralph-coder").is_some(), "stop {n}");
+        assert_eq!(teammate(), Some(2), "stop {n}");
+    }
+    assert!(subagent(&world, "ralph-coder").is_some() && teammate() == Some(2), "the same files for the second time");
+    assert_eq!((subagent(&world, "ralph-coder"), teammate()), (None, Some(0)), "and for the third time");
+    let stops = world.records("stop");
+    assert!(stops.iter().rev().take(2).all(|stop| stop["cause"] == "same"), "{stops:?}");
+    world.write("a.rs", "fn a() { dbg!(1) }\n");
+    assert!(subagent(&world, "ralph-coder").is_some() && teammate() == Some(2), "a change counts anew");
+}
+
+#[test]
+fn a_subagent_or_teammate_is_held_at_most_as_often_as_a_loop() {
+    let world = world(&format!("[stop]\nmax_blocks = 3\n{GATES}"), &[]);
+    arm(&world, &["Do it"]);
+    for n in 0..4 {
+        world.write("a.rs", &format!("fn a() {{ dbg!({n}); }}\n"));
+        let code = refused(&world, "TeammateIdle", &json!({ "teammate_name": "t" })).0;
+        assert_eq!((subagent(&world, "ralph-coder").is_some(), code), (n < 3, Some(if n < 3 { 2 } else { 0 })), "stop {n}");
+    }
+    assert_eq!(world.records("stop").pop().unwrap()["cause"], "reached_limit");
+}
+
+#[test]
+fn a_pause_or_mode_off_lets_subagents_tasks_and_teammates_go() {
+    for (config, pause) in [("[stop]\nmode = \"off\"\n", None), ("", Some(".verdone/pause"))] {
+        let world = world(&format!("{config}{GATES}"), &[]);
+        arm(&world, &["Do it"]);
+        world.write("a.rs", "fn a() { dbg!(1); }\n");
+        pause.map(|file| world.write(file, ""));
+        assert_eq!(subagent(&world, "ralph-coder"), None, "{config}");
+        assert_eq!(refused(&world, "TeammateIdle", &json!({ "teammate_name": "t" })).0, Some(0), "{config}");
+        assert_eq!(refused(&world, "TaskCompleted", &json!({ "task_id": "1", "task_subject": "x" })).0, Some(0), "{config}");
+    }
 }
 
 #[test]

@@ -51,6 +51,17 @@ fn its_scripts_settings_and_commands_are_used_and_the_rest_is_told() {
 }
 
 #[test]
+fn its_instructions_are_in_the_prompt() {
+    let world = project(&[]);
+    world.sandbox.write(".fresher/PROMPT.building.md", "Prefer short functions.\n");
+    world.run(0);
+    let shown = world.sandbox.verdone(VERDONE, ["run", "--dry-run", "PLAN.md"]);
+    let runs = std::fs::read_dir(world.sandbox.path(".verdone/runs")).unwrap().map(|run| run.unwrap().path());
+    let prompts = runs.map(|run| std::fs::read_to_string(run.join("turns/1-prompt.md")).unwrap_or_default());
+    assert!(prompts.into_iter().any(|prompt| prompt.contains("Prefer short functions.")), "{}", shown.stdout);
+}
+
+#[test]
 fn our_script_runs_instead_of_theirs_never_both() {
     let world = project(&[("started", "echo ours >> ../tmp/ran")]);
     world.run(0);

@@ -164,4 +164,9 @@ fn the_loop_profile_asks_nothing_new_and_tells_other_loops_where_they_look() {
     let state: Value = serde_json::from_slice(&fs::read(home.join(&run).join("orchestrator.json")).unwrap()).unwrap();
     assert_eq!((&state["verified_done"], &state["written_by"]), (&Value::Bool(true), &Value::from("verdone")), "{state}");
     assert_eq!(state["conditions"]["correctness_passed"], true);
+    let settings = Settings { tables: "[done]\nralph_state = \"always\"\n", ..Settings::default() };
+    let world = World::with(TWO, HONEST, &settings);
+    world.run(0);
+    let state = world.sandbox.home().join(".ralph/state").join(text(&world.last("run_started")["run"])).join("loop.json");
+    assert!(state.is_file(), "the settings ask for it");
 }

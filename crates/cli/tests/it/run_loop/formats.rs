@@ -84,6 +84,20 @@ fn a_ralph_loop_tells_its_state_in_progress_txt_and_its_prompt_is_used() {
 }
 
 #[test]
+fn the_limit_in_progress_txt_counts_unless_a_flag_says_otherwise_and_stays() {
+    let progress = "# Progress\n- Iteration: 0\n- Max Iterations: 1\n- Status: UNKNOWN\n";
+    let list = PlanShape::FeatureArray.build(3);
+    let settings = Settings { limits: "max_iterations = 9", ..Settings::default() };
+    let world = world(&[("feature_list.json", &list), ("progress.txt", progress)], &always(COUNTS), &settings);
+    world.run_with(&["feature_list.json", "--check", "true"], 3);
+    let text = world.sandbox.read("progress.txt");
+    assert!(text.contains("- Iteration: 1\n- Max Iterations: 1\n- Status: REACHED_LIMIT\n"), "{text}");
+    world.run_with(&["feature_list.json", "--check", "true", "--max-iterations", "5"], 0);
+    let text = world.sandbox.read("progress.txt");
+    assert!(text.contains("- Iteration: 2\n- Max Iterations: 1\n- Status: COMPLETE\n"), "{text}");
+}
+
+#[test]
 fn a_plan_that_git_ignores_is_ticked_once_its_story_is_committed() {
     let plan = "- [ ] US-001: Write a\n  - Verification: `test -f a`\n";
     let settings = Settings { limits: "attempts = 1\nturns = 1", ..Settings::default() };

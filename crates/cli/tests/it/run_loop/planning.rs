@@ -105,3 +105,42 @@ fn planning_that_is_stopped_ends_by_the_signals_code_and_writes_no_plan() {
     assert!(output.stderr.contains("no plan was written") && !world.has("PLAN.md"), "{}", output.transcript());
     world.sandbox.assert_no_survivors(patience);
 }
+
+#[test]
+fn a_fresher_project_in_planning_mode_gets_its_plan_from_its_specifications() {
+    for (variable, config) in [(Some("FRESHER_MODE"), ""), (Some("VERDONE_MODE"), ""), (None, "[fresher]\nmode = \"planning\"\n")]
+    {
+        let mut world = world(ONE, "");
+        world.sandbox.write(".fresher/config.toml", config);
+        world.sandbox.write(".fresher/PROMPT.planning.md", "Plan in small steps.\n");
+        world.sandbox.write("specs/one.md", "The first specification.\n");
+        world.sandbox.write("specs/deep/two.md", "The second specification.\n");
+        world.sandbox.write("specs/notes.txt", "Not a specification.\n");
+        if let Some(name) = variable {
+            world.sandbox.set(name, "planning");
+        }
+        // Planning writes the plan into the checkout, unlike a run.
+        world.sandbox.verdone(VERDONE, ["run"]).assert_code(0);
+        assert!(world.sandbox.read("IMPLEMENTATION_PLAN.md").contains("### US-001: Write a"), "{variable:?}");
+        let kept = world.everything_kept();
+        let (_, prompt) = kept.iter().find(|(path, _)| path.ends_with("turns/1-prompt.md")).unwrap();
+        let prompt = String::from_utf8_lossy(prompt);
+        for part in ["# one.md\n\nThe first specification.", "# deep/two.md", "The second", "Plan in small steps."] {
+            assert!(prompt.contains(part), "no {part:?} in {prompt}");
+        }
+        assert!(!prompt.contains("Not a specification"), "{prompt}");
+    }
+}
+
+#[test]
+fn the_flag_and_only_a_known_mode_decide() {
+    let mut world = world(ONE, "");
+    world.sandbox.write(".fresher/config.toml", "[fresher]\nmode = \"planning\"\n");
+    let output = world.verdone(&["run", "--mode", "building", "nothing.md"]);
+    output.assert_code(2);
+    assert!(output.stderr.contains("nothing.md"), "{}", output.stderr);
+    world.sandbox.set("VERDONE_MODE", "dreaming");
+    let output = world.verdone(&["run"]);
+    output.assert_code(2);
+    assert!(output.stderr.contains("VERDONE_MODE: \"dreaming\" is not a mode"), "{}", output.stderr);
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::FrozenSettings;
+use super::{BlockCause, FrozenSettings, StopDecision};
 use crate::base::finish::Finish;
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::base::money::Usd;
@@ -195,6 +195,15 @@ impl GateCount {
             self.same = RepeatedBlock { key, times: 1 };
         }
         self.same.times
+    }
+
+    /// Counts a decision. A wait for a running verification is no block.
+    pub fn count_decision(&mut self, decision: &StopDecision) {
+        match decision {
+            StopDecision::Block { cause: BlockCause::Verifying, .. } => self.waits += 1,
+            StopDecision::Block { .. } => (self.blocks, self.waits, self.let_go) = (self.blocks + 1, 0, None),
+            StopDecision::Yield { why } => (self.waits, self.let_go) = (0, Some(why.describe())),
+        }
     }
 }
 

@@ -42,8 +42,8 @@ fn every_record_of_a_session_is_added_up() {
     let spent = Spent { micro_usd: 4_800, input_tokens: 600, output_tokens: 120, at_least: false };
     let seen = tally([
         line("SessionStart", &Record::Started { source: "startup".to_owned() }),
-        line("UserPromptSubmit", &Record::Prompt { refused_by: None }),
-        line("UserPromptSubmit", &Record::Prompt { refused_by: Some("mine".to_owned()) }),
+        line("UserPromptSubmit", &Record::Prompt { refused_by: None, text: "Do it".to_owned() }),
+        line("UserPromptSubmit", &Record::Prompt { refused_by: Some("mine".to_owned()), text: String::new() }),
         line("PreToolUse", &decided("Bash", PolicyVerdict::Allow, None, false)),
         line("PreToolUse", &decided("Bash", PolicyVerdict::Deny, Some("push"), false)),
         line("PreToolUse", &decided("Web", PolicyVerdict::Deny, None, true)),

@@ -21,7 +21,7 @@ use crate::agent::judge::{ClientContext, ProverContext, ask_judge, limits_of};
 use crate::git::{ChangedPath, RepoPath};
 use crate::process::{Moment, RUN_VARIABLE};
 use crate::project::approval::Approvals;
-use crate::project::ralph_state::{self, Projection};
+use crate::project::ralph_state::{self, LoopFile, Projection};
 use crate::project::template::read_template;
 use crate::run::context::{Candidate, RunContext};
 use crate::session::claims;
@@ -105,21 +105,19 @@ pub(super) fn tell_other_loops(
     reporter: &mut dyn Reporter,
 ) {
     let Some(home) = ralph_state::home() else { return };
-    if !context.setup.config.done.asks_more_than_a_run() && !home.is_dir() {
+    let setting = context.setup.config.done.ralph_state;
+    if !ralph_state::is_written(&home, setting) {
         return;
     }
     let mut facts = with_checks(context, attempt, asked, report);
     facts.judge = report.judge.clone().unwrap_or_default();
     let task = context.plan.plan().story(&attempt.place.story).map_or("", |story| story.title.as_str());
-    let projection = Projection {
-        session: context.setup.run.as_str(),
-        task,
-        report: &judge(&context.setup.config.done, &facts),
-        iteration: state.iteration,
-        max_iterations: context.setup.config.limits.max_iterations,
-        now: Timestamp::now(),
-    };
-    if let Err(error) = ralph_state::write(&home, context.setup.config.done.ralph_state, &projection) {
+    let judged = judge(&context.setup.config.done, &facts);
+    let about = Projection { session: context.setup.run.as_str(), task, now: Timestamp::now() };
+    let progress = LoopFile::from_report(&judged, state.iteration, context.setup.config.limits.max_iterations);
+    let written = ralph_state::write_report(&home, setting, &about, &judged, state.iteration)
+        .and_then(|_| ralph_state::write_loop(&home, setting, &about, &progress));
+    if let Err(error) = written {
         reporter
             .report(Update::Notice { text: &format!("could not write the state of this run to {}: {error}", home.display()) });
     }

@@ -46,11 +46,7 @@ pub fn finish(context: &mut RunContext, state: &State, reporter: &mut dyn Report
 
 fn put_in_order(context: &mut RunContext, state: &State) -> Result<Option<Event>, StepError> {
     if let Phase::Stopping { finish } = &state.phase {
-        let status = LoopStatus {
-            iteration: state.iteration,
-            max_iterations: Some(context.setup.config.limits.max_iterations).filter(|max| *max > 0),
-            state: loop_state(context, *finish),
-        };
+        let status = LoopStatus { iteration: state.iteration, state: loop_state(context, *finish) };
         context.plan.record_status(&status)?;
     }
     commit_progress(context, state)?;

@@ -21,6 +21,7 @@ use crate::agent::TurnRequest;
 use crate::base::clock::Stopwatch;
 use crate::guard::{TurnOf, turn_tests};
 use crate::process::Moment;
+use crate::project::template::project_instructions;
 use crate::run::context::RunContext;
 use crate::store::live_output::LiveOutput;
 
@@ -122,7 +123,8 @@ pub fn build_prompt(
     let shown = |check: &Check| if check.terms.hidden.is_some() { check.name.clone() } else { check.command.display() };
     let commands = |checks: &[Check]| checks.iter().map(shown).collect();
     let guardrails = fs::read_to_string(context.setup.root.join(".verdone/guardrails.md")).unwrap_or_default();
-    let around = [context.plan.plan().context.as_str(), context.plan.context().unwrap_or_default()].join("\n\n");
+    let instructions = project_instructions(&context.setup.root, "building").map_err(io_error("reading the instructions"))?;
+    let around = [context.plan.plan().context.as_str(), context.plan.context().unwrap_or_default(), &instructions].join("\n\n");
     let plan = context.plan_name();
     let building = BuildPrompt {
         plan: &plan,
