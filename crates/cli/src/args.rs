@@ -305,7 +305,7 @@ pub(crate) struct LogArgs {
 
 /// Show the stories of a run, one of them in detail, or what hooks recorded in a session.
 ///
-/// Without arguments: each story with its proof, its outcome and why. For a story: the output of each check, the story's commit, and the ref that keeps a rejected attempt. For a session: how often and how
+/// Without arguments: each story with its proof, its outcome and why. For a story: the output of each check, the story's commit, and the ref that keeps an attempt that was not committed. For a session: how often and how
 /// long each tool ran, which rules denied what, and the files, tests and cost that hooks saw.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -366,7 +366,7 @@ pub(crate) struct CheckpointsArgs {
     pub rest: Vec<std::ffi::OsString>,
 }
 
-/// Delete leftovers of old runs and sessions: prompts, outputs, rejected attempts, landed branches and hook records.
+/// Delete leftovers of old runs and sessions: prompts, outputs, kept attempts, landed branches and records of hook calls.
 ///
 /// Keeps the newest runs, unfinished runs, all journals and the evidence of every story. Also keeps the newest of your own sessions and
 /// every session from the last day. Deletes loops of this project whose session has been silent for two weeks, and loops of projects that

@@ -21,6 +21,9 @@ use crate::verify::{CountChange, Outcome, Proof, ProtectedChange, ProvenCriterio
 pub use crate::base::claim::claim_of;
 pub use noted::{Acceptance, NotedCheck};
 
+/// Gets the notes of another clone, which git does not fetch by itself.
+pub const FETCH_NOTES: &str = "git fetch origin refs/notes/verdone:refs/notes/verdone";
+
 /// The kind of a change about which the plan says nothing.
 const DEFAULT_KIND: &str = "feat";
 

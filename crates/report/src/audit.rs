@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use schemars::schema_for;
 use verdone_core::base::id::Oid;
+use verdone_core::evidence::FETCH_NOTES;
 use verdone_core::evidence::audit::{Audit, Audited, Finding, Rerun, RerunOutcome, Squashed};
 use verdone_core::verify::{Outcome, Proof, StoryResult};
 use verdone_text::sentence::capitalise;
@@ -14,9 +15,6 @@ use crate::result_text::{result_mark, result_words};
 use crate::style::{Mark, Style, Tone};
 use crate::text::{cost, duration, last_words, plural, short_digest};
 use crate::width::{clean, wrap};
-
-/// Fetches the notes from the remote.
-const FETCH: &str = "git fetch origin refs/notes/verdone:refs/notes/verdone";
 
 /// Lists each story, then how many of them hold up.
 pub fn audit(found: &Audit, style: &Style) -> String {
@@ -202,7 +200,7 @@ fn summary(found: &Audit) -> Vec<String> {
         lines.push(format!("No journal of {of} was found: commits and notes were only compared with each other."));
     }
     if all > 0 && found.notes == 0 {
-        lines.push(format!("No evidence notes found; to fetch them: {FETCH}"));
+        lines.push(format!("No evidence notes found; to fetch them: {FETCH_NOTES}"));
     }
     lines
 }

@@ -24,7 +24,7 @@ const INTRODUCTION: &str = "\
 # Events
 
 `verdone run --json` and `verdone log --json` print one JSON object per line. Events are printed exactly as they are in the run's
-journal (`.verdone/runs/<run>/journal.jsonl`); output and notices are printed once and not stored. Fields are added, never
+journal (`.verdone/runs/<run>/journal.jsonl`); output and notices are not stored there. Fields are added, never
 renamed: ignore what you do not know. `v` changes when an old reader could misread a line. The JSON Schema is
 [`events.schema.json`](events.schema.json). This page is generated from it.
 ";

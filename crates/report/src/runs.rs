@@ -26,6 +26,8 @@ pub struct ListedRun {
     pub commits: u32,
     /// Story commits that are not on the user's branch.
     pub unlanded: u32,
+    /// Story commits that were undone.
+    pub undone: u32,
     pub cost_usd: Option<f64>,
     /// How the run ended, or what it did last.
     pub reason: Option<String>,
@@ -49,6 +51,7 @@ impl ListedRun {
             results: found(view),
             commits: view.commits,
             unlanded: view.unlanded,
+            undone: view.touched.iter().filter(|story| story.undone).count() as u32,
             cost_usd: view.cost_usd,
             reason: view.reason.clone(),
             session_loop: view.session.is_some(),
@@ -59,11 +62,15 @@ impl ListedRun {
         let mut parts = vec![self.results.clone()];
         if self.commits > 0 {
             let commits = plural(self.commits as usize, "commit", "commits");
-            parts.push(match self.unlanded {
-                0 => format!("{commits}, landed"),
-                unlanded if unlanded == self.commits => format!("{commits}, not landed"),
-                unlanded => format!("{commits}, {unlanded} not landed"),
-            });
+            let landed = match self.unlanded {
+                _ if self.undone >= self.commits => "undone".to_owned(),
+                0 => "landed".to_owned(),
+                unlanded if unlanded + self.undone == self.commits => "not landed".to_owned(),
+                unlanded => format!("{unlanded} not landed"),
+            };
+            let undone =
+                if (1..self.commits).contains(&self.undone) { format!(", {} undone", self.undone) } else { String::new() };
+            parts.push(format!("{commits}, {landed}{undone}"));
         }
         if self.session_loop {
             parts.push("session loop".to_owned());

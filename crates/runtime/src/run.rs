@@ -376,7 +376,7 @@ impl Ready {
         // leftovers, which could have included a starting watchdog.
         let watchdog = Watchdog::start(self.request.config.limits.grace.duration());
         let known = proven_stories(&self.git, &store, (&self.plan_name(), self.plan.plan()), &branch.tip)?;
-        let done_before = ticked::announce(&known, self.plan.plan(), reporter);
+        let done_before = ticked::announce(&known, self.plan.plan(), &self.git, reporter)?;
         let now = Timestamp::now();
         let created = store.create(self.git.common_dir(), now);
         let (run, run_dir) = created.map_err(io_error(&format!("creating the run directory in {}", store.path().display())))?;

@@ -8,8 +8,8 @@ use clap::Args;
 /// checked, that the proof follows from the checks, that the note links to the previous evidence, and that the journal agrees, if it is
 /// available. A commit that a journal lists but that is gone is reported as missing, unless `verdone undo` removed it, another branch has
 /// it, or it was squashed into a commit with exactly the verified files. Verdone's other commits may change only the plan's marks and
-/// progress files. Also works in a clone, once the notes are fetched. Nothing is signed: an audit finds edited, lost or mixed-up commits,
-/// but not a completely rewritten history.
+/// progress files. Also works in a clone, once the notes are fetched. The evidence is not signed: an audit finds commits that were edited,
+/// lost or mixed up, but not a history that was rewritten completely, evidence included.
 ///
 /// Exit code: 0 if everything is right, 1 if something is wrong, 4 if there is nothing to audit or a command was not run, 130 if a rerun
 /// was interrupted.

@@ -15,7 +15,7 @@ pub(super) fn run(args: &PruneArgs, context: &Context) -> Outcome {
     let done = if args.dry_run { "Would delete" } else { "Deleted" };
     let runs = plural(pruned.runs.len(), "run", "runs");
     let sessions = if pruned.sessions > 0 {
-        format!(" and hook records of {}", plural(pruned.sessions, "session", "sessions"))
+        format!(" and records of hook calls in {}", plural(pruned.sessions, "session", "sessions"))
     } else {
         String::new()
     };

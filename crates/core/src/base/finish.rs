@@ -106,7 +106,9 @@ impl Finish {
             Self::Budget => "the cost or token limit was reached",
             Self::Timeout => "limits.total_time was reached",
             Self::NoChanges => "limits.no_changes iterations in a row changed no file",
-            Self::Stalled => "limits.consecutive_failures attempts in a row failed, or a script skipped 20 iterations in a row",
+            Self::Stalled => {
+                "limits.consecutive_failures attempts in a row failed, a done story broke twice, or a script skipped 20 iterations in a row"
+            }
             Self::Blocked => "the remaining stories failed, depend on a failed one, or need a review",
             Self::HookAbort => "a lifecycle script ended the run",
             Self::Error => "Verdone or the agent could not continue (2 if the agent could not be started at all)",

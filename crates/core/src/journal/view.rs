@@ -181,7 +181,7 @@ pub struct Baseline {
     pub runs: Vec<CheckRun>,
 }
 
-/// Number of stories in this run by result, and number of rejected attempts.
+/// Number of stories in this run by result, and number of attempts that were not committed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     pub verified: usize,

@@ -74,9 +74,13 @@ impl Git {
         Ok(output.lines().map(Oid::from).collect())
     }
 
+    pub fn has_notes(&self) -> Result<bool, GitError> {
+        Ok(self.resolve(NOTES)?.is_some())
+    }
+
     /// All of our notes, whatever they are attached to.
     pub fn notes(&self) -> Result<BTreeMap<Oid, GitNote>, GitError> {
-        if self.resolve(NOTES)?.is_none() {
+        if !self.has_notes()? {
             return Ok(BTreeMap::new());
         }
         let list = self.plumbing("notes").args(["--ref=verdone", "list"]).line()?;

@@ -1,8 +1,8 @@
 //! The file in which a launcher reports why it could not start a program.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -10,6 +10,8 @@ use tempfile::NamedTempFile;
 
 use super::plan::Inside;
 use super::{EXIT_FAILED, Failure};
+
+const LONGEST_LINE: usize = 16 * 1024;
 
 /// Must live as long as the started process.
 #[derive(Debug)]
@@ -32,6 +34,9 @@ impl LaunchReport {
         if exit_code != i32::from(EXIT_FAILED) {
             return None;
         }
-        Failure::parse(&fs::read_to_string(self.0.path()).ok()?)
+        // The launcher has removed the name.
+        let mut line = vec![0; LONGEST_LINE];
+        let length = self.0.as_file().read_at(&mut line, 0).ok()?;
+        Failure::parse(&String::from_utf8_lossy(&line[..length]))
     }
 }

@@ -1,11 +1,11 @@
 //! The program that the launcher executes in the end, and where to report a failure to do so.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
@@ -38,7 +38,7 @@ impl Target {
             let value = rest.next().ok_or_else(|| wrong("an option has no value"))?;
             match name.to_str() {
                 Some("--cwd") => cwd = Some(PathBuf::from(value)),
-                Some("--failure") => failure = Some(File::options().write(true).truncate(true).open(value)?),
+                Some("--failure") => failure = Some(open_and_unlink(Path::new(value))?),
                 Some("--parent") => parent = value.to_str().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw),
                 _ => return Err(wrong("unknown option")),
             }
@@ -80,6 +80,13 @@ impl Target {
         failure.write(&self.failure);
         failure::EXIT
     }
+}
+
+/// Whoever started this process reads through its own descriptor. Without a name, the file cannot be left behind.
+fn open_and_unlink(path: &Path) -> io::Result<File> {
+    let file = File::options().write(true).truncate(true).open(path)?;
+    fs::remove_file(path)?;
+    Ok(file)
 }
 
 /// Blocks privileges from set-user-id programs, and everything inherited from the caller except the three standard streams: other

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use verdone_core::base::id::{Oid, StoryId};
-use verdone_core::evidence::Evidence;
 use verdone_core::evidence::audit::GitNote;
+use verdone_core::evidence::{Evidence, FETCH_NOTES};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::StoryResult;
 use verdone_plan::{Plan, Status, Story};
@@ -29,16 +29,26 @@ pub fn proven_stories(
 }
 
 /// Reports ticked boxes without evidence, which are only claims. Returns the stories that were checked.
-pub(super) fn announce(known: &BTreeMap<StoryId, StoryResult>, plan: &Plan, reporter: &mut dyn Reporter) -> BTreeSet<StoryId> {
+pub(super) fn announce(
+    known: &BTreeMap<StoryId, StoryResult>,
+    plan: &Plan,
+    git: &Git,
+    reporter: &mut dyn Reporter,
+) -> Result<BTreeSet<StoryId>, GitError> {
     let claimed: Vec<&str> =
         ticked(plan).map(|story| &story.id).filter(|id| !has_evidence(known, id)).map(StoryId::as_str).collect();
     if let Some(first) = claimed.first() {
         let more = if claimed.len() > 1 { format!(" and {} more", claimed.len() - 1) } else { String::new() };
-        let text = format!("ticked without evidence (claimed, not verified): {first}{more}");
+        let fetch = if git.has_notes()? {
+            String::new()
+        } else {
+            format!("; if they were verified in another clone, get its evidence: {FETCH_NOTES}")
+        };
+        let text = format!("ticked without evidence (claimed, not verified): {first}{more}{fetch}");
         reporter.report(Update::Notice { text: &text });
     }
     let is_checked = |id: &&StoryId| known.get(*id).is_some_and(|result| result.is_checked());
-    ticked(plan).map(|story| &story.id).filter(is_checked).cloned().collect()
+    Ok(ticked(plan).map(|story| &story.id).filter(is_checked).cloned().collect())
 }
 
 fn ticked(plan: &Plan) -> impl Iterator<Item = &Story> {

@@ -15,6 +15,9 @@ use crate::terminal::{printable, printable_line, say};
 /// The plan of the request that the argument makes. `None` if the argument names a plan.
 pub(super) fn requested(args: &RunArgs, context: &Context) -> Result<Option<OneStoryPlan>, CliError> {
     let Some(text) = args.plan.as_deref() else { return Ok(None) };
+    if text.trim().is_empty() {
+        return Err(CliError::usage("the plan or request is empty").hint("leave it out to run the project's plan"));
+    }
     let project = context.project()?;
     if !is_request(text, &[&context.start, &project.root]) {
         return Ok(None);

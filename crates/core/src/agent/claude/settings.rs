@@ -77,7 +77,7 @@ pub enum SessionMode {
     Hybrid,
     /// Like hybrid, but every attempt starts a fresh session.
     Fresh,
-    /// Always, however full the context is. Only a rejected attempt starts a fresh session.
+    /// Always, however full the context is. Only an attempt that was not committed makes the next one start a fresh session.
     Single,
 }
 
