@@ -36,6 +36,8 @@ fn rules() -> Vec<(Regex, &'static str)> {
         (r"\b[0-9]{1,2}:[0-9]{2}:[0-9]{2}\b", "[TIME]"),
         (r#"("[a-z_]*_ms":\x20?)[0-9]+"#, "$1[MS]"),
         (r"\b[0-9]+\x20(MB free)", "[SIZE] $1"),
+        // The client's prompt names folders and the date.
+        (r"\bcontext [0-9,]+ of\b", "context [TOKENS] of"),
         (r"\b(pid|process)(\x20)[0-9]+\b", "$1$2[PID]"),
         (compound.as_str(), "[DURATION]"),
         // A column is as wide as its widest duration.
@@ -67,6 +69,7 @@ mod tests {
             ("4b825dc642cb6eb9a060e54bf8d69288fbee4904", "[SHA]"),
             ("took 1.2s, then 12 ms", "took [DURATION], then [DURATION]"),
             ("took 1m 02s", "took [DURATION]"),
+            ("context 12,210 of 1,000,000 tokens", "context [TOKENS] of 1,000,000 tokens"),
             ("took 2h 1m 02s", "took [DURATION]"),
             ("story       1.2s   ok", "story  [DURATION]  ok"),
             (r#"{"duration_ms":1234,"n":2}"#, r#"{"duration_ms":[MS],"n":2}"#),
