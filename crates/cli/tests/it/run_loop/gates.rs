@@ -98,6 +98,14 @@ fn a_gate_that_ran_no_tests_lets_no_story_pass() {
 }
 
 #[test]
+fn after_a_red_baseline_the_next_command_shows_what_fails() {
+    let world = world(ONE, HONEST, "[[gate]]\nname = \"broken\"\ncommand = \"echo it broke; false\"\n");
+    let output = world.run(4);
+    assert!(output.stdout.contains("Next: verdone verify"), "{}", output.stdout);
+    assert!(world.verdone(&["verify"]).stdout.contains("it broke"));
+}
+
+#[test]
 fn a_gate_is_not_helped_by_a_file_that_git_ignores() {
     let gate = "[[gate]]\nname = \"build\"\ncommand = \"test ! -e a || test -e h\"\n";
     let script = "[[turn]]\nsteps = [{ create = \"a\" }, { create = \"h\" }]\n";

@@ -74,6 +74,7 @@ fn a_ticked_box_without_journal_and_note_is_a_claim() {
     let world = World::new(&TWO.replacen("- [ ]", "- [x]", 1), HONEST);
     let run = world.run(0);
     assert!(run.stdout.contains("ticked without evidence (claimed, not verified): US-001"), "{}", run.stdout);
+    assert!(run.stdout.contains("git fetch origin refs/notes/verdone"), "without any notes, this may be a clone: {}", run.stdout);
     // A note that is not in the history of the branch proves nothing.
     world.git(&["branch", "other"]);
     let world = World::new(TWO, HONEST);
@@ -82,7 +83,7 @@ fn a_ticked_box_without_journal_and_note_is_a_claim() {
     world.sandbox.write("PLAN.md", TWO.replacen("- [ ]", "- [x]", 1));
     fs::remove_dir_all(world.sandbox.path(".verdone/runs")).unwrap();
     let run = world.run_with(&["--story", "US-002"], 0);
-    assert!(run.stdout.contains("ticked without evidence"), "{}", run.stdout);
+    assert!(run.stdout.contains("ticked without evidence") && !run.stdout.contains("git fetch"), "{}", run.stdout);
 }
 
 #[test]
@@ -90,6 +91,8 @@ fn a_story_that_was_undone_or_whose_commit_is_missing_has_no_evidence() {
     let world = World::new(TWO, HONEST);
     world.run_with(&["--story", "US-001"], 0);
     world.verdone(&["undo"]).assert_code(0);
+    let runs = world.verdone(&["runs"]);
+    assert!(runs.stdout.contains("1 commit, undone"), "{}", runs.transcript());
     for keep_journals in [true, false] {
         if !keep_journals {
             fs::remove_dir_all(world.sandbox.path(".verdone/runs")).unwrap();

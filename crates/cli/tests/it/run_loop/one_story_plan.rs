@@ -111,6 +111,8 @@ fn a_mistyped_plan_is_no_request() {
             refused.stderr
         );
     }
+    let refused = world.run_with(&[" ", "--yes"], 2);
+    assert!(refused.stderr.contains("the plan or request is empty"), "{}", refused.stderr);
     world.sandbox.write("my plan.md", ONE);
     let refused = world.run_with(&["my plam.md", "--yes"], 2);
     assert!(refused.stderr.contains("did you mean") && refused.stderr.contains("my plan.md?"), "{}", refused.stderr);
