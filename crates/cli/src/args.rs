@@ -1,10 +1,13 @@
 //! All command-line arguments. The help text is the reference: `docs/cli.md` is generated from it.
 
 mod audit;
+mod claim;
 mod config;
 mod control;
 mod done;
+mod gates;
 mod help;
+mod hook;
 mod init;
 mod install;
 mod land;
@@ -22,19 +25,22 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use verdone_runtime::project::config_file::Flags;
 
 pub(crate) use audit::AuditArgs;
+pub(crate) use claim::ClaimArgs;
 pub(crate) use config::{ConfigCommand, ConfigShowArgs};
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
-pub(crate) use done::{ClaimArgs, DoneArgs};
+pub(crate) use done::DoneArgs;
+pub(crate) use gates::GatesArgs;
 pub(crate) use help::HelpArgs;
+pub(crate) use hook::HookArgs;
 pub(crate) use init::InitArgs;
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
 pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
-pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
+pub(crate) use policy::{PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 pub(crate) use review::{AcceptArgs, ProtectArgs, RejectArgs, ReviewArgs};
 pub(crate) use runs::{RunArg, RunsArgs};
-pub(crate) use verify::{GatesArgs, VerifyArgs, VerifyFormat};
+pub(crate) use verify::{VerifyArgs, VerifyFormat};
 pub(crate) use workspace::{WorkspaceCommand, WorkspaceListArgs, WorkspaceRemoveArgs, WorkspaceShellArgs};
 
 /// Leave a coding agent alone with a plan. Come back to work that was verified, not claimed.

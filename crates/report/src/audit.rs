@@ -13,8 +13,8 @@ use crate::event_lines::name;
 use crate::markdown::escape::{code, text};
 use crate::result_text::{result_mark, result_words};
 use crate::style::{Mark, Style, Tone};
-use crate::text::{cost, duration, last_words, plural, short_digest};
 use crate::width::{clean, wrap};
+use crate::wording::{cost, duration, last_words, plural, short_digest};
 
 /// Lists each story, then how many of them hold up.
 pub fn audit(found: &Audit, style: &Style) -> String {

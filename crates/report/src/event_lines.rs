@@ -17,10 +17,10 @@ use crate::guard::{guard_failed, guard_file};
 use crate::landing::{landed, not_landed, weak_seal};
 use crate::result_text::{argument, changed_label, committed_as, first_of, result_mark};
 use crate::style::{Mark, Style, Tone};
-use crate::text::{
+use crate::width::{clean, clean_line, fit, wrap};
+use crate::wording::{
     because, check_mark, checks, compacted, context, duration, ended, facts, given_up, plural, red, usage, wait_cause,
 };
-use crate::width::{clean, clean_line, fit, wrap};
 
 /// How many lines of a failed check are shown. Its output file has the rest.
 const TAIL_LINES: usize = 5;

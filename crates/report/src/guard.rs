@@ -4,8 +4,8 @@ use jiff::tz::TimeZone;
 use verdone_core::journal::view::{GuardView, RunView};
 use verdone_text::sentence::capitalise;
 
-use crate::text::{because, moment, plural};
 use crate::width::clean;
+use crate::wording::{because, moment, plural};
 
 /// How often Verdone's hooks could not judge a call, as part of a sentence.
 pub(crate) fn guard_failed(failures: u64, denied: u64, cause: &str) -> String {

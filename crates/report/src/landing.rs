@@ -12,8 +12,8 @@ use crate::event_lines::files;
 use crate::result_text::argument;
 use crate::style::Tone;
 use crate::summary::awaited;
-use crate::text::{because, plural};
 use crate::width::clean;
+use crate::wording::{because, plural};
 
 /// Describes one landing. The commits are counted only if the run made all of them.
 pub(crate) fn landed(view: &RunView, branch: &str, from: &Oid, to: &Oid) -> String {

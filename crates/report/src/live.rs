@@ -6,8 +6,8 @@ use verdone_core::journal::view::{Current, Phase, RunView};
 
 use crate::pending::pending_words;
 use crate::style::{Style, Tone};
-use crate::text::{clock, cost, wait_cause};
 use crate::width::{clean, columns, fit};
+use crate::wording::{clock, cost, wait_cause};
 
 /// What the line contains, from wide to narrow. Each level reserves a fixed width for the
 /// activity, so that the line does not jump when the agent's text gets shorter.

@@ -10,8 +10,8 @@ use crate::guard::guard_failed;
 use crate::landing::not_landed;
 use crate::result_text::{committed_as, report_mark, report_words, result_mark};
 use crate::style::{Mark, Style};
-use crate::text::{because, checks, duration, moment, plural, red, rejected, wait_cause};
 use crate::width::clean;
+use crate::wording::{because, checks, duration, moment, plural, red, rejected, wait_cause};
 
 /// Always exactly one line, never cut, so that the log can be searched.
 pub fn log_line(recorded: &Recorded, zone: &TimeZone, style: &Style) -> String {

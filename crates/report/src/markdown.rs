@@ -12,7 +12,7 @@ use crate::guard::guard_told;
 use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::result_text::{argument, changed_label};
 use crate::summary::{awaited, cost_per_verified, false_claims, flaky, tally, work};
-use crate::text::{WITH_STORY, checks, duration, given_up, is_verified, last_words, moment, plural, red, short_digest, usage};
+use crate::wording::{WITH_STORY, checks, duration, given_up, is_verified, last_words, moment, plural, red, short_digest, usage};
 use escape::{code, text};
 
 pub(crate) mod escape;

@@ -6,8 +6,8 @@ use verdone_core::verify::{Outcome, Proof, ProtectedChange, Reason, StoryResult,
 use verdone_text::shell_word::shell_argument;
 
 use crate::style::Mark;
-use crate::text::plural;
 use crate::width::clean;
+use crate::wording::plural;
 
 /// The word used in tables and counts.
 pub(crate) fn result_words(result: StoryResult) -> &'static str {

@@ -8,8 +8,8 @@ use verdone_core::journal::view::{RunView, StoryView};
 use crate::result_text::{first_of, results};
 use crate::style::{Style, Tone};
 use crate::summary::{result_of, story_mark};
-use crate::text::{because, plural};
 use crate::width::{clean, wrap};
+use crate::wording::{because, plural};
 
 /// A run in the list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

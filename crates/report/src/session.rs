@@ -10,8 +10,8 @@ use verdone_text::sentence::capitalise;
 use crate::guard::guard_failed;
 use crate::status::facts;
 use crate::style::{Style, Tone};
-use crate::text::{duration, moment, plural, usage};
 use crate::width::{clean, fit, wrap};
+use crate::wording::{duration, moment, plural, usage};
 
 /// Tools, rules and files beyond this number are counted, not shown.
 const SHOWN: usize = 20;

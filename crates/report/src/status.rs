@@ -10,8 +10,8 @@ use crate::live::waiting;
 use crate::pending::pending;
 use crate::style::{Style, Tone};
 use crate::summary::{false_claims, tally, work};
-use crate::text::{duration, usage};
 use crate::width::{clean, wrap};
+use crate::wording::{duration, usage};
 
 /// `now` is only used for a run that has not ended.
 pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::engine::session::{CauseTally, StopRecord, StopTally};
 
-use crate::text::{duration, moment, plural};
+use crate::wording::{duration, moment, plural};
 
 /// Enough characters to recognise a session.
 const SESSION: usize = 8;

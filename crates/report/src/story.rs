@@ -15,11 +15,11 @@ use crate::result_text::{
 };
 use crate::style::{Mark, Style, Tone};
 use crate::summary::{result_of, story_mark};
-use crate::text::{
+use crate::width::{clean, wrap};
+use crate::wording::{
     WITH_STORY, because, check_mark, compacted, context, duration, ended, facts, is_verified, last_words, plural, red, rejected,
     short_digest, usage,
 };
-use crate::width::{clean, wrap};
 
 /// `None` if the run never worked on it.
 pub fn story(view: &RunView, id: &StoryId, style: &Style) -> Option<String> {

@@ -8,8 +8,8 @@ use crate::guard::guard_told;
 use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::result_text::{first_of, result_mark, result_words, results};
 use crate::style::{Mark, Style, Tone};
-use crate::text::{because, cost, duration, plural, usage};
 use crate::width::{clean, columns, fit, pad, wrap};
+use crate::wording::{because, cost, duration, plural, usage};
 
 pub fn summary(view: &RunView, style: &Style) -> String {
     let mut out = String::new();

@@ -14,8 +14,8 @@ use crate::event_lines::{Line, checked_as, tail};
 use crate::landing::weak_seal;
 use crate::result_text::{changed_label, reason_mark, report_mark, report_words, tree_words};
 use crate::style::{Mark, Style};
-use crate::text::{check_mark, duration};
 use crate::width::clean;
+use crate::wording::{check_mark, duration};
 
 pub use github::{github_commands, github_summary};
 pub use junit::junit;

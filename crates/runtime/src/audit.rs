@@ -30,8 +30,8 @@ pub enum AuditError {
 /// Collects everything about a range of commits (`A..B` or a single commit), or about all of HEAD.
 pub fn gather(git: &Git, store: &Store, range: Option<&str>) -> Result<History, AuditError> {
     let AuditRange { tip, start, range, branches } = resolve(git, range)?;
-    let commits = git.commits_of(&tip)?;
-    let notes = git.notes()?;
+    let commits = git.commits_reachable_from(&tip)?;
+    let notes = git.evidence_notes()?;
     let journals = journals(store)?;
     let claimed: Vec<&Oid> =
         commits.iter().filter(|commit| claims_bookkeeping(commit, &notes)).map(|commit| &commit.id).collect();

@@ -1,8 +1,8 @@
 //! Files, locks and time: small tools that every other module may use.
 
+pub mod active_clock;
 pub mod atomic;
 pub(crate) mod cache_folder;
-pub mod clock;
 pub(crate) mod digest_cache;
 pub mod fault;
 pub mod finding;

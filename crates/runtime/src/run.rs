@@ -14,7 +14,7 @@ pub mod review;
 pub mod step;
 mod ticked;
 pub mod undo;
-mod unused_notes;
+mod unused_user_notes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -37,7 +37,7 @@ use verdone_plan::{Plan, Problem, ReviewState, Status};
 use verdone_text::shell_word::shell_argument;
 
 use crate::agent::{RunAgent, check_agent};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::base::finding::{Finding, Health};
 use crate::git::{Git, GitError};
 use crate::guard::Guard;
@@ -387,7 +387,8 @@ impl Ready {
         lock.record_holder(&holder).map_err(io_error("writing the lock"))?;
         // If the state is unreadable, nothing is resumed; a fresh session is always correct.
         let left = recover::left_session(&store, &run, &self.plan_name()).unwrap_or_default();
-        unused_notes::carry_over(&store, &run, &self.plan_name()).map_err(io_error("carrying over notes of the last run"))?;
+        unused_user_notes::carry_over(&store, &run, &self.plan_name())
+            .map_err(io_error("carrying over notes of the last run"))?;
         let mut spaces = self.workspaces(&run, &run_dir)?;
         let folder = spaces.open(&self.git)?;
         for text in spaces.take_notes() {

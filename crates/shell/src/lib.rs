@@ -7,8 +7,8 @@
 
 mod ansi;
 mod brace;
-mod carried;
 mod closing;
+mod commands_in_settings;
 mod declare;
 mod fragment;
 mod git;
@@ -28,7 +28,7 @@ mod wrapper;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-pub use carried::is_command_setting;
+pub use commands_in_settings::is_command_setting;
 pub use fragment::ANY as COMPUTED;
 pub use git::{GitCall, git_call};
 pub use word::{Origin, Piece, Word};

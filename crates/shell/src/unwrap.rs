@@ -66,7 +66,7 @@ impl Walker {
             runs: Runs::Nothing,
         });
         let index = self.script.commands.len() - 1;
-        self.carried_by_variables(call, scope);
+        self.follow_variables(call, scope);
         index
     }
 
@@ -284,7 +284,7 @@ impl Walker {
     /// Follows aliases defined on git's command line, and git commands that run other commands.
     fn git(&mut self, call: &Call<'_>, scope: &mut Scope) -> Value {
         let Some(parsed) = git::git_call(&call.words) else { return unknown() };
-        self.carried_by_git(call, &parsed, scope);
+        self.follow_git_settings(call, &parsed, scope);
         let (Some(command), rest) = (parsed.command.literal(), parsed.arguments) else { return unknown() };
         if let Some(value) = parsed.alias(command) {
             let value = value.to_string();

@@ -13,11 +13,11 @@ mod lines;
 mod missing_summary;
 mod names;
 mod not_found;
+mod outcome_text;
 mod plain;
 mod reader;
 mod report;
 pub mod sanitise;
-mod summary;
 mod tally;
 
 use schemars::JsonSchema;
@@ -30,8 +30,8 @@ pub use first_error::first_error;
 pub use missing_summary::{MissingOutput, is_seen_whole, missing_from};
 pub use names::TestNames;
 pub use not_found::program_not_found;
+pub use outcome_text::describe_outcome;
 pub use report::{Report, ReportFault, report};
-pub use summary::summary;
 pub use tally::{SomeRan, Tally, tally};
 
 /// The outcome of a test run.

@@ -1,4 +1,4 @@
-//! Arguments of `verdone verify` and `verdone gates`.
+//! The arguments of `verdone verify`.
 
 use clap::{Args, ValueEnum};
 
@@ -62,18 +62,4 @@ impl VerifyArgs {
     pub(crate) fn wanted(&self) -> VerifyFormat {
         if self.json { VerifyFormat::Json } else { self.format }
     }
-}
-
-/// List the gates in the order they run, with their results.
-///
-/// Shows a result if there is one for the current files; runs nothing.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  verdone gates
-  verdone gates --json")]
-pub(crate) struct GatesArgs {
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
 }

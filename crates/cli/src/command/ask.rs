@@ -26,7 +26,7 @@ pub(super) fn resume(args: &ResumeArgs, context: &Context) -> Outcome {
     let ResumeArgs {} = args;
     let stored = under_way(context)?;
     let mut view = brief_view(&stored)?;
-    stored.add_pending(&mut view);
+    stored.add_pending_requests(&mut view);
     if !(view.paused || view.pending.contains(&Request::Pause)) {
         return Err(CliError::usage(format!("run {} is not paused", stored.id)));
     }

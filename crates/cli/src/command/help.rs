@@ -1,7 +1,7 @@
 //! `verdone help`: pages of the manual, and the help of commands.
 
 use clap::Command;
-use verdone_report::manual_page;
+use verdone_report::markdown_to_terminal;
 use verdone_text::suggest::nearest;
 
 use super::{Context, Outcome};
@@ -30,7 +30,7 @@ pub(super) fn run(args: &HelpArgs, context: &Context) -> Outcome {
 /// The page of a topic. If a command has the same name, its end says how to get the command's help.
 fn read(topic: &Topic, name: &str, width: usize, context: &Context) -> String {
     let style = verdone_report::Style { width, ..context.terminal.report_style() };
-    let mut page = manual_page(topic.text, &style, &topics::name_link);
+    let mut page = markdown_to_terminal(topic.text, &style, &topics::name_link);
     if command(width).find_subcommand(name).is_some() {
         page.push_str(&format!("\nThe command of this name: verdone {name} --help\n"));
     }

@@ -13,7 +13,7 @@ use super::{Context, Outcome};
 use crate::args::PlanCommand;
 use crate::error::CliError;
 
-pub(super) use new::plan_for;
+pub(super) use new::run_planning_mode;
 
 pub(super) fn run(command: &PlanCommand, context: &Context) -> Outcome {
     match command {

@@ -34,7 +34,7 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
         if args.branch.is_some() || args.fresh || args.detach {
             return Err(CliError::usage("--branch, --fresh and --detach are for building, not for planning"));
         }
-        return plan_command::plan_for(args, context);
+        return plan_command::run_planning_mode(args, context);
     }
     let requested = request::requested(args, context)?;
     if args.dry_run {

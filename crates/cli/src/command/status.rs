@@ -19,12 +19,12 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
     let (project, stored) = chosen(&args.run, context)?;
     if args.json {
         let mut view = view(&stored)?;
-        add_pending(&project, &stored, &mut view)?;
+        add_pending_requests(&project, &stored, &mut view)?;
         print_json(&serde_json::json!(view))?;
         return Ok(0);
     }
     let mut view = brief_view(&stored)?;
-    add_pending(&project, &stored, &mut view)?;
+    add_pending_requests(&project, &stored, &mut view)?;
     print(&verdone_report::status(&view, Timestamp::now(), &context.terminal.report_style()))?;
     if view.ended.is_none() && !is_going(&project, &stored) {
         say(&died(&stored));
@@ -40,8 +40,8 @@ pub(super) fn run(args: &StatusArgs, context: &Context) -> Outcome {
 }
 
 /// What the run has not recorded yet. Notes of an ended run wait only until the next run of its plan takes them.
-fn add_pending(project: &Project, stored: &StoredRun, view: &mut RunView) -> Result<(), CliError> {
-    stored.add_pending(view);
+fn add_pending_requests(project: &Project, stored: &StoredRun, view: &mut RunView) -> Result<(), CliError> {
+    stored.add_pending_requests(view);
     let store = Store::new(&project.root);
     let mut later = store.all()?.take_while(|run| run.id != stored.id);
     if view.ended.is_some() && later.any(|run| run.is_run_of(&view.plan)) {

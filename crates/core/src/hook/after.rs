@@ -72,7 +72,7 @@ pub(super) fn after(
 
 /// The answer to a failed test run: feedback, or the end of the turn if too many failed in a row.
 fn failing(outcome: &TestOutcome, event: &str, situation: &Situation<'_>) -> Answer {
-    let mut text = verdone_testlog::summary(outcome);
+    let mut text = verdone_testlog::describe_outcome(outcome);
     match (situation.context.mode, situation.tests) {
         (Mode::Run, Some(TestRuns { failing, patience: Some(patience) })) => {
             let count = failing.saturating_add(1);

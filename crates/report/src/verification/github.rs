@@ -10,7 +10,7 @@ use super::{compared, headline};
 use crate::landing::weak_seal;
 use crate::markdown::escape::{code, text};
 use crate::result_text::{changed_label, tree_words};
-use crate::text::{duration, ended, facts};
+use crate::wording::{duration, ended, facts};
 
 /// How many lines of a failed check's output an annotation quotes.
 const QUOTED: usize = 15;

@@ -6,7 +6,7 @@ use verdone_core::base::sanitise::sanitise;
 use verdone_core::check::CheckRun;
 use verdone_core::verify::{CheckState, Outcome, Tree, Verified};
 
-use crate::text::{ended, plural};
+use crate::wording::{ended, plural};
 
 pub fn junit(found: &Verified) -> String {
     let report = &found.report;

@@ -119,7 +119,7 @@ impl Claude {
 
     /// What a fresh session must know about the earlier one: why it was replaced and its last words. `None` if there was no earlier
     /// session, or if none of its work is left: every prompt contains the failure anyway.
-    pub(crate) fn handed_over(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<(String, &str)> {
+    pub(crate) fn handover_to_fresh_session(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<(String, &str)> {
         let said = self.said.as_deref().filter(|_| !self.rejected)?;
         let own = new_attempt && config.sessions == SessionMode::Fresh;
         self.fresh_because(config, new_attempt).filter(|_| !own).map(|why| (why, said))

@@ -21,7 +21,7 @@ use verdone_core::policy::ReadOnlyReason;
 
 use crate::agent::read_only_session::{LookError, Question, ReadOnlyAnswer};
 use crate::agent::{TurnRequest, start_command};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::launcher::Inside;
 use crate::process::output::create_fresh;
 use crate::process::signal::Signals;

@@ -65,9 +65,9 @@ impl RunAgent {
     }
 
     /// Why the next turn starts a fresh session, and the agent's last words in the earlier one. `None` if there is nothing to hand over.
-    pub fn handed_over(&self, agents: &Agents, new_attempt: bool) -> Option<(String, &str)> {
+    pub fn handover_to_fresh_session(&self, agents: &Agents, new_attempt: bool) -> Option<(String, &str)> {
         match self {
-            Self::Client(client) => client.handed_over(&agents.claude, new_attempt),
+            Self::Client(client) => client.handover_to_fresh_session(&agents.claude, new_attempt),
             Self::PerTurn => None,
         }
     }

@@ -19,7 +19,7 @@ use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::protect::{check_scripts, files_read_by};
 use verdone_core::verify::{CheckState, JobStory, Outcome, Proof, Surface, Tree, VerifyJob, changes_of};
 
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::git::{Git, GitError, PathSet};
 use crate::process;
 use crate::process::signal::Signals;

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::GitError;
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::base::fault;
 use crate::launcher::{Failure, Step};
 use crate::launcher::{Inside, LaunchReport};

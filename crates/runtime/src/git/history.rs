@@ -30,7 +30,7 @@ impl Git {
     }
 
     /// All commits in the history of `tip`, children before their parents.
-    pub fn commits_of(&self, tip: &Oid) -> Result<Vec<CommitFacts>, GitError> {
+    pub fn commits_reachable_from(&self, tip: &Oid) -> Result<Vec<CommitFacts>, GitError> {
         // No field can contain the NUL that ends it.
         let format = "--format=%H%x00%T%x00%P%x00%(trailers:only,unfold)%x00%s";
         let options = ["-z", "--topo-order", "--no-show-signature", "--no-notes", "--encoding=UTF-8", format, tip.as_str(), "--"];
@@ -74,13 +74,13 @@ impl Git {
         Ok(output.lines().map(Oid::from).collect())
     }
 
-    pub fn has_notes(&self) -> Result<bool, GitError> {
+    pub fn has_evidence_notes(&self) -> Result<bool, GitError> {
         Ok(self.resolve(NOTES)?.is_some())
     }
 
     /// All of our notes, whatever they are attached to.
-    pub fn notes(&self) -> Result<BTreeMap<Oid, GitNote>, GitError> {
-        if !self.has_notes()? {
+    pub fn evidence_notes(&self) -> Result<BTreeMap<Oid, GitNote>, GitError> {
+        if !self.has_evidence_notes()? {
             return Ok(BTreeMap::new());
         }
         let list = self.plumbing("notes").args(["--ref=verdone", "list"]).line()?;

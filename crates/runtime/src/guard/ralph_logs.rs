@@ -10,7 +10,7 @@ use jiff::{Timestamp, Zoned};
 use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::hook::Record;
-use verdone_testlog::{TestState, summary};
+use verdone_testlog::{TestState, describe_outcome};
 
 use crate::base::atomic::replace_for_readers;
 use crate::base::plain_file::{open_regular, read_regular};
@@ -45,7 +45,7 @@ fn entry(root: &Path, session: &str, event: &str, record: &Record) -> Option<(Pa
     if let Record::Tests { outcome } = record
         && matches!(outcome.state, TestState::Failed | TestState::Broken)
     {
-        let text = format!("=== Test Failure {} ===\n{}\n", Timestamp::now(), summary(outcome).trim_end());
+        let text = format!("=== Test Failure {} ===\n{}\n", Timestamp::now(), describe_outcome(outcome).trim_end());
         return Some((project.join("failure-context.log"), text));
     }
     if let Record::Incomplete { story, .. } = record {

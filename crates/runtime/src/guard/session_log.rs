@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use verdone_core::base::id::{digest, encode_component};
 use verdone_core::base::redact::Redactor;
 use verdone_core::hook::{FileLook, HookInput, Record, Response};
-use verdone_testlog::{TestState, summary};
+use verdone_testlog::{TestState, describe_outcome};
 
 use crate::base::atomic::replace_for_readers;
 use crate::base::plain_file::{open_regular, read_regular};
@@ -134,7 +134,7 @@ impl SessionLog {
                     at: Timestamp::now(),
                     iteration: self.turn.map(|turn| turn.iteration),
                     turn: self.turn.map(|turn| turn.turn),
-                    summary: redactor.redact(&summary(outcome)).into_owned(),
+                    summary: redactor.redact(&describe_outcome(outcome)).into_owned(),
                     ends_turn: ends_turn.map(|reason| redactor.redact(reason).into_owned()),
                 };
                 self.append(FAILURES, &format!("{}\n", serde_json::to_string(&entry)?), Some(ROTATED_AT))?;

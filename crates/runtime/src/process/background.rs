@@ -12,7 +12,7 @@ use verdone_core::base::redact::Redactor;
 
 use super::launch::{self, Prepared, prepare};
 use super::{Spawn, SpawnError, tree};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::launcher::LaunchReport;
 use crate::process::output::{Capture, Stream, create_fresh};
 use crate::process::signal::{Signals, Stop};

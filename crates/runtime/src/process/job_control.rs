@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::tree::Process;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{descendants, go_on, stop_self, would_be_lost};
+pub(crate) use linux::{go_on, stop_descendants, stop_self, would_be_lost};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use other::{descendants, go_on, stop_self, would_be_lost};
+pub(crate) use other::{go_on, stop_descendants, stop_self, would_be_lost};
 
 /// Locked while a process is being started and during a standstill, so that no new process is missed.
 static GATE: Mutex<()> = Mutex::new(());
@@ -35,7 +35,7 @@ mod other {
         false
     }
 
-    pub(crate) fn descendants() -> Stopped {
+    pub(crate) fn stop_descendants() -> Stopped {
         Stopped::default()
     }
 
@@ -66,7 +66,7 @@ mod linux {
     }
 
     /// Stops them all. Processes that were already stopped stay stopped later.
-    pub(crate) fn descendants() -> Stopped {
+    pub(crate) fn stop_descendants() -> Stopped {
         let gate = super::gate();
         let mut stopped: Vec<Process> = Vec::new();
         for _ in 0..ROUNDS {

@@ -19,7 +19,7 @@ use super::launch::{self, Prepared, prepare};
 use super::supervise::{QUEUE, Report, read, wait_without_reaping};
 use super::tree::{self, Process, Spared};
 use super::{Spawn, SpawnError};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::launcher::{Inside, LaunchReport};
 use crate::process::output::Stream;
 use crate::process::signal::{Signals, Stop, Subscription};

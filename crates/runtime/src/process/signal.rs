@@ -9,7 +9,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use verdone_core::base::finish::StopSignal;
 
-use crate::base::clock;
+use crate::base::active_clock;
 use crate::process::job_control::{self, Stopped};
 
 /// How long a graceful end may take after the second signal.
@@ -53,7 +53,7 @@ impl Signals {
     pub fn install() -> io::Result<Self> {
         let mut wanted = vec![SIGINT, SIGTERM, SIGCONT];
         wanted.extend([SIGHUP, SIGTSTP].into_iter().filter(|signal| !ignored_at_start(*signal)));
-        clock::start_clock_thread()?;
+        active_clock::start_clock_thread()?;
         let mut arriving = signal_hook::iterator::Signals::new(wanted)?;
         let signals = Self::default();
         let shared = signals.clone();
@@ -140,7 +140,7 @@ impl Signals {
     /// Continues the others first: they were stopped last.
     fn go_on(&self, stopped: &Stopped) {
         job_control::go_on(stopped);
-        clock::go_on();
+        active_clock::go_on();
         let mut state = self.state();
         state.continued += 1;
         for (_, wake) in &state.listeners {
@@ -187,10 +187,10 @@ fn stand_still(stopped: &mut Stopped) {
     if job_control::would_be_lost() {
         return;
     }
-    clock::stand_still();
+    active_clock::stand_still();
     // First release processes held by an earlier stop: a terminal can stop us again before we noticed that we were continued.
     job_control::go_on(&std::mem::take(stopped));
-    *stopped = job_control::descendants();
+    *stopped = job_control::stop_descendants();
     job_control::stop_self();
 }
 

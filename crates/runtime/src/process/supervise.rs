@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::flood_limit::FloodLimit;
 use super::launch::{self, Launched, Prepared, prepare};
 use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, tree};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::launcher::Inside;
 use crate::process::output::{Capture, Captured, Stream, create_fresh};
 use crate::process::signal::{Signals, Stop};

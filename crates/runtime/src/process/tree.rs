@@ -119,7 +119,7 @@ mod linux {
     };
 
     use super::{Duration, Process, Signals, Spared};
-    use crate::base::clock::Stopwatch;
+    use crate::base::active_clock::Stopwatch;
     use crate::process::helpers_spared::is_spared;
     use crate::process::signal::Stop;
 

@@ -12,7 +12,7 @@ use verdone_core::done::{CiFact, JudgeRecord};
 use verdone_core::journal::update::Reporter;
 
 use crate::agent::RunAgent;
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::git::{ChangedPath, Git, GitError};
 use crate::process::RUN_VARIABLE;
 use crate::process::signal::Signals;

@@ -21,7 +21,7 @@ use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::{JobStory, Outcome, Proof, Surface, Tree, VerifyJob, VerifyReport};
 use verdone_text::shell_word::shell_argument;
 
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::git::{CommitError, Git, GitError, Landing, Merged};
 use crate::process::signal::Signals;
 use crate::process::{self, VERIFY_VARIABLE};

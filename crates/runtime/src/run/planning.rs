@@ -17,8 +17,8 @@ use verdone_plan::{Document, PlanError};
 
 use crate::agent::read_only_session::{LookError, Question};
 use crate::agent::{TurnRequest, TurnResult};
+use crate::base::active_clock::Stopwatch;
 use crate::base::atomic::write_atomically;
-use crate::base::clock::Stopwatch;
 use crate::git::{Git, GitError};
 use crate::process::signal::Signals;
 use crate::process::watchdog::Watchdog;

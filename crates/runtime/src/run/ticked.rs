@@ -39,7 +39,7 @@ pub(super) fn announce(
         ticked(plan).map(|story| &story.id).filter(|id| !has_evidence(known, id)).map(StoryId::as_str).collect();
     if let Some(first) = claimed.first() {
         let more = if claimed.len() > 1 { format!(" and {} more", claimed.len() - 1) } else { String::new() };
-        let fetch = if git.has_notes()? {
+        let fetch = if git.has_evidence_notes()? {
             String::new()
         } else {
             format!("; if they were verified in another clone, get its evidence: {FETCH_NOTES}")
@@ -61,12 +61,12 @@ fn has_evidence(known: &BTreeMap<StoryId, StoryResult>, id: &StoryId) -> bool {
 
 /// The results in notes on commits in the history of `tip`. A note does not name its plan, so the title has to be the same, too.
 fn noted(git: &Git, stories: &[&Story], tip: &Oid) -> Result<BTreeMap<StoryId, StoryResult>, GitError> {
-    let history = git.commits_of(tip)?;
+    let history = git.commits_reachable_from(tip)?;
     let reverted = git.reverted_in(tip)?;
     let trees: HashMap<&Oid, &Oid> =
         history.iter().filter(|commit| !reverted.contains(&commit.id)).map(|commit| (&commit.id, &commit.tree)).collect();
     let mut found = BTreeMap::new();
-    for (commit, note) in git.notes()? {
+    for (commit, note) in git.evidence_notes()? {
         let (GitNote::Bytes(bytes), Some(tree)) = (note, trees.get(&commit)) else { continue };
         let Ok(evidence) = Evidence::from_note(&bytes) else { continue };
         let is_about = |story: &&&Story| story.id == evidence.story && story.title == evidence.title;

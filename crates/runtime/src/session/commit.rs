@@ -15,7 +15,7 @@ use crate::project::HOME;
 
 use super::StopError;
 use super::drive::Driver;
-use super::tree::of_the_client;
+use super::tree::client_settings_paths;
 use super::verify::Attempt;
 
 /// How many files a sentence names.
@@ -183,7 +183,7 @@ impl Driver {
 
     fn candidate(&self, checkpoint: &Checkpoint, apart: &[RepoPath]) -> Result<Candidate, StopError> {
         let (root, top) = (&self.project.root, &self.project.git_top);
-        let not_judged = of_the_client(root, top).chain([root.join(HOME)]);
+        let not_judged = client_settings_paths(root, top).chain([root.join(HOME)]);
         let excluded: PathSet = not_judged.filter_map(|path| self.git.repo_path(&path)).chain(apart.iter().cloned()).collect();
         let rules = CandidateRules { excluded, largest_file: self.config.limits.largest_file() };
         Ok(self.git.candidate(checkpoint, &rules)?)

@@ -19,7 +19,7 @@ use verdone_core::lifecycle::Script;
 use verdone_core::verify::VerifyReport;
 use verdone_plan::{Selection, Status, select};
 
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::base::digest_cache::KnownFiles;
 use crate::git::{Git, PathSet};
 use crate::process::redactor_from_environment;

@@ -37,7 +37,7 @@ impl Driver {
             }
             if report.outcome != Outcome::Done {
                 let mut open = self.open();
-                open.add_report(&report);
+                open.add_verify_report(&report);
                 self.report = Some(report.clone());
                 return Ok(Step::Hold { work: Work::Open(open), stands: stands(&report) });
             }

@@ -50,13 +50,13 @@ pub(crate) fn fingerprint(root: &Path, top: &Path, ours: &[PathBuf]) -> Result<T
 }
 
 /// Files that the client writes; they are not part of the work.
-pub(super) fn of_the_client(root: &Path, top: &Path) -> impl Iterator<Item = PathBuf> {
+pub(super) fn client_settings_paths(root: &Path, top: &Path) -> impl Iterator<Item = PathBuf> {
     CLIENTS.iter().flat_map(move |name| [root.join(name), top.join(name)])
 }
 
 /// Files that are not part of the work: the plan's files, Verdone's folder, and the client's settings.
 pub(super) fn not_work(git: &Git, root: &Path, top: &Path, ours: &[PathBuf]) -> PathSet {
-    let theirs = of_the_client(root, top);
+    let theirs = client_settings_paths(root, top);
     ours.iter().cloned().chain([root.join(HOME)]).chain(theirs).filter_map(|path| git.repo_path(&path)).collect()
 }
 

@@ -178,7 +178,7 @@ fn current_work(driver: &Driver) -> (Work, bool) {
     let attempt = driver.state().attempt.as_ref();
     let mut is_final = true;
     if let Some(report) = attempt.and_then(|attempt| attempt.report.as_deref()) {
-        open.add_report(report);
+        open.add_verify_report(report);
         is_final = stands(report);
     }
     let feedback = attempt.and_then(|attempt| attempt.feedback.as_ref());
@@ -212,7 +212,7 @@ fn quick_gates(driver: &mut Driver) -> Result<Finding, StopError> {
     }
     let mut open = Open::default();
     if report.outcome != Outcome::Done {
-        open.add_report(&report);
+        open.add_verify_report(&report);
     }
     let at = format!("{} {}", Timestamp::now(), std::process::id());
     let (work, tree, after) = (Work::Open(open), driver.key()?, question(driver)?);

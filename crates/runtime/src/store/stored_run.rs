@@ -54,7 +54,7 @@ impl StoredRun {
     }
 
     /// Adds the requests that the run has not recorded yet.
-    pub fn add_pending(&self, view: &mut RunView) {
+    pub fn add_pending_requests(&self, view: &mut RunView) {
         view.ask_all(&Inbox::new(&self.dir).pending());
     }
 

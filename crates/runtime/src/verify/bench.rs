@@ -10,7 +10,7 @@ use verdone_core::journal::update::{Reporter, Speaker, Update};
 use verdone_core::verify::{CheckResult, PlannedCheck, ResultId};
 
 use super::{Results, VerifyError};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::git::Git;
 use crate::process::signal::Signals;
 use crate::process::{EnvPlan, Moment};

@@ -21,7 +21,7 @@ use verdone_core::verify::{
     CommitRange, PlannedCheck, Proof, ResultId, Surface, Tree, Verified, VerifyJob, VerifyReport, changes_of,
 };
 
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::base::digest_cache::KnownFiles;
 use crate::base::seal::state_home;
 use crate::git::{ChangedPath, Git, PathSet};

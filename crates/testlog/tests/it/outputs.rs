@@ -322,7 +322,7 @@ fn an_output_of_ten_megabytes_is_read_in_bounded_work() {
         let output = line.repeat(10 * 1024 * 1024 / line.len());
         let outcome = verdone_testlog::read(&[["npm", "test"]], Some(1), &output).unwrap();
         assert!(outcome.failures.len() <= 200, "{line:?}");
-        assert!(verdone_testlog::summary(&outcome).len() < 8000);
+        assert!(verdone_testlog::describe_outcome(&outcome).len() < 8000);
     }
 }
 
@@ -343,7 +343,7 @@ proptest! {
         let output = pieces.concat();
         let outcome = verdone_testlog::read(&commands, exit, &output);
         if let Some(outcome) = outcome {
-            verdone_testlog::summary(&outcome);
+            verdone_testlog::describe_outcome(&outcome);
         }
         verdone_testlog::read(&[["npm", "test"]], exit, &output);
     }

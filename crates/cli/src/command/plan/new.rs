@@ -33,7 +33,7 @@ pub(super) fn run(args: &PlanNewArgs, context: &Context) -> Outcome {
 
 /// Planning mode of `run`: the request is the file or folder named as PLAN, the `prd.md` of `--prd N`, or the specifications of a fresher
 /// project, whose plan is `IMPLEMENTATION_PLAN.md`.
-pub(in crate::command) fn plan_for(args: &RunArgs, context: &Context) -> Outcome {
+pub(in crate::command) fn run_planning_mode(args: &RunArgs, context: &Context) -> Outcome {
     let project = context.project()?;
     let settings = context.settings(&project, &args.flags())?;
     let is_fresher = settings.fresher.is_some();

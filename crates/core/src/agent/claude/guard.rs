@@ -36,7 +36,7 @@ impl Guard {
     }
 
     /// Records that the client executed this call.
-    pub fn execute(&mut self, id: &str) {
+    pub fn client_executed(&mut self, id: &str) {
         if id.is_empty() {
             self.nameless = true;
         } else if !self.judged.remove(id) {
@@ -45,7 +45,7 @@ impl Guard {
     }
 
     /// Records that the client itself refused this call, so it needs no judgement.
-    pub fn refuse(&mut self, id: &str) {
+    pub fn client_refused(&mut self, id: &str) {
         self.judged.remove(id);
         self.executed.remove(id);
     }
@@ -78,8 +78,8 @@ mod tests {
     fn judged_calls_are_fine_in_any_order_of_notice() {
         let mut guard = Guard::default();
         guard.judge("a");
-        guard.execute("a");
-        guard.execute("b");
+        guard.client_executed("a");
+        guard.client_executed("b");
         guard.judge("b");
         guard.judge("denied");
         assert_eq!(guard.liveness(Nonce::Seen), Liveness::Alive);
@@ -89,8 +89,8 @@ mod tests {
     fn an_executed_call_that_nobody_judged_is_the_death_of_the_guard() {
         let mut guard = Guard::default();
         guard.judge("a");
-        guard.execute("x");
-        guard.execute("y");
+        guard.client_executed("x");
+        guard.client_executed("y");
         let Liveness::Dead { why } = guard.liveness(Nonce::Seen) else { panic!("alive") };
         assert!(why.contains("x and 1 more"), "{why}");
     }
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn calls_that_the_client_refused_need_no_judge() {
         let mut guard = Guard::default();
-        guard.refuse("unknown-tool");
-        guard.execute("late");
-        guard.refuse("late");
+        guard.client_refused("unknown-tool");
+        guard.client_executed("late");
+        guard.client_refused("late");
         assert_eq!(guard.liveness(Nonce::Seen), Liveness::Alive);
     }
 
@@ -109,7 +109,7 @@ mod tests {
         assert!(matches!(Guard::default().liveness(Nonce::Missing), Liveness::Dead { .. }));
         assert_eq!(Guard::default().liveness(Nonce::NotExpected), Liveness::Alive);
         let mut guard = Guard::default();
-        guard.execute("");
+        guard.client_executed("");
         assert!(matches!(guard.liveness(Nonce::Seen), Liveness::Dead { .. }));
     }
 
@@ -118,7 +118,7 @@ mod tests {
         let mut guard = Guard::default();
         for n in 0..10_000 {
             guard.judge(&n.to_string());
-            guard.execute(&n.to_string());
+            guard.client_executed(&n.to_string());
         }
         assert!(guard.judged.is_empty() && guard.executed.is_empty());
     }

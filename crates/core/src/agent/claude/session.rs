@@ -243,7 +243,7 @@ impl Session {
             ClientLine::ApiRetry(_) => self.count(|turn| turn.api_retries += 1),
             ClientLine::Compacted(compaction) => self.compacted(compaction.post_tokens),
             ClientLine::ConversationReset { .. } => self.cleared(),
-            ClientLine::PermissionDenied(denial) => self.guard.refuse(denial.tool_use_id.as_deref().unwrap_or_default()),
+            ClientLine::PermissionDenied(denial) => self.guard.client_refused(denial.tool_use_id.as_deref().unwrap_or_default()),
             ClientLine::BackgroundTasks(tasks) => self.background = tasks.iter().map(task).collect(),
             ClientLine::Unknown { kind } => self.count(|turn| {
                 if turn.unknown.len() < UNKNOWN_KINDS {
@@ -310,10 +310,10 @@ impl Session {
     fn tool_results(&mut self, results: &[ToolResult<'_>]) {
         for result in results {
             if result.refused.is_some() {
-                self.guard.refuse(&result.id);
+                self.guard.client_refused(&result.id);
                 self.count(|turn| turn.refused += 1);
             } else {
-                self.guard.execute(&result.id);
+                self.guard.client_executed(&result.id);
                 self.count(|turn| turn.executed += 1);
             }
         }
@@ -322,10 +322,10 @@ impl Session {
     fn result(&mut self, result: &ResultLine<'_>, now: Timestamp) {
         self.renamed(result.session_id.as_deref());
         for denial in &result.permission_denials {
-            self.guard.refuse(denial.tool_use_id.as_deref().unwrap_or_default());
+            self.guard.client_refused(denial.tool_use_id.as_deref().unwrap_or_default());
         }
         self.window = window(result, self.model.as_deref()).or(self.window);
-        let used = self.ledger.add_result(result);
+        let used = self.ledger.usage_since_last_result(result);
         self.total.add(&used);
         match &mut self.turn {
             Some(turn) => turn.result(result, &used, now),

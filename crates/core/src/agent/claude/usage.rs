@@ -69,7 +69,7 @@ impl Ledger {
     }
 
     /// The usage that this result adds.
-    pub(super) fn add_result(&mut self, result: &ResultLine<'_>) -> TurnUsage {
+    pub(super) fn usage_since_last_result(&mut self, result: &ResultLine<'_>) -> TurnUsage {
         let since = result.model_usage_since_last_result.iter().map(|(_, usage)| usage);
         let told: f64 = since.clone().filter_map(|usage| usage.cost_usd).filter(|cost| cost.is_finite()).sum();
         let total = result.total_cost_usd.filter(|cost| cost.is_finite());
@@ -123,14 +123,14 @@ mod tests {
     fn totals_become_differences_over_resume_and_clear() {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
         let mut ledger = Ledger::fresh();
-        near(ledger.add_result(&result(0.02, 0.02)).cost_usd, 0.02);
-        near(ledger.add_result(&result(0.05, 0.03)).cost_usd, 0.03);
+        near(ledger.usage_since_last_result(&result(0.02, 0.02)).cost_usd, 0.02);
+        near(ledger.usage_since_last_result(&result(0.05, 0.03)).cost_usd, 0.03);
         ledger.cleared();
-        near(ledger.add_result(&result(0.01, 0.01)).cost_usd, 0.01);
+        near(ledger.usage_since_last_result(&result(0.01, 0.01)).cost_usd, 0.01);
         let mut resumed = Ledger::resumed();
-        near(resumed.add_result(&result(7.02, 0.02)).cost_usd, 0.02);
-        near(resumed.add_result(&result(7.03, 0.01)).cost_usd, 0.01);
-        near(resumed.add_result(&result(0.5, 0.5)).cost_usd, 0.5);
+        near(resumed.usage_since_last_result(&result(7.02, 0.02)).cost_usd, 0.02);
+        near(resumed.usage_since_last_result(&result(7.03, 0.01)).cost_usd, 0.01);
+        near(resumed.usage_since_last_result(&result(0.5, 0.5)).cost_usd, 0.5);
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         let mut line = result(0.4, 0.0);
         line.model_usage_since_last_result.clear();
         line.usage.output_tokens = Some(7);
-        let used = ledger.add_result(&line);
+        let used = ledger.usage_since_last_result(&line);
         assert!((used.cost_usd - 0.4).abs() < 1e-9);
         assert_eq!(used.tokens.all(), 7);
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn numbers_that_are_none_cost_nothing() {
         let mut ledger = Ledger::fresh();
-        assert!(ledger.add_result(&result(f64::NAN, f64::INFINITY)).cost_usd.abs() < 1e-9);
-        assert!(ledger.add_result(&result(-3.0, -1.0)).cost_usd.abs() < 1e-9);
+        assert!(ledger.usage_since_last_result(&result(f64::NAN, f64::INFINITY)).cost_usd.abs() < 1e-9);
+        assert!(ledger.usage_since_last_result(&result(-3.0, -1.0)).cost_usd.abs() < 1e-9);
     }
 }

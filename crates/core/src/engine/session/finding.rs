@@ -35,7 +35,7 @@ impl Finding {
 
 impl Open {
     /// Adds why a story is not done.
-    pub fn add_report(&mut self, report: &VerifyReport) {
+    pub fn add_verify_report(&mut self, report: &VerifyReport) {
         let feedback = Feedback::from_report(report);
         let is_doubted = report.is_doubted();
         self.failed.extend(feedback.failed.into_iter().map(|run| if is_doubted { with_old_files(run) } else { run }));

@@ -255,7 +255,7 @@ fn every_reason_has_its_cause_and_only_what_files_decide_stands() {
     for (reason, cause, stays) in table {
         let report = reported(vec![reason, Reason::Note(Note::NoOwnCheck)]);
         let mut open = Open::default();
-        open.add_report(&report);
+        open.add_verify_report(&report);
         assert_eq!((open.missing.len(), cause_of(&open), stands(&report)), (1, cause, stays), "{report:?}");
     }
 }

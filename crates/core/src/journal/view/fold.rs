@@ -97,8 +97,8 @@ impl RunView {
             }
             Event::RegressionStarted { .. } => self.enter(Phase::Regressing, at),
             Event::ReviewNeeded { place, work, proof, reasons, .. } => self.review(place, work, *proof, reasons),
-            Event::Accepted { .. } => self.accept(&recorded.event),
-            Event::Refused { story, by } => self.refuse(story, by),
+            Event::Accepted { .. } => self.accept_story(&recorded.event),
+            Event::Refused { story, by } => self.reject_story(story, by),
             Event::RegressionChecked { not_checked, .. } => {
                 self.not_checked_again.clone_from(not_checked);
                 self.enter(Phase::Selecting, at);

@@ -125,7 +125,7 @@ fn outcome(bytes: &[u8]) -> u64 {
     assert!(!(seen.nothing_ran && seen.some_ran), "tests ran, and none did");
     assert_eq!(count.ran, count.passed.saturating_add(count.failed));
     let Some(outcome) = verdone_testlog::read(&commands, code, output) else { return 0 };
-    let summary = verdone_testlog::summary(&outcome);
+    let summary = verdone_testlog::describe_outcome(&outcome);
     assert!(!summary.trim().is_empty(), "an outcome without words");
     kind(&format!("{:?} {:?} {}", outcome.framework, outcome.state, outcome.failures.len().min(5)))
 }

@@ -13,7 +13,7 @@ use verdone_core::agent::claude::{
 use verdone_core::base::redact::Redactor;
 
 use super::after_tool_threads::Errands;
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::guard::Judgement;
 use crate::process::output::{Capture, Stream};
 use crate::process::signal::{Signals, Stop};

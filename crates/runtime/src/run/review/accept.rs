@@ -15,7 +15,7 @@ use verdone_core::verify::{JobGate, JobStory, Outcome, Proof, Surface, VerifyJob
 use verdone_plan::{ReviewState, Status};
 
 use super::{Review, ReviewError, ReviewRequest, find};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::git::{ChangedPath, CommitError, Git, Merged};
 use crate::process::signal::Signals;
 use crate::process::{self, VERIFY_VARIABLE};

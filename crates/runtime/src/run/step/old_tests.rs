@@ -95,7 +95,7 @@ struct ChangedTests {
 fn changed_tests(context: &RunContext) -> Result<ChangedTests, StepError> {
     let mut found = ChangedTests::default();
     let commits = context.git.commits_between(&context.setup.start, &context.tip)?;
-    let notes = if commits.is_empty() { BTreeMap::new() } else { context.git.notes()? };
+    let notes = if commits.is_empty() { BTreeMap::new() } else { context.git.evidence_notes()? };
     for commit in commits {
         let Some(GitNote::Bytes(note)) = notes.get(&commit) else { continue };
         let Ok(evidence) = Evidence::from_note(note) else { continue };

@@ -18,7 +18,7 @@ use super::brief::brief;
 use super::hand_over::hand_over;
 use super::{StepError, attempt_of, io_error};
 use crate::agent::TurnRequest;
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::guard::{TurnOf, turn_tests};
 use crate::process::Moment;
 use crate::project::template::project_instructions;

@@ -28,7 +28,7 @@ impl RunView {
     }
 
     /// A person accepted it: the story is done.
-    pub(super) fn accept(&mut self, event: &Event) {
+    pub(super) fn accept_story(&mut self, event: &Event) {
         let Event::Accepted { story: id, commit, proof, by, reasons, evidence, base, tree: _ } = event else { return };
         let was_on_branch = self.story(id).is_some_and(StoryView::is_on_branch);
         let story = self.story_at(id);
@@ -56,7 +56,7 @@ impl RunView {
     }
 
     /// A person rejected it: the story failed.
-    pub(super) fn refuse(&mut self, id: &StoryId, by: &str) {
+    pub(super) fn reject_story(&mut self, id: &StoryId, by: &str) {
         let was_on_branch = self.story(id).is_some_and(StoryView::is_on_branch);
         let story = self.story_at(id);
         story.reason = Some(format!("rejected by {by}"));

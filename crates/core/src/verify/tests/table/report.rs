@@ -34,7 +34,7 @@ fn of_a_hidden_check_the_agent_learns_the_name_and_that_it_failed() {
     assert_eq!(report.hidden, [TEST]);
     // All other places from which a prompt takes its text.
     let mut open = Open::default();
-    open.add_report(&report);
+    open.add_verify_report(&report);
     let short = report.falls_short_of(Verified, Done);
     let told = format!("{:?} {:?} {short:?}", Feedback::from_report(&report), (&open.failed, &open.missing));
     assert!(told.contains("did not pass") && !told.contains("secret") && !told.contains("77"), "{told}");
@@ -45,7 +45,7 @@ fn a_hidden_check_that_raises_a_doubt_stays_hidden() {
     let mut world = pristine_red().left();
     world.job.gates[0].hidden = true;
     let mut open = Open::default();
-    open.add_report(&world.report());
+    open.add_verify_report(&world.report());
     let told = format!("{:?} {:?}", open.failed, open.missing);
     assert!(told.contains("the hidden check `test` did not pass") && !told.contains("exit code"), "{told}");
 }

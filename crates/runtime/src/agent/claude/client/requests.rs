@@ -5,7 +5,7 @@ use std::time::Duration;
 use verdone_core::agent::claude::{ContextUse, ToClient, Uuid};
 
 use super::{Client, ClientError, LineEffect, START, TICK};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::process::Received;
 use crate::process::output::Stream;
 use crate::process::signal::Signals;

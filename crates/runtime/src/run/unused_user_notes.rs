@@ -16,7 +16,7 @@ pub(super) fn carry_over(store: &Store, this: &RunId, plan: &str) -> io::Result<
     let Some(last) = earlier.into_iter().find(|run| run.is_run_of(plan)) else { return Ok(()) };
     // A journal that cannot be read is reported elsewhere, and must not prevent a run.
     let Ok((mut view, _)) = last.brief_view() else { return Ok(()) };
-    last.add_pending(&mut view);
+    last.add_pending_requests(&mut view);
     for text in view.unused_notes() {
         inbox.post(&Request::Note { text })?;
     }

@@ -73,16 +73,16 @@ pub fn is_command_setting(name: &str) -> bool {
 
 impl Walker {
     /// Analyses the commands in variables that are set before or by a command.
-    pub(super) fn carried_by_variables(&mut self, call: &Call<'_>, scope: &Scope) {
+    pub(super) fn follow_variables(&mut self, call: &Call<'_>, scope: &Scope) {
         for set in call.assignments.iter().filter(|set| VARIABLES.contains(&set.name.as_str())) {
-            self.carried(&set.value, call, scope);
+            self.follow_value(&set.value, call, scope);
         }
     }
 
     /// Analyses the commands in the settings and options on git's command line.
-    pub(super) fn carried_by_git(&mut self, call: &Call<'_>, git: &GitCall<'_>, scope: &Scope) {
+    pub(super) fn follow_git_settings(&mut self, call: &Call<'_>, git: &GitCall<'_>, scope: &Scope) {
         for (_, value) in git.settings.iter().filter(|(name, _)| is_command_setting(name)) {
-            self.carried(value, call, scope);
+            self.follow_value(value, call, scope);
         }
         let command = git.command.literal().unwrap_or_default();
         for (at, word) in git.arguments.iter().enumerate() {
@@ -92,13 +92,13 @@ impl Walker {
                 });
                 let next = git.arguments.get(at + 1).filter(|_| word.literal() == Some(option) && *option != "-O");
                 if let Some(value) = glued.as_ref().or(next) {
-                    self.carried(value, call, scope);
+                    self.follow_value(value, call, scope);
                 }
             }
         }
     }
 
-    fn carried(&mut self, value: &Word, call: &Call<'_>, scope: &Scope) {
+    fn follow_value(&mut self, value: &Word, call: &Call<'_>, scope: &Scope) {
         // A word with unknown parts says nothing.
         let Some(line) = value.literal().map(|line| line.trim_start_matches('!')) else { return };
         self.source(line, &mut scope.clone(), None, Some(call.range.clone()), call.certain);

@@ -12,7 +12,7 @@ const NARROWEST_COLUMN: usize = 8;
 const BETWEEN_COLUMNS: usize = 2;
 
 /// The page as text. `name_link` says what to show after the text of a link to this target.
-pub fn manual_page(markdown: &str, style: &Style, name_link: &dyn Fn(&str) -> Option<String>) -> String {
+pub fn markdown_to_terminal(markdown: &str, style: &Style, name_link: &dyn Fn(&str) -> Option<String>) -> String {
     let mut page = Page { out: String::new(), style, name_link };
     let mut lines = markdown.lines().peekable();
     while let Some(line) = lines.next() {
@@ -260,7 +260,7 @@ mod tests {
 
     fn render(markdown: &str, width: usize) -> String {
         let name = |target: &str| target.starts_with("plans.md").then(|| "verdone help plans".to_owned());
-        manual_page(markdown, &Style { width, ..Style::default() }, &name)
+        markdown_to_terminal(markdown, &Style { width, ..Style::default() }, &name)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::sanitise::sanitise_line;
 const MOST: usize = 10;
 
 /// A few lines that say what failed and where; bounded however long the output was.
-pub fn summary(outcome: &TestOutcome) -> String {
+pub fn describe_outcome(outcome: &TestOutcome) -> String {
     let framework = outcome.framework.map_or("Tests", super::Framework::name);
     let counts = counts(outcome);
     let mut text = match outcome.state {
@@ -77,13 +77,13 @@ mod tests {
             hidden: true,
         };
         assert_eq!(
-            summary(&outcome),
+            describe_outcome(&outcome),
             "Jest: failed (1 failed, 4 passed). The exit code was still 0: a pipe or a later command hid the failure.\n\
              - adds 1 (src/a.test.js:3): expected 2 to be 3"
         );
         outcome.failures = (0..200).map(failure).collect();
         outcome.failures[0].name = "x".repeat(100_000);
-        let text = summary(&outcome);
+        let text = describe_outcome(&outcome);
         assert!(text.ends_with("- and 190 more") && text.len() < 4000, "{text}");
     }
 
@@ -97,6 +97,6 @@ mod tests {
             reason: None,
             hidden: false,
         };
-        assert_eq!(summary(&outcome), "Tests: no test ran.");
+        assert_eq!(describe_outcome(&outcome), "Tests: no test ran.");
     }
 }
