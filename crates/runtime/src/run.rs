@@ -1,6 +1,7 @@
 //! A run from the outside: prepares it, refuses with a reason, or drives it to its end.
 
 mod branch;
+mod checkout_lock;
 pub mod context;
 pub mod driver;
 pub mod land;
@@ -17,9 +18,7 @@ pub mod undo;
 mod unused_user_notes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs;
 use std::io;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -46,6 +45,7 @@ use crate::process::signal::Signals;
 use crate::process::sleep_inhibitor::SleepInhibitor;
 use crate::process::watchdog::{Starting, Watchdog};
 use crate::process::{self, RUN_VARIABLE};
+use crate::project::Project;
 use crate::project::approval::not_approved;
 use crate::project::approval::{ApprovalError, Approvals};
 use crate::project::config_file::SettingsError;
@@ -53,19 +53,19 @@ use crate::project::plan_file::format_name;
 use crate::project::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
 use crate::project::shown;
 use crate::project::template::read_template;
-use crate::project::{GitDirs, Project};
 use crate::run::context::{AttemptContext, RunContext, RunSetup};
 use crate::run::driver::Driver;
 use crate::run::lifecycle::Scripts;
 use crate::run::recover::RecoverError;
 use crate::session::done;
-use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store};
+use crate::store::{Holder, Journal, JournalError, LockError, Store};
 use crate::verify::Results;
 use crate::verify::checks;
 use crate::verify::checks::gates_digest;
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
 pub use branch::{RunBranch, Wanted};
+pub use checkout_lock::CheckoutLock;
 pub use plan::{Refreshed, RunPlan, RunPlanError};
 pub use ticked::proven_stories;
 
@@ -120,35 +120,6 @@ pub enum RunError {
     Settings(#[from] SettingsError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
-}
-
-/// The lock that allows only one run at a time in this checkout.
-#[derive(Debug)]
-pub struct CheckoutLock {
-    lock: RunLock,
-}
-
-impl CheckoutLock {
-    /// Takes the lock and cleans up after a dead run.
-    pub fn acquire(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
-        if let Some(finding) = preflight::nested() {
-            return Err(RunError::Refused(finding));
-        }
-        refuse_pipes(&project.git_top)?;
-        let lock = match GitDirs::new(&project.git_top) {
-            Some(dirs) => RunLock::acquire(&dirs.own)?,
-            None => RunLock::acquire(Git::open(&project.root)?.git_dir())?,
-        };
-        recover::recover(project, signals, reporter)?;
-        Ok(Self { lock })
-    }
-}
-
-/// Git would block forever if one of these files were a pipe.
-fn refuse_pipes(top: &Path) -> Result<(), RunError> {
-    let is_pipe = |name: &&&str| fs::symlink_metadata(top.join(name)).is_ok_and(|meta| meta.file_type().is_fifo());
-    let Some(name) = [".gitignore", ".gitattributes"].iter().find(is_pipe) else { return Ok(()) };
-    Err(RunError::Refused(Finding::bad("work tree", format!("{name} is a pipe, not a file"), ["remove it"])))
 }
 
 /// A prepared run.

@@ -51,6 +51,7 @@ const TOOLS: &[&str] = &[
     "mkfifo",
     "mktemp",
     "mv",
+    "nproc",
     "printf",
     "pwd",
     "readlink",
