@@ -12,7 +12,7 @@
 //! [`Git::create`] makes a repository. Everything else only reads. Starting processes is the main cost here, so each query uses
 //! as few as possible.
 
-mod added;
+mod added_lines;
 mod attempt_contents;
 mod attempt_folders;
 mod attempt_tree;
@@ -26,7 +26,7 @@ mod command;
 mod commit;
 mod commit_hooks;
 mod contents;
-mod create;
+mod demo_repository;
 mod diff_text;
 mod durability;
 mod earlier_changes;
@@ -76,7 +76,7 @@ use std::time::Duration;
 
 use verdone_core::base::id::Oid;
 
-pub use added::AddedLines;
+pub use added_lines::AddedLines;
 pub use attempt_tree::{AttemptTree, ReadBack, TreeObstacle};
 pub use build_times::{BuiltFrom, DatedBy, EarlierBuild};
 pub use candidate::{Candidate, CandidateRules, History, Obstacle};

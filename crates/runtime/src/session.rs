@@ -12,7 +12,7 @@ mod files;
 mod journal;
 mod memory;
 mod orchestrated;
-mod other_tools;
+mod other_tools_state;
 mod plan;
 mod plan_messages;
 mod regression;

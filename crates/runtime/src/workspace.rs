@@ -16,7 +16,7 @@ pub mod measure;
 mod paths;
 mod probe;
 mod remove;
-mod reset;
+mod reuse;
 mod run_workspaces;
 mod seal;
 mod state;

@@ -14,10 +14,10 @@ mod missing_summary;
 mod names;
 mod not_found;
 mod outcome_text;
-mod plain;
 mod reader;
 mod report;
 pub mod sanitise;
+mod script_summary;
 mod tally;
 
 use schemars::JsonSchema;

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use super::command::{self, Ran};
 use super::lines::{self, Lines};
-use super::plain;
 use super::reader::{self, Reading, Says};
+use super::script_summary;
 use super::{Framework, TestCounts, TestNames, borrowed};
 
 /// The number of tests that ran, according to the output.
@@ -77,7 +77,7 @@ pub(super) fn is_silent(output: &str) -> bool {
 }
 
 fn of_script(lines: &Lines<'_>) -> Option<Tally> {
-    let counts = plain::counts(lines)?;
+    let counts = script_summary::counts(lines)?;
     let ran = counts.passed.unwrap_or(0) > 0 || counts.failed.unwrap_or(0) > 0;
     Some(Tally { some: if ran { SomeRan::Yes } else { SomeRan::No }, counts: Some(counts), ..Tally::default() })
 }

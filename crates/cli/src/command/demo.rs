@@ -125,7 +125,7 @@ fn set_up(dir: &Path, settings: &[(&str, &str)]) -> Result<(), CliError> {
     for (path, text) in settings {
         write(&dir.join(path), text, false)?;
     }
-    Ok(Git::create(dir, "demo: a small project, its tests and its plan")?)
+    Ok(Git::create_demo_repository(dir, "demo: a small project, its tests and its plan")?)
 }
 
 fn write(path: &Path, text: &str, executable: bool) -> io::Result<()> {

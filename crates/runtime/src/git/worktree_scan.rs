@@ -4,7 +4,7 @@
 //! A git tree contains less: files that differ only in line endings can be equal in it.
 
 mod folders;
-mod seen;
+mod tree_scan;
 
 use super::Git;
 use super::error::GitError;
@@ -13,7 +13,7 @@ use super::index_entries::entries;
 use super::path::{PathSet, RepoPath};
 use super::status::{Kind, Status};
 use crate::base::digest_cache::KnownFiles;
-use seen::TreeScan;
+use tree_scan::TreeScan;
 
 /// The state of a work tree at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,27 +35,27 @@ impl Git {
         wanted: &dyn Fn(&RepoPath) -> bool,
     ) -> Result<(Status, WorkTreeState), GitError> {
         let learning = &mut *known;
-        let (status, seen) = std::thread::scope(|scope| {
+        let (status, tree_scan) = std::thread::scope(|scope| {
             let files = scope.spawn(move || -> Result<TreeScan<'_>, GitError> {
                 learning.load();
                 let tracked = self.tracked(but)?;
-                let mut seen = TreeScan::new(&self.top, learning, tracked.listing);
-                seen.tracked(tracked.paths);
-                seen.content();
-                Ok(seen)
+                let mut tree_scan = TreeScan::new(&self.top, learning, tracked.listing);
+                tree_scan.tracked(tracked.paths);
+                tree_scan.content();
+                Ok(tree_scan)
             });
             (self.status(), files.join())
         });
-        let (status, mut seen) = (status?, seen.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        let (status, mut tree_scan) = (status?, tree_scan.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
         for entry in status.entries.iter().filter(|entry| !but.contains(&entry.path)) {
             match &entry.kind {
-                Kind::Untracked if wanted(&entry.path) => seen.untracked(&entry.path),
-                Kind::Submodule { .. } | Kind::Nested => seen.others.push(format!("{} {:?}", entry.path, entry.kind)),
+                Kind::Untracked if wanted(&entry.path) => tree_scan.untracked(&entry.path),
+                Kind::Submodule { .. } | Kind::Nested => tree_scan.others.push(format!("{} {:?}", entry.path, entry.kind)),
                 Kind::Untracked | Kind::Tracked { .. } | Kind::Unmerged { .. } | Kind::Ignored => {}
             }
         }
-        seen.empty_folders(but);
-        let looked = seen.looked(&status);
+        tree_scan.empty_folders(but);
+        let looked = tree_scan.looked(&status);
         known.keep();
         Ok((status, looked))
     }

@@ -22,7 +22,7 @@ use crate::verify::checks::gates;
 use super::team_counts::Member;
 use super::worker::folder_of_agent;
 use super::worker_client::{Answered, Request, Wanted, Worker};
-use super::{Gate, Judged, PAUSE, StopError, Trace, other_tools, tree, turn};
+use super::{Gate, Judged, PAUSE, StopError, Trace, other_tools_state, tree, turn};
 
 /// Larger files were not written by hand.
 const LARGEST: u64 = 1024 * 1024;
@@ -46,7 +46,7 @@ impl TeamWork {
         }
         let is_judged = match gate.config.stop.team_gates {
             TeamGates::Loop => false,
-            TeamGates::Auto => other_tools::has_orchestrator(gate),
+            TeamGates::Auto => other_tools_state::has_orchestrator(gate),
             TeamGates::Always => true,
         };
         is_judged.then(|| Self {

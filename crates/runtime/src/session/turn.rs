@@ -25,7 +25,7 @@ use crate::project::shown;
 use super::files::{LARGEST, file_error};
 use super::subagents::is_paused;
 use super::worker_client::{Answered, Request, Wanted, Worker};
-use super::{Gate, Judged, StopError, Trace, orchestrated, other_tools, state_files, transcript, tree, turn_limit};
+use super::{Gate, Judged, StopError, Trace, orchestrated, other_tools_state, state_files, transcript, tree, turn_limit};
 
 /// What the client reports, and the session's loop.
 #[derive(Debug)]
@@ -43,8 +43,8 @@ pub(super) fn judge(
     judging: impl FnOnce() -> Signals,
 ) -> Result<Judged, StopError> {
     let StopEvent { active, background, held, notes } = asked;
-    let other = other_tools::holds(gate);
-    let has_orchestrator = other_tools::has_orchestrator(gate);
+    let other = other_tools_state::holds(gate);
+    let has_orchestrator = other_tools_state::has_orchestrator(gate);
     let holder = match (&held, other.is_empty()) {
         (Some(held), _) if held.is_active() => Holder::Loop(numbers(gate, held)),
         (Some(_) | None, false) => Holder::OtherTool,

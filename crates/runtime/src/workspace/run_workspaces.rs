@@ -25,7 +25,7 @@ use super::error::WorkspaceError;
 use super::hidden::HiddenFolders;
 use super::layer::Layer;
 use super::probe::{Ability, Level};
-use super::reset;
+use super::reuse;
 use super::seal::possible;
 use super::state::Held;
 use super::view::View;
@@ -181,7 +181,7 @@ impl Workspaces {
         let mut reused = false;
         if let Some(earlier) = earlier {
             let mut room = self.filter_room(git, [earlier.folder.path()])?;
-            reused = reset::reuse(&earlier, git, commit, &tree, &laid_out, room.filters()?);
+            reused = reuse::reuse_files(&earlier, git, commit, &tree, &laid_out, room.filters()?);
         }
         if !reused {
             fs::create_dir(&tree).map_err(WorkspaceError::io(&tree))?;

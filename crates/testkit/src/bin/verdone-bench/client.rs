@@ -1,7 +1,7 @@
 //! `scripts/bench client`: the overhead of a run compared with the real client alone, with a scripted model. The client alone and a run of
 //! one story are interleaved; later turns, fresh sessions and the guard's answers are taken from runs of several stories.
 
-mod tap;
+mod answer_times;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use verdone_testkit::{Claude, Sandbox};
 
 use crate::report::quantile;
 
-pub(crate) use tap::tap;
+pub(crate) use answer_times::tap;
 
 /// The number of stories in the runs whose later turns are measured.
 const STORIES: usize = 6;

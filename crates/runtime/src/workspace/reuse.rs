@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Makes `tree` contain exactly the files of a commit, with `index` as its index, by reusing an earlier workspace. If that is
 /// impossible, neither of the two exists afterwards. The rest of the earlier workspace is deleted in the background.
-pub(super) fn reuse(earlier: &AgentSpace, git: &Git, commit: &Oid, tree: &Path, index: &Path, filters: &Filters) -> bool {
+pub(super) fn reuse_files(earlier: &AgentSpace, git: &Git, commit: &Oid, tree: &Path, index: &Path, filters: &Filters) -> bool {
     // A process that is still dying could write once more.
     if process::has_descendants() {
         return false;

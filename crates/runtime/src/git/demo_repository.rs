@@ -8,7 +8,7 @@ use super::{DEADLINE, Git};
 
 impl Git {
     /// Creates a repository with everything in `dir` on a `demo` branch, with its own identity and without signing or hooks.
-    pub fn create(dir: &Path, message: &str) -> Result<(), GitError> {
+    pub fn create_demo_repository(dir: &Path, message: &str) -> Result<(), GitError> {
         let settings = [
             ("user.name", "Verdone demo"),
             ("user.email", "demo@localhost"),
