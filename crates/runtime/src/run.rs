@@ -1,6 +1,7 @@
 //! A run from the outside: prepares it, refuses with a reason, or drives it to its end.
 
 mod branch;
+mod checkout_lock;
 pub mod context;
 pub mod driver;
 pub mod land;
@@ -17,9 +18,7 @@ pub mod undo;
 mod unused_notes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs;
 use std::io;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -41,6 +40,7 @@ use crate::base::clock::Stopwatch;
 use crate::base::finding::{Finding, Health};
 use crate::git::{Git, GitError};
 use crate::guard::Guard;
+use crate::notify::{self, Deliveries, Notifier};
 use crate::preflight::{self, Conditioned};
 use crate::process::signal::Signals;
 use crate::process::sleep_inhibitor::SleepInhibitor;
@@ -53,19 +53,20 @@ use crate::project::plan_file::format_name;
 use crate::project::plan_file::{self, FindError, PlanFile, PlanFileError, PlanRequest};
 use crate::project::shown;
 use crate::project::template::read_template;
-use crate::project::{GitDirs, Project};
+use crate::project::Project;
 use crate::run::context::{AttemptContext, RunContext, RunSetup};
 use crate::run::driver::Driver;
 use crate::run::lifecycle::Scripts;
 use crate::run::recover::RecoverError;
 use crate::session::done;
-use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store};
+use crate::store::{Holder, Journal, JournalError, LockError, Store};
 use crate::verify::Results;
 use crate::verify::checks;
 use crate::verify::checks::gates_digest;
 use crate::workspace::{WorkspaceError, WorkspaceRequest, Workspaces};
 
 pub use branch::{RunBranch, Wanted};
+pub use checkout_lock::CheckoutLock;
 pub use plan::{Refreshed, RunPlan, RunPlanError};
 pub use ticked::proven_stories;
 
@@ -120,35 +121,6 @@ pub enum RunError {
     Settings(#[from] SettingsError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
-}
-
-/// The lock that allows only one run at a time in this checkout.
-#[derive(Debug)]
-pub struct CheckoutLock {
-    lock: RunLock,
-}
-
-impl CheckoutLock {
-    /// Takes the lock and cleans up after a dead run.
-    pub fn acquire(project: &Project, signals: &Signals, reporter: &mut dyn Reporter) -> Result<Self, RunError> {
-        if let Some(finding) = preflight::nested() {
-            return Err(RunError::Refused(finding));
-        }
-        refuse_pipes(&project.git_top)?;
-        let lock = match GitDirs::new(&project.git_top) {
-            Some(dirs) => RunLock::acquire(&dirs.own)?,
-            None => RunLock::acquire(Git::open(&project.root)?.git_dir())?,
-        };
-        recover::recover(project, signals, reporter)?;
-        Ok(Self { lock })
-    }
-}
-
-/// Git would block forever if one of these files were a pipe.
-fn refuse_pipes(top: &Path) -> Result<(), RunError> {
-    let is_pipe = |name: &&&str| fs::symlink_metadata(top.join(name)).is_ok_and(|meta| meta.file_type().is_fifo());
-    let Some(name) = [".gitignore", ".gitattributes"].iter().find(is_pipe) else { return Ok(()) };
-    Err(RunError::Refused(Finding::bad("work tree", format!("{name} is a pipe, not a file"), ["remove it"])))
 }
 
 /// A prepared run.
@@ -212,6 +184,7 @@ impl Ready {
         findings.push(check_agent(&self.request.config, root));
         findings.extend(preflight::judge(&self.request.config, root));
         findings.extend(preflight::ci(&self.request.config, root));
+        findings.extend(notify::examine(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unchecked, root));
         findings.extend(self.approval()?);
@@ -305,13 +278,15 @@ impl Ready {
         let root = project.root;
         let agent = RunAgent::new(config.agent.name, git.common_dir(), || Guard::of_run(&root, git.top(), &run_dir))?;
         let start = git.merge_base(&branch.head, &branch.tip)?.unwrap_or_else(|| branch.tip.clone());
+        let secrets: Vec<_> = exports.iter().cloned().chain(notify::webhook_secret(&config)).collect();
+        let redactor = process::redactor_from_environment(&secrets);
         let setup = RunSetup {
             start,
             branch: branch.name_for(&run),
             target: branch.target.clone(),
             scripts: Scripts::freeze(&root),
             spec_dir: spec_dir.unwrap_or_else(|| root.join("specs")),
-            redactor: process::redactor_from_environment(&exports),
+            redactor,
             clock: Stopwatch::start(),
             since: SystemTime::now(),
             done_before: BTreeSet::new(),
@@ -405,12 +380,14 @@ impl Ready {
             context.git.set_branch(&context.setup.branch, &branch.tip, branch.at.as_ref())?;
         }
         let name = context.setup.branch.clone();
-        let code = Driver::new(context, rules, journal, reporter).run(start)?;
+        let mut notifier = Notifier::new(&context.setup.config, &context.setup.root, reporter);
+        let code = Driver::new(context, rules, journal, &mut notifier).run(start)?;
+        let notifications = notifier.into_deliveries();
         drop(inhibitor);
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
         }
-        Ok(Ended { code, branch: name, began_at: branch.tip })
+        Ok(Ended { code, branch: name, began_at: branch.tip, notifications })
     }
 
     fn start_event(&self, run: &RunId, branch: &RunBranch, seal: Seal, plan: &Plan) -> Result<Event, RunError> {
@@ -461,6 +438,8 @@ pub struct Ended {
     pub branch: String,
     /// The tip of the branch when the run started.
     pub began_at: Oid,
+    /// Notifications that are still on their way.
+    pub notifications: Deliveries,
 }
 
 /// The story that was asked for is ticked in the plan.
