@@ -49,6 +49,18 @@ impl NotifyKind {
             Self::Question => "question",
         }
     }
+
+    /// What happened, if the event has no more to say.
+    fn summary(self) -> &'static str {
+        match self {
+            Self::Finish => "a run ended",
+            Self::NeedsReview => "a story needs a review",
+            Self::Blocked => "a run cannot continue without you",
+            Self::UsageLimit => "a usage limit was reached",
+            Self::Regression => "a story that was done is broken",
+            Self::Question => "the agent has a question for you",
+        }
+    }
 }
 
 /// The kind of notification that an event deserves, if any.

@@ -46,7 +46,7 @@ impl Announcer {
     pub fn observe(&mut self, event: &Event) -> Option<(NotifyKind, Notification)> {
         self.remember(event);
         let kind = kind_of(event)?;
-        let mut notification = Notification::new(kind, &self.project, &self.sentence(event));
+        let mut notification = Notification::new(kind, &self.project, &self.sentence(kind, event));
         notification.run.clone_from(&self.run);
         notification.plan.clone_from(&self.plan);
         match event {
@@ -92,7 +92,7 @@ impl Announcer {
         }
     }
 
-    fn sentence(&self, event: &Event) -> String {
+    fn sentence(&self, kind: NotifyKind, event: &Event) -> String {
         match event {
             Event::RunStopped { finish: Finish::Complete, .. } => format!("the {} is complete{}", self.noun(), self.results()),
             Event::RunStopped { finish, .. } => {
@@ -112,7 +112,7 @@ impl Announcer {
                 format!("{} was done and fails now: {}", self.story(story), checks.join(", "))
             }
             Event::AttemptRejected { reason, .. } => format!("usage limit reached, and the run does not wait: {reason}"),
-            _ => String::new(),
+            _ => kind.summary().to_owned(),
         }
     }
 

@@ -23,7 +23,7 @@ fn project(notify: &str, stop: &str) -> World {
 fn a_loop_at_its_limit_notifies_and_does_not_wait_for_it() {
     let world = project("", "max_blocks = 1\nsame_limit = 0");
     arm(&world, &["--plan", "PLAN.md"]);
-    stop(&world).blocked("THE STORY (US-001)");
+    stop(&world).blocked("`test -f one` failed");
     stop(&world).let_go("REACHED_LIMIT");
     wait_until("no notification", || !heard(&world.root).is_empty());
     let heard = heard(&world.root);
@@ -50,7 +50,7 @@ fn a_delivery_that_fails_is_written_down_and_doctor_reports_it() {
     let world = project("", "max_blocks = 1\nsame_limit = 0");
     fs::write(world.root.join("speak"), "echo no loudspeaker; exit 3\n").unwrap();
     arm(&world, &["--plan", "PLAN.md"]);
-    stop(&world).blocked("THE STORY (US-001)");
+    stop(&world).blocked("`test -f one` failed");
     stop(&world).let_go("REACHED_LIMIT");
     let warning = "notification not sent (command): exit code 3: no loudspeaker";
     let at = world.work.display().to_string();
