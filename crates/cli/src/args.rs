@@ -12,6 +12,7 @@ mod init;
 mod install;
 mod land;
 mod loops;
+mod notify;
 mod plan;
 mod policy;
 mod review;
@@ -36,6 +37,7 @@ pub(crate) use init::InitArgs;
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
 pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
+pub(crate) use notify::{NotifyCommand, NotifyTestArgs};
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
 pub(crate) use policy::{PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 pub(crate) use review::{AcceptArgs, ProtectArgs, RejectArgs, ReviewArgs};
@@ -126,6 +128,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Audit(AuditArgs),
     Doctor(DoctorArgs),
+    #[command(subcommand)]
+    Notify(NotifyCommand),
     Install(InstallArgs),
     Uninstall(UninstallArgs),
     Demo(DemoArgs),

@@ -18,6 +18,7 @@ mod land;
 mod log;
 mod loops;
 mod man;
+mod notify;
 mod plan;
 mod policy;
 mod protect;
@@ -31,6 +32,7 @@ mod show;
 mod status;
 mod stop;
 mod stop_announcer;
+mod terminal_notifier;
 mod undo;
 mod users_own;
 mod verify;
@@ -45,6 +47,7 @@ use verdone_runtime::agent::scripted;
 use verdone_runtime::base::fault;
 use verdone_runtime::hook;
 use verdone_runtime::launcher;
+use verdone_runtime::notify as notify_channels;
 use verdone_runtime::process::watchdog;
 use verdone_runtime::project::config_file::{self, Environment, Flags, Settings};
 use verdone_runtime::project::plan_file::PlanRequest;
@@ -121,6 +124,9 @@ pub(crate) fn run_from(arguments: Vec<OsString>) -> ExitCode {
     if arguments.get(1).is_some_and(|name| name == watchdog::ARGUMENT) {
         return watchdog::main(&arguments[2..]);
     }
+    if arguments.get(1).is_some_and(|name| name == notify_channels::ARGUMENT) {
+        return notify_channels::main();
+    }
     if arguments.get(1).is_some_and(|name| name == gate::ARGUMENT) {
         return gate::main(&arguments[2..]);
     }
@@ -183,6 +189,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Report(args) => report::run(&args, context),
         Command::Audit(args) => audit::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
+        Command::Notify(command) => notify::run(&command, context),
         Command::Install(args) => install::put_in(&args, context),
         Command::Uninstall(args) => install::take_out(&args, context),
         Command::Demo(args) => demo::run(&args, context),

@@ -152,6 +152,10 @@ const LIFECYCLE_END: &str = "
 `finished` runs however the run ended, even after a signal; another signal ends the script itself. After a signal, no other script
 starts. If a run died and the next one cleans up after it, no scripts run for the dead run.
 
+While an agent writes a plan (`verdone plan new`, `verdone run --mode planning`), the same scripts run at the same moments, with `MODE` set to
+`planning`: its one turn is the only iteration. If `next_iteration` skips it, there is no plan. Whatever ends the planning ends it with exit code 4; a
+plan that was written before `post_iteration` stays.
+
 ## How a script runs
 
 - At the project's own path, in a read-only view of the run's last commit. It is not sealed: it sees your home folder and your
@@ -187,7 +191,7 @@ others) are reported, one line each; `dangerous_permissions` never bypasses anyt
 
 With `FRESHER_MODE=planning`, or that mode in its settings, `verdone run` writes a plan instead: from the Markdown files in the folder of specifications
 (`specs/`) to `IMPLEMENTATION_PLAN.md`. `.fresher/PROMPT.planning.md` and `.fresher/PROMPT.building.md` are added to the prompts. Lifecycle scripts run
-only while building.
+there, too.
 ";
 
 #[test]

@@ -11,7 +11,7 @@ use crate::args::Cli;
 
 /// Every visible command, in the order in which a user meets them.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start", &["init", "plan", "doctor", "config", "demo"]),
+    ("Start", &["init", "plan", "doctor", "config", "notify", "demo"]),
     ("Run", &["run", "attach", "note", "pause", "resume", "skip", "retry", "stop", "verify"]),
     ("Look", &["status", "runs", "show", "log", "report", "gates", "protect", "audit"]),
     ("Decide", &["review", "accept", "reject", "land", "undo"]),

@@ -103,7 +103,7 @@ fn in_background(stream: &impl AsFd) -> bool {
     tcgetpgrp(stream).is_ok_and(|foreground| foreground != getpgrp())
 }
 
-fn would_stop_us(stream: &impl AsFd) -> bool {
+pub(crate) fn would_stop_us(stream: &impl AsFd) -> bool {
     in_background(stream) && tcgetattr(stream).is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP))
 }
 

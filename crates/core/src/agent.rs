@@ -82,6 +82,24 @@ impl TurnOutcome {
         }
     }
 
+    /// The exit code that fits, if the agent's process had none: `timeout` and shells use the same.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::Ended => 0,
+            Self::TimedOut { .. } | Self::Idle { .. } => 124,
+            Self::NotRunnable { .. } => 127,
+            Self::Interrupted => 130,
+            Self::Crashed { .. }
+            | Self::ApiError { .. }
+            | Self::UsageLimit { .. }
+            | Self::Auth { .. }
+            | Self::MaxTurns { .. }
+            | Self::Budget { .. }
+            | Self::Refused { .. }
+            | Self::GuardDead { .. } => 1,
+        }
+    }
+
     /// Changes the reason, if there is one.
     #[must_use]
     pub fn with_reason(self, change: impl FnOnce(&str) -> String) -> Self {

@@ -10,6 +10,7 @@ mod flat;
 mod fresher;
 mod gate;
 mod layer;
+mod notify;
 mod policy;
 mod problem;
 mod protect;
@@ -30,6 +31,7 @@ use crate::base::verdict::RedPolicy;
 use crate::check::{Gate, GateSettings};
 use crate::done::DoneSettings;
 use crate::hook::AfterTool;
+use crate::notify::NotifySettings;
 use crate::policy::PolicyConfig;
 
 pub use crate::agent::claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
@@ -67,6 +69,7 @@ pub struct Config {
     pub commit: Commit,
     pub prompt: Prompt,
     pub hooks: Hooks,
+    pub notify: NotifySettings,
     pub policy: PolicyConfig,
     pub stop: StopSettings,
     /// Your own commands that run after an agent's tool call, for example a formatter.

@@ -52,7 +52,7 @@ impl<W: Write, C: FnMut() -> Timestamp> Reporter for Json<W, C> {
                 let line = TransientLine::notice((self.clock)(), text);
                 self.line(&line);
             }
-            Update::Tick { .. } | Update::Checking { .. } | Update::Continued => {}
+            Update::Tick { .. } | Update::Checking { .. } | Update::Continued | Update::Notification { .. } => {}
         }
     }
 }

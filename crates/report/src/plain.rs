@@ -99,7 +99,7 @@ impl<W: Write> Reporter for Plain<W> {
             Update::Output { speaker: Speaker::Script(name), line, stream: _ } if self.loudness == Verbosity::Normal => {
                 self.say(vec![Line::script(name, line)]);
             }
-            Update::Output { .. } | Update::Checking { .. } | Update::Continued => {}
+            Update::Output { .. } | Update::Checking { .. } | Update::Continued | Update::Notification { .. } => {}
             Update::Tick { now, active_ms: _ } => self.now = Some(now),
             Update::Notice { text } => self.say(vec![Line::top(Mark::Warn, clean(text))]),
         }

@@ -140,6 +140,7 @@ impl<W: Write, F: FnMut() -> usize> Reporter for Terminal<W, F> {
                 self.drawn.clear();
                 self.draw(&[]);
             }
+            Update::Notification { .. } => {}
             Update::Notice { text } => self.draw(&[Line::top(Mark::Warn, clean(text))]),
         }
     }

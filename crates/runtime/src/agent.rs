@@ -63,6 +63,8 @@ pub struct TurnRequest<'a> {
 pub struct TurnResult {
     pub outcome: TurnOutcome,
     pub usage: Usage,
+    /// Of the agent's process, if it ended by itself.
+    pub exit_code: Option<i32>,
     pub duration: Duration,
     /// Relative to the run's directory.
     pub prompt_file: Option<String>,
@@ -86,6 +88,7 @@ impl TurnResult {
         Self {
             outcome: TurnOutcome::Ended,
             usage: Usage::default(),
+            exit_code: None,
             duration: Duration::ZERO,
             prompt_file: None,
             output_file: None,
@@ -153,6 +156,7 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
     match process::run(&spawn, signals, on) {
         Ok(ended) => {
             result.outcome = outcome(ended.exit, limits, ended.output.tail(300));
+            result.exit_code = exit_code(ended.exit);
             result.duration = ended.duration;
             result.output_file = spawn.keep.is_some_and(|path| path.exists()).then_some(output_file);
             result.leftovers = ended.leftovers;
@@ -201,6 +205,15 @@ fn environment(request: &TurnRequest<'_>, prompt_path: &Path) -> EnvPlan {
 
 fn absolute(path: &Path, cwd: &Path) -> PathBuf {
     std::path::absolute(cwd.join(path)).unwrap_or_else(|_| path.to_owned())
+}
+
+/// As a shell reports it. `None` if we ended it.
+fn exit_code(exit: Exit) -> Option<i32> {
+    match exit {
+        Exit::Code(code) => Some(code),
+        Exit::Signal(signal) => Some(128 + signal),
+        Exit::Wall | Exit::Idle | Exit::Terminal | Exit::Interrupted(_) => None,
+    }
 }
 
 fn outcome(exit: Exit, limits: &Limits, tail: &str) -> TurnOutcome {

@@ -9,6 +9,7 @@ mod background;
 mod detached;
 mod environment;
 mod flood_limit;
+mod helper_program;
 mod helpers_spared;
 pub(crate) mod job_control;
 mod launch;
@@ -40,11 +41,12 @@ use crate::process::signal::Signals;
 pub use crate::base::own_program::own_program;
 pub use attached::run_attached;
 pub use background::Background;
-pub(crate) use detached::start_detached;
 pub use detached::{interrupt_process, own_session, redirect_output, start_detached_piped};
+pub(crate) use detached::{start_detached, start_detached_with};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flood_limit::FloodLimit;
+pub(crate) use helper_program::HelperProgram;
 pub(crate) use helpers_spared::{forget_spared, start_spared};
 pub use line_process::{LineProcess, Received};
 pub(crate) use probe::probe;
@@ -154,6 +156,19 @@ pub fn argv(command: &CommandSpec) -> Vec<OsString> {
     match command {
         CommandSpec::Shell(text) => vec![SHELL.into(), "-c".into(), text.into()],
         CommandSpec::Argv(words) => words.iter().map(OsString::from).collect(),
+    }
+}
+
+/// The same with one more argument, which is `$1` for the shell.
+pub(crate) fn argv_with(command: &CommandSpec, argument: OsString) -> Vec<OsString> {
+    match command {
+        CommandSpec::Argv(_) => argv(command).into_iter().chain([argument]).collect(),
+        CommandSpec::Shell(text) => {
+            // If the command itself says where the argument goes, do not append it.
+            let places_it = ["$1", "${1", "$@", "${@", "$*", "${*"].iter().any(|word| text.contains(word));
+            let text = if places_it { text.clone() } else { format!("{} \"$@\"", text.trim_end()) };
+            vec![SHELL.into(), "-c".into(), text.into(), "verdone".into(), argument]
+        }
     }
 }
 

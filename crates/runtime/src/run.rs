@@ -40,6 +40,7 @@ use crate::base::active_clock::Stopwatch;
 use crate::base::finding::{Finding, Health};
 use crate::git::{Git, GitError};
 use crate::guard::Guard;
+use crate::notify::{self, Deliveries, Notifier};
 use crate::preflight::{self, Conditioned};
 use crate::process::signal::Signals;
 use crate::process::sleep_inhibitor::SleepInhibitor;
@@ -183,6 +184,7 @@ impl Ready {
         findings.push(check_agent(&self.request.config, root));
         findings.extend(preflight::judge(&self.request.config, root));
         findings.extend(preflight::ci(&self.request.config, root));
+        findings.extend(notify::examine(&self.request.config, root));
         let own = |id: &StoryId| self.frozen.get(id).map_or(&[][..], Vec::as_slice);
         findings.extend(preflight::checks(self.plan.plan(), &self.gates, own, self.request.unchecked, root));
         findings.extend(self.approval()?);
@@ -276,13 +278,15 @@ impl Ready {
         let root = project.root;
         let agent = RunAgent::new(config.agent.name, git.common_dir(), || Guard::of_run(&root, git.top(), &run_dir))?;
         let start = git.merge_base(&branch.head, &branch.tip)?.unwrap_or_else(|| branch.tip.clone());
+        let secrets: Vec<_> = exports.iter().cloned().chain(notify::webhook_secret(&config)).collect();
+        let redactor = process::redactor_from_environment(&secrets);
         let setup = RunSetup {
             start,
             branch: branch.name_for(&run),
             target: branch.target.clone(),
             scripts: Scripts::freeze(&root),
             spec_dir: spec_dir.unwrap_or_else(|| root.join("specs")),
-            redactor: process::redactor_from_environment(&exports),
+            redactor,
             clock: Stopwatch::start(),
             since: SystemTime::now(),
             done_before: BTreeSet::new(),
@@ -377,12 +381,14 @@ impl Ready {
             context.git.set_branch(&context.setup.branch, &branch.tip, branch.at.as_ref())?;
         }
         let name = context.setup.branch.clone();
-        let code = Driver::new(context, rules, journal, reporter).run(start)?;
+        let mut notifier = Notifier::new(&context.setup.config, &context.setup.root, reporter);
+        let code = Driver::new(context, rules, journal, &mut notifier).run(start)?;
+        let notifications = notifier.into_deliveries();
         drop(inhibitor);
         if let Some(watchdog) = watchdog {
             watchdog.dismiss();
         }
-        Ok(Ended { code, branch: name, began_at: branch.tip })
+        Ok(Ended { code, branch: name, began_at: branch.tip, notifications })
     }
 
     fn start_event(&self, run: &RunId, branch: &RunBranch, seal: Seal, plan: &Plan) -> Result<Event, RunError> {
@@ -433,6 +439,8 @@ pub struct Ended {
     pub branch: String,
     /// The tip of the branch when the run started.
     pub began_at: Oid,
+    /// Notifications that are still on their way.
+    pub notifications: Deliveries,
 }
 
 /// The story that was asked for is ticked in the plan.

@@ -11,6 +11,7 @@ mod drive;
 mod files;
 mod journal;
 mod memory;
+mod notices;
 mod orchestrated;
 mod other_tools_state;
 mod plan;

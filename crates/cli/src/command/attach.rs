@@ -155,6 +155,7 @@ mod tests {
             leftovers: 0,
             tests: TurnTests::default(),
             session: None,
+            exit_code: None,
             allowance: None,
             claim: None,
         })

@@ -10,6 +10,7 @@ use verdone_report::{fault_line, plural};
 use verdone_runtime::agent::check_agent;
 use verdone_runtime::base::finding::{Finding, Health};
 use verdone_runtime::git::{Git, GitError};
+use verdone_runtime::notify;
 use verdone_runtime::preflight;
 use verdone_runtime::process::sleep_inhibitor;
 use verdone_runtime::project::Project;
@@ -98,6 +99,7 @@ fn examine(context: &Context) -> Vec<Finding> {
     findings.extend(runs(&project));
     findings.extend(sessions(&project));
     findings.extend(loops(&project));
+    findings.extend(lost_notification(&project));
     findings.extend(dead_run(&project));
     findings.extend(to_land(&project));
     findings.extend(seal(&project, &config));
@@ -139,6 +141,15 @@ fn sessions(project: &Project) -> Vec<Finding> {
         Finding { hints: vec!["verdone show --sessions".to_owned()], ..Finding::warning("hooks", message) }
     }));
     findings
+}
+
+/// A notification about the last session loop that was not delivered. Runs report theirs at once.
+fn lost_notification(project: &Project) -> Option<Finding> {
+    let store = Store::new(&project.root);
+    let run = store.ids().ok()?.pop()?;
+    let text = std::fs::read_to_string(store.dir(&run).join(notify::FAILURES)).ok()?;
+    let hints = vec!["verdone notify test".to_owned()];
+    Some(Finding { hints, ..Finding::warning("notify", text.lines().next().unwrap_or_default()) })
 }
 
 /// Loops that keep sessions running unexpectedly.
@@ -197,6 +208,7 @@ fn without_plan(error: CliError, project: &Project, config: &Config) -> Vec<Find
     findings.extend(repository(project));
     findings.push(check_agent(config, &project.root));
     findings.extend(preflight::judge(config, &project.root));
+    findings.extend(notify::examine(config, &project.root));
     findings
 }
 

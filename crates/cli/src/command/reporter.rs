@@ -6,6 +6,7 @@ use verdone_runtime::process::signal::Signals;
 
 use super::Context;
 use super::stop_announcer::StopAnnouncer;
+use super::terminal_notifier::TerminalNotifier;
 use crate::terminal::{Shown, stdout_width};
 
 /// JSON lines, a live line, or plain lines.
@@ -17,5 +18,5 @@ pub(super) fn reporter(json: bool, quiet: bool, signals: &Signals, context: &Con
         (false, false, true) => Box::new(Terminal::new(Shown::new(), style, stdout_width)),
         (false, false, false) => Box::new(Plain::new(Shown::new(), style, Verbosity::Normal)),
     };
-    StopAnnouncer::new(shown, signals.clone())
+    StopAnnouncer::new(Box::new(TerminalNotifier::new(shown, &context.environment)), signals.clone())
 }

@@ -63,12 +63,14 @@ pub(super) fn run(args: &RunArgs, context: &Context) -> Outcome {
     let ended = ready.run(lock, signals.clone(), &mut reporter)?;
     drop(reporter);
     let stopped = signals.requested().is_some();
-    if land == LandMode::Ask && !(args.json || args.quiet || stopped) {
-        let offered = offer_landing(&ended, &signals, context);
-        // An error of the run is more important.
-        if ended.code == 0 {
-            offered?;
-        }
+    let is_asked = land == LandMode::Ask && !(args.json || args.quiet || stopped);
+    let offered = if is_asked { offer_landing(&ended, &signals, context) } else { Ok(()) };
+    for text in ended.notifications.finish(&signals) {
+        say(&printable(&format!("note: {text}\n")));
+    }
+    // An error of the run is more important.
+    if ended.code == 0 {
+        offered?;
     }
     Ok(ended.code)
 }

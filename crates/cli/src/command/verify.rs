@@ -79,7 +79,12 @@ impl Reporter for Progress {
         match update {
             Update::Checking { name } if self.watched => say(&format!("checking {}\n", printable_line(name))),
             Update::Notice { text } => say(&format!("note: {}\n", printable_line(text))),
-            Update::Checking { .. } | Update::Event(_) | Update::Output { .. } | Update::Tick { .. } | Update::Continued => {}
+            Update::Checking { .. }
+            | Update::Event(_)
+            | Update::Output { .. }
+            | Update::Tick { .. }
+            | Update::Continued
+            | Update::Notification { .. } => {}
         }
     }
 }

@@ -365,6 +365,7 @@ impl From<PlanningError> for CliError {
             }
             PlanningError::NoIds { .. } => Self::new(Kind::Human, error.to_string())
                 .hint("give the stories ids (`- [ ] US-001: Title`) and save it as your plan"),
+            PlanningError::Aborted(_) | PlanningError::Skipped => Self::new(Kind::Human, error.to_string()),
             PlanningError::Settings(error) => error.into(),
             PlanningError::Turn(ref outcome) => unplanned(outcome, error.to_string()),
             PlanningError::Io { .. } => Self::error(error.to_string()),

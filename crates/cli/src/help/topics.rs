@@ -18,7 +18,7 @@ macro_rules! topic {
 }
 
 /// In the order in which a user needs them.
-pub(crate) const TOPICS: [Topic; 11] = [
+pub(crate) const TOPICS: [Topic; 12] = [
     topic!(["quick-start"], "quick-start.md", "The first run, step by step"),
     topic!(["plans"], "plans.md", "How to write a plan"),
     topic!(["checks", "proofs"], "checks-and-proofs.md", "Checks, gates and proofs (also: verdone help proofs)"),
@@ -28,6 +28,7 @@ pub(crate) const TOPICS: [Topic; 11] = [
     topic!(["troubleshooting"], "troubleshooting.md", "What to do when something does not work"),
     topic!(["rules"], "rules.md", "Every rule of verification in one table"),
     topic!(["lifecycle"], "lifecycle.md", "Your own scripts at moments of a run"),
+    topic!(["notifications"], "notifications.md", "How to be notified when a run needs you or ends"),
     topic!(["ci"], "ci.md", "Verify pull requests"),
     topic!(["exit-codes"], "exit-codes.md", "What each exit code means"),
 ];

@@ -3,6 +3,7 @@
 mod exit_codes;
 mod finish_types;
 mod fresher;
+mod planning;
 mod processes;
 mod script_view;
 mod templates;

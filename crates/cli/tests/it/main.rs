@@ -10,5 +10,6 @@ mod faults;
 mod hooks;
 mod lies;
 mod lifecycle;
+mod notify;
 mod run_loop;
 mod transcripts;

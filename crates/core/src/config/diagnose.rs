@@ -69,6 +69,7 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
             Some(finding.below(vec![key("stop"), key("subagents")]))
         })
         .or_else(|| super::done::unusable(&config.done))
+        .or_else(|| super::notify::unusable(&config.notify))
         .or_else(|| super::workspace::unusable(&config.workspace))
         .or_else(|| super::seal::unusable(&config.seal))
         .or_else(|| super::protect::unusable(&config.protect))

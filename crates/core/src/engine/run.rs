@@ -133,6 +133,8 @@ pub struct Attempt {
     pub refused: Option<Oid>,
     /// The agent's final message of the last turn, only for the evidence.
     pub claim: Option<String>,
+    /// How the agent's last turn ended, for lifecycle scripts; 0 before the first.
+    pub agent_exit: i32,
     /// The cost of its turns and its judge, if the agent reports it, and the sessions used.
     pub cost_usd: Option<f64>,
     pub sessions: Vec<String>,
@@ -161,6 +163,7 @@ impl Attempt {
             same_failure: (None, 0),
             refused: None,
             claim: None,
+            agent_exit: 0,
             cost_usd: None,
             sessions: Vec::new(),
             gates: None,
@@ -337,6 +340,8 @@ pub struct TurnReport {
     pub outcome: TurnOutcome,
     pub duration_ms: u64,
     pub usage: Usage,
+    /// Of the agent's process, if it ended by itself.
+    pub exit_code: Option<i32>,
     pub prompt: Option<String>,
     pub output: Option<String>,
     pub leftovers: u32,

@@ -229,6 +229,10 @@ pub enum Event {
         outcome: TurnOutcome,
         duration_ms: u64,
         usage: Usage,
+        /// The exit code of the agent's process, or 128 and the number of the signal that ended it. Absent if Verdone ended it, and for a
+        /// client that stays for further turns.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
         /// The prompt's file, relative to the run's directory.
         prompt: Option<String>,
         /// The file of the redacted output, relative to the run's directory.

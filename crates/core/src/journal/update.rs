@@ -34,6 +34,8 @@ pub enum Update<'a> {
     Tick { now: Timestamp, active_ms: Option<u64> },
     /// The run continues after being stopped by the terminal. What was drawn may be gone.
     Continued,
+    /// Something that the terminal should notify its user of. Already redacted and without control characters.
+    Notification { title: &'a str, text: &'a str },
     /// Something the user should read that is not part of the run's history.
     Notice { text: &'a str },
 }

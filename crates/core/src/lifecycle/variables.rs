@@ -53,7 +53,7 @@ const AROUND: &[Script] = &[Script::NextIteration, Script::PostIteration];
 const NUMBERED: &[Script] = &[Script::NextIteration, Script::PostIteration, Script::Finished];
 
 pub const VARIABLES: [Variable; 17] = [
-    variable("MODE", "the mode: `building`", ALL, |_, facts| facts.mode.into()),
+    variable("MODE", "the mode: `building`, or `planning` while an agent writes a plan", ALL, |_, facts| facts.mode.into()),
     variable("ITERATION", "number of the iteration, from 1", NUMBERED, |_, facts| number(facts.iteration)),
     variable("MAX_ITERATIONS", "`limits.max_iterations`; 0 means no limit", ALL, |_, facts| number(facts.max_iterations)),
     variable("PROJECT_DIR", "absolute path of the project; scripts are started there", ALL, |_, facts| facts.project_dir.into()),
@@ -61,9 +61,13 @@ pub const VARIABLES: [Variable; 17] = [
     variable("STARTED_AT", "when the run began, as in `2026-01-31T12:00:00Z`", ALL, |_, facts| started_at(facts)),
     variable("PLAN_FILE", "absolute path of the plan", STARTED, |_, facts| facts.plan_file.into()),
     variable("SPEC_DIR", "absolute path of the folder of specifications", STARTED, |_, facts| facts.spec_dir.into()),
-    variable("LAST_EXIT_CODE", "how the last iteration ended: 0 committed, 1 rejected, 124 out of time", AROUND, |_, facts| {
-        number(facts.last.map_or(0, |last| u32::from(last.exit_code)))
-    }),
+    variable(
+        "LAST_EXIT_CODE",
+        "the agent's own exit code in the last turn of the last iteration, whatever the checks said; 124 if it ran out of time. \
+         Claude Code stays for many turns: 0 for a turn that ended well, otherwise 1",
+        AROUND,
+        |_, facts| facts.last.map_or(0, |last| last.exit_code).to_string().into(),
+    ),
     variable("LAST_DURATION", "seconds that the last iteration took", AROUND, |_, facts| {
         (facts.last.map_or(0, |last| last.duration_ms) / 1000).to_string().into()
     }),
@@ -123,8 +127,8 @@ pub struct EndedIteration {
     pub story: StoryId,
     /// `None` if it was skipped or did not count.
     pub result: Option<StoryResult>,
-    /// For lifecycle scripts: 0 committed, 1 rejected, 124 timed out.
-    pub exit_code: u8,
+    /// The agent's, in its last turn; 0 if it had none.
+    pub exit_code: i32,
     pub duration_ms: u64,
 }
 

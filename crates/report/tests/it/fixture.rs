@@ -165,6 +165,7 @@ impl Journal {
                 leftovers,
                 tests: TurnTests::default(),
                 session,
+                exit_code: None,
                 allowance: None,
                 claim: Some("Done: every test passes.".to_owned()),
             },

@@ -6,7 +6,7 @@ use std::path::Path;
 use verdone_core::agent::PromptVia;
 use verdone_core::check::CommandSpec;
 
-use crate::process::{self, Stdin};
+use crate::process::{self, Stdin, argv_with};
 
 /// The longest argument that Linux accepts (its limit includes the terminating zero).
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
@@ -14,8 +14,8 @@ const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
 pub(crate) fn start(run: &CommandSpec, via: PromptVia, prompt: &str, prompt_file: &Path) -> (Vec<OsString>, Stdin) {
     match via {
         PromptVia::Stdin => (process::argv(run), Stdin::Bytes(prompt.as_bytes().to_vec())),
-        PromptVia::File => (with_argument(run, prompt_file.into()), Stdin::Null),
-        PromptVia::Argument => (with_argument(run, argument(prompt, prompt_file)), Stdin::Null),
+        PromptVia::File => (argv_with(run, prompt_file.into()), Stdin::Null),
+        PromptVia::Argument => (argv_with(run, argument(prompt, prompt_file)), Stdin::Null),
     }
 }
 
@@ -28,18 +28,6 @@ fn argument(prompt: &str, prompt_file: &Path) -> OsString {
     sentence.push(prompt_file);
     sentence.push(" : read the whole file and do what it says.");
     sentence
-}
-
-fn with_argument(run: &CommandSpec, argument: OsString) -> Vec<OsString> {
-    match run {
-        CommandSpec::Argv(_) => process::argv(run).into_iter().chain([argument]).collect(),
-        CommandSpec::Shell(text) => {
-            // If the command itself says where the argument goes, do not append it.
-            let places_it = ["$1", "${1", "$@", "${@", "$*", "${*"].iter().any(|word| text.contains(word));
-            let text = if places_it { text.clone() } else { format!("{} \"$@\"", text.trim_end()) };
-            vec![process::SHELL.into(), "-c".into(), text.into(), "verdone".into(), argument]
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -23,6 +23,17 @@ pub(crate) fn start_detached(arguments: &[OsString], cwd: &Path, output: Option<
         None => command.stdout(Stdio::null()).stderr(Stdio::null()),
     };
     command.spawn()
+}
+
+/// The same for a process that gets its input from us and is not waited for.
+pub(crate) fn start_detached_with(arguments: &[OsString], cwd: &Path, input: &[u8]) -> io::Result<()> {
+    let mut command = Command::new(own_program()?);
+    command.args(arguments).current_dir(cwd).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_removed(name)) {
+        command.env_remove(name);
+    }
+    let mut child = command.spawn()?;
+    child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(input))
 }
 
 /// The same with our environment and its output in pipes, for as long as it uses them.

@@ -7,14 +7,20 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use verdone_core::base::id::digest;
+use verdone_core::base::finish::StopSignal;
+use verdone_core::base::id::{RunId, digest};
 use verdone_core::base::redact::Redactor;
+use verdone_core::config::{Config, Hooks};
 use verdone_core::engine::run::ScriptRun;
-use verdone_core::lifecycle::{Script, ScriptExit};
+use verdone_core::journal::update::{Reporter, Speaker, Update};
+use verdone_core::lifecycle::{Facts, Script, ScriptExit, variables};
 
+use crate::base::clock::Stopwatch;
 use crate::base::fault::{self, Point};
 use crate::process::signal::Signals;
-use crate::process::{self, Background, EnvPlan, Exit, Moment, SHELL, Spawn, SpawnError, Stdin, redactor_from_environment};
+use crate::process::{
+    self, Background, EnvPlan, Exit, Moment, RUN_VARIABLE, SHELL, Spawn, SpawnError, Stdin, redactor_from_environment,
+};
 use crate::workspace::ScriptPlace;
 
 /// Where to look for scripts. The first folder that has a script of this name wins; the other script is not run.
@@ -36,6 +42,47 @@ pub struct ScriptRequest<'a> {
     pub redactor: &'a Redactor,
     /// What the redactor knows in addition to our environment. A background script outlives the request and needs its own redactor.
     pub exports: &'a [(String, String)],
+}
+
+impl<'a> ScriptRequest<'a> {
+    /// As the settings ask for it.
+    pub(crate) fn new(
+        script: Script,
+        config: &Config,
+        run_dir: &'a Path,
+        redactor: &'a Redactor,
+        exports: &'a [(String, String)],
+    ) -> Self {
+        let hooks = &config.hooks;
+        Self {
+            script,
+            run_dir,
+            place: None,
+            env: EnvPlan::default(),
+            timeout: timeout(hooks, script),
+            grace: config.limits.grace.duration(),
+            cap: config.limits.output_bytes,
+            // The run ends with this script, so wait for it.
+            background: script != Script::Finished && script.settings(hooks).background,
+            redactor,
+            exports,
+        }
+    }
+
+    /// With the variables of its table. Ours come last, so that exported variables cannot override facts.
+    #[must_use]
+    pub(crate) fn with_facts(mut self, facts: &Facts<'_>, run: &RunId) -> Self {
+        let exported = self.exports.iter().fold(EnvPlan::default(), |env, (name, value)| env.with(name, value));
+        let told = variables(self.script, facts).into_iter().fold(exported, |env, (name, value)| env.with(name, value));
+        self.env = told.with(RUN_VARIABLE, run.as_str());
+        self
+    }
+}
+
+/// `finished` may also run after a signal, when the user wants to leave, so it always has a limit.
+fn timeout(hooks: &Hooks, script: Script) -> Option<Duration> {
+    let last = || (script == Script::Finished).then(|| Hooks::default().timeout.duration());
+    hooks.timeout.limit().or_else(last)
 }
 
 /// The scripts of a project. Scripts edited after this was created are not run.
@@ -70,6 +117,32 @@ impl Scripts {
     /// Whether there is a script that would run now.
     pub fn would_run(&self, script: Script) -> bool {
         matches!(self.runnable(script), Ok(Some(_)))
+    }
+
+    /// Runs a script if it exists, and shows its output.
+    pub(crate) fn run_shown(
+        &mut self,
+        request: ScriptRequest<'_>,
+        signals: &Signals,
+        clock: Stopwatch,
+        reporter: &mut dyn Reporter,
+    ) -> io::Result<Option<ScriptRun>> {
+        let script = request.script;
+        // A stopped run still runs `finished`; only another signal ends it.
+        let further = Signals::none();
+        let (signals, _subscription) = if script == Script::Finished {
+            let to = further.clone();
+            (&further, Some(signals.subscribe(move || to.raise(StopSignal::Sigint))))
+        } else {
+            (signals, None)
+        };
+        let mut on = |moment: Moment<'_>| match moment {
+            Moment::Line { stream, text } => {
+                reporter.report(Update::Output { speaker: Speaker::Script(script.name()), stream, line: text });
+            }
+            Moment::Tick => reporter.report(clock.tick()),
+        };
+        self.run(request, signals, &mut on)
     }
 
     /// Runs a script if it exists. Its failures become its exit; only errors with our own files are returned as errors.

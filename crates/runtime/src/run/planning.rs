@@ -1,16 +1,20 @@
 //! Planning: the agent turns a request into a plan. It works in a workspace that is discarded afterwards; only its answer counts.
 
+mod scripts;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use verdone_core::agent::{TurnOutcome, Usage};
-use verdone_core::base::id::{RunId, StoryId};
+use verdone_core::base::finish::Finish;
+use verdone_core::base::id::{Oid, RunId, StoryId};
 use verdone_core::config::Config;
 use verdone_core::engine::prompt::{self, PromptError, plan_in_answer};
 use verdone_core::journal::event;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
+use verdone_core::lifecycle::{EndedIteration, Script, ScriptEffect};
 use verdone_core::plan::DIALECT;
 use verdone_core::policy::ReadOnlyReason;
 use verdone_plan::{Document, PlanError};
@@ -31,6 +35,8 @@ use crate::run::{CheckoutLock, watch};
 use crate::store::Store;
 use crate::workspace::{Place, WorkspaceError, WorkspaceRequest, Workspaces};
 
+use scripts::PlanningScripts;
+
 #[derive(Debug)]
 pub struct PlanningRequest<'a> {
     pub project: &'a Project,
@@ -39,6 +45,10 @@ pub struct PlanningRequest<'a> {
     pub request: &'a str,
     /// Where to write the plan.
     pub output: &'a Path,
+    /// The project's folder of specifications, for lifecycle scripts. Default: `specs`.
+    pub spec_dir: Option<&'a Path>,
+    /// Variables for lifecycle scripts, from a fresher project.
+    pub exports: &'a [(String, String)],
 }
 
 #[derive(Debug)]
@@ -62,6 +72,10 @@ pub enum PlanningError {
     NotAPlan { kept: PathBuf, source: PlanError },
     #[error("the agent's plan names no story by an id; it is kept in {}", kept.display())]
     NoIds { kept: PathBuf },
+    #[error("the script {} ended the planning", .0.name())]
+    Aborted(Script),
+    #[error("the script next_iteration skipped the planning")]
+    Skipped,
     #[error(transparent)]
     Prompt(#[from] PromptError),
     #[error(transparent)]
@@ -105,15 +119,120 @@ pub fn write_plan(
         objects: git.object_folders()?,
     });
     spaces.open(&git)?;
-    spaces.reset_agent(&git, &head, "verdone", &[])?;
-    let place = spaces.agent()?;
-    let asked = PlanningTurn { request, run: &run, run_dir: &run_dir, top: git.top(), place: &place, signals };
-    let answer = asked.ask(&guardrails, reporter);
+    let mut planning = Planning {
+        request,
+        git: &git,
+        head: &head,
+        run: &run,
+        run_dir: &run_dir,
+        guardrails: &guardrails,
+        signals,
+        scripts: PlanningScripts::new(request, &run, &run_dir, signals),
+        spaces,
+    };
+    let written = planning.plan(reporter);
+    let finish = written.as_ref().map_or_else(finish_of, |_| Finish::Complete);
+    planning.scripts.end_background();
+    let last = planning.run_script(Script::Finished, Some(finish), reporter);
     if let Some(watchdog) = watchdog {
         watchdog.dismiss();
     }
-    drop(spaces);
-    accept(request, &run_dir, &answer?)
+    let written = written?;
+    last.map(|_| written)
+}
+
+/// How the planning ended, for the script `finished`.
+fn finish_of(error: &PlanningError) -> Finish {
+    match error {
+        PlanningError::Turn(TurnOutcome::Interrupted) => Finish::Manual,
+        PlanningError::Turn(TurnOutcome::UsageLimit { .. } | TurnOutcome::Budget { .. }) => Finish::Budget,
+        PlanningError::NotAPlan { .. } | PlanningError::NoIds { .. } => Finish::Blocked,
+        PlanningError::Aborted(_) => Finish::HookAbort,
+        PlanningError::Skipped => Finish::NoChanges,
+        PlanningError::Exists(_)
+        | PlanningError::EmptyRequest
+        | PlanningError::NoCommit
+        | PlanningError::Turn(_)
+        | PlanningError::Prompt(_)
+        | PlanningError::Git(_)
+        | PlanningError::Workspace(_)
+        | PlanningError::Settings(_)
+        | PlanningError::Approval(_)
+        | PlanningError::Io { .. } => Finish::Error,
+    }
+}
+
+/// One planning: a run with a single iteration.
+struct Planning<'a> {
+    request: &'a PlanningRequest<'a>,
+    git: &'a Git,
+    head: &'a Oid,
+    run: &'a RunId,
+    run_dir: &'a Path,
+    guardrails: &'a str,
+    signals: &'a Signals,
+    scripts: PlanningScripts<'a>,
+    spaces: Workspaces,
+}
+
+impl Planning<'_> {
+    fn plan(&mut self, reporter: &mut dyn Reporter) -> Result<PlanWritten, PlanningError> {
+        self.run_before(Script::Started, reporter)?;
+        self.scripts.iteration = 1;
+        self.run_before(Script::NextIteration, reporter)?;
+        let written = self.iterate(reporter);
+        if self.signals.requested().is_some() {
+            return written;
+        }
+        // The reason why there is no plan is more important than what the script says.
+        let after = self.run_script(Script::PostIteration, None, reporter);
+        let written = written?;
+        match after? {
+            ScriptEffect::Abort => Err(PlanningError::Aborted(Script::PostIteration)),
+            ScriptEffect::GoOn | ScriptEffect::Warning | ScriptEffect::Error | ScriptEffect::Skip => Ok(written),
+        }
+    }
+
+    /// A script before the agent's turn, which can prevent it.
+    fn run_before(&mut self, script: Script, reporter: &mut dyn Reporter) -> Result<(), PlanningError> {
+        let effect = self.run_script(script, None, reporter)?;
+        if self.signals.requested().is_some() {
+            return Err(PlanningError::Turn(TurnOutcome::Interrupted));
+        }
+        match effect {
+            ScriptEffect::GoOn | ScriptEffect::Warning | ScriptEffect::Error => Ok(()),
+            ScriptEffect::Skip => Err(PlanningError::Skipped),
+            ScriptEffect::Abort => Err(PlanningError::Aborted(script)),
+        }
+    }
+
+    fn iterate(&mut self, reporter: &mut dyn Reporter) -> Result<PlanWritten, PlanningError> {
+        self.spaces.reset_agent(self.git, self.head, "verdone", &[])?;
+        let place = self.spaces.agent()?;
+        let Self { request, run, run_dir, signals, .. } = *self;
+        let asked = PlanningTurn { request, run, run_dir, top: self.git.top(), place: &place, signals };
+        let answer = asked.ask(self.guardrails, reporter)?;
+        let (exit_code, duration_ms) =
+            (answer.exit_code.unwrap_or_else(|| answer.outcome.exit_code()), answer.duration.as_millis() as u64);
+        self.scripts.last = Some(EndedIteration { story: StoryId::from(""), result: None, exit_code, duration_ms });
+        match &answer.outcome {
+            TurnOutcome::Ended => accept(request, run_dir, &answer),
+            outcome => Err(PlanningError::Turn(outcome.clone())),
+        }
+    }
+
+    fn run_script(
+        &mut self,
+        script: Script,
+        finish: Option<Finish>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<ScriptEffect, PlanningError> {
+        let plan = self.request.output;
+        let is_ours = plan.is_file() && plan.starts_with(self.git.top());
+        let copies = if is_ours { vec![plan.to_owned()] } else { Vec::new() };
+        let (git, head, spaces) = (self.git, self.head, &mut self.spaces);
+        self.scripts.run(script, finish, || spaces.script_place(git, head, &copies), reporter)
+    }
 }
 
 /// Everything that the planning turn needs.
@@ -159,11 +278,7 @@ impl PlanningTurn<'_> {
             }
             Moment::Tick => reporter.report(clock.tick()),
         };
-        let result = self.answer(turn, &mut show)?;
-        match result.outcome {
-            TurnOutcome::Ended => Ok(result),
-            outcome => Err(PlanningError::Turn(outcome)),
-        }
+        self.answer(turn, &mut show)
     }
 
     fn answer(&self, turn: TurnRequest<'_>, show: &mut dyn FnMut(Moment<'_>)) -> Result<TurnResult, PlanningError> {

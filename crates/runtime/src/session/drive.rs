@@ -220,6 +220,7 @@ impl Driver {
             outcome: TurnOutcome::Ended,
             duration_ms: u64::try_from(at.duration_since(began).as_millis()).unwrap_or(0),
             usage: Usage::default(),
+            exit_code: None,
             prompt: None,
             output: None,
             leftovers: 0,

@@ -58,6 +58,10 @@ impl LoopJournal {
         &self.run_dir
     }
 
+    pub(super) fn events(&self) -> &[Recorded] {
+        &self.events
+    }
+
     pub(super) fn append(&mut self, events: Vec<Event>) -> Result<(), StopError> {
         if events.is_empty() {
             return Ok(());

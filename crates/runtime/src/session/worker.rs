@@ -30,6 +30,7 @@ use super::drive::{Driver, Parts, Quiet, Step};
 use super::files::file_error;
 use super::journal::LoopJournal;
 use super::memory::Memory;
+use super::notices::Notices;
 use super::plan::LoopPlan;
 use super::sealed_copy::{Durable, FINDING, LOOP, SealedCopy};
 use super::worker_client::{LOCK, NAP, PATIENCE, REQUEST, Request, Wanted, lock_file};
@@ -74,8 +75,11 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
     let Some(held) = sealed_copy.get::<HeldLoop>(&request.name, LOOP)? else { return Ok(()) };
     let name = request.name.clone();
     let mut journal = LoopJournal::open(&sealed_copy, &name, root, &held.run)?.ok_or(StopError::NoVerdict)?;
+    let notices = Notices::begin(&held.settings.config, root, &journal);
     if let Wanted::End { status, reason } = &request.what {
-        return journal.end(status.finish(), reason);
+        journal.end(status.finish(), reason)?;
+        notices.send_new(&journal);
+        return Ok(());
     }
     journal.belongs_to(&request.session)?;
     let signals = Signals::install().unwrap_or_else(|_| Signals::none());
@@ -94,13 +98,16 @@ fn work(root: &Path, folder: &str) -> Result<(), StopError> {
         Wanted::Turn { held_open } => {
             let found = one_turn(&mut driver, &request.question, held_open, (&overdue, limit));
             driver.memory.keep(&sealed_copy, &name)?;
-            let mut found = found?;
+            // What was recorded counts, even if there is no finding.
+            let mut found = found.inspect_err(|_| notices.send_new(&driver.journal))?;
             found.notes.extend(state_files::record_report(&driver));
             found
         }
         Wanted::Checkout { .. } | Wanted::End { .. } => return Ok(()),
     };
-    sealed_copy.put(folder, FINDING, &finding, Durable::Yes)
+    sealed_copy.put(folder, FINDING, &finding, Durable::Yes)?;
+    notices.send_new(&driver.journal);
+    Ok(())
 }
 
 /// The time limit for each story, multiplied by the number of stories, because the final regression can be due.

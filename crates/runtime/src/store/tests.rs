@@ -56,6 +56,7 @@ fn turn_ended(place: &Place) -> Event {
         leftovers: 0,
         tests: TurnTests::default(),
         session: Some(session),
+        exit_code: None,
         allowance: None,
         claim: Some(format!("{} is done", place.story)),
     }

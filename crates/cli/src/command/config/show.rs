@@ -47,6 +47,7 @@ fn in_columns(settings: &Settings, context: &Context) -> String {
     };
     for (key, value) in flatten(&settings.resolved.config) {
         let origin = settings.resolved.origin(&key);
+        let value = without_secret(&key, value, settings);
         if key != "gate" || settings.resolved.config.gate.is_empty() {
             rows.push(row(&key, shown(&value), origin));
             continue;
@@ -79,6 +80,14 @@ fn pad(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(text.chars().count()))
 }
 
+/// The address of a webhook often is a secret, so only its host is shown.
+fn without_secret(key: &str, value: Value, settings: &Settings) -> Value {
+    match &settings.resolved.config.notify.webhook.url {
+        Some(url) if key == "notify.webhook.url" => Value::String(format!("{url} (the rest is hidden)")),
+        Some(_) | None => value,
+    }
+}
+
 /// Formats a value as in the config file.
 fn shown(value: &Value) -> String {
     match value {
@@ -99,6 +108,7 @@ fn in_json(project: &Project, settings: &Settings) -> String {
                 Origin::Env(name) => ("env", Some(name)),
                 Origin::Flag(name) => ("flag", Some(name)),
             };
+            let value = without_secret(&key, value, settings);
             json!({ "key": key, "value": value, "origin": kind, "place": place })
         })
         .collect();

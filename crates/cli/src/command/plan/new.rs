@@ -68,7 +68,8 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
         Health::Warning => reporter.report(Update::Notice { text: &agent.in_a_line() }),
         Health::Good | Health::Neutral => {}
     }
-    let request = PlanningRequest { project: &project, config: &settings.resolved.config, request, output };
+    let (spec_dir, exports) = (settings.spec_dir.as_deref(), settings.exports.as_slice());
+    let request = PlanningRequest { project: &project, config: &settings.resolved.config, request, output, spec_dir, exports };
     let written = write_plan(&request, &ours, &signals, &mut reporter);
     drop(reporter);
     let written = match (written, signals.requested()) {

@@ -79,7 +79,11 @@ impl Reporter for InBackground {
                     let _ = redirect_output(&self.store.run(run.clone()).output());
                 }
             }
-            Update::Output { .. } | Update::Checking { .. } | Update::Tick { .. } | Update::Continued => {}
+            Update::Output { .. }
+            | Update::Checking { .. }
+            | Update::Tick { .. }
+            | Update::Continued
+            | Update::Notification { .. } => {}
         }
     }
 }

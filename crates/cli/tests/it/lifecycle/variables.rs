@@ -101,9 +101,10 @@ fn every_script_gets_its_variables_under_both_names() {
 }
 
 #[test]
-fn a_rejected_iteration_and_one_out_of_time_are_told() {
+fn the_agents_own_exit_code_is_told_whatever_the_checks_say() {
     for (agent, limits, exit_code) in [
-        (always("{ create = \"x\" }"), "attempts = 1\nturns = 1", "1"),
+        (always("{ create = \"x\" }"), "attempts = 1\nturns = 1", "0"),
+        (always("{ create = \"x\" }, { crash = 7 }"), "attempts = 1\nturns = 1", "7"),
         (always("{ hang = true }"), "attempts = 1\nturns = 1\nturn_time = \"1s\"", "124"),
     ] {
         let setting = Setting { agent: &agent, limits, ..Setting::default() };

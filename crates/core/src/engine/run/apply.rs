@@ -74,7 +74,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             });
             state.phase = Phase::Turn;
         }
-        Event::TurnEnded { outcome, usage, tests, session, allowance, claim, .. } => {
+        Event::TurnEnded { outcome, usage, exit_code, tests, session, allowance, claim, .. } => {
             turn_ended(state, outcome, tests);
             match outcome.prompt_use() {
                 PromptUse::Used => with_attempt(state, |attempt| attempt.notes.clear()),
@@ -83,6 +83,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             }
             with_attempt(state, |attempt| {
                 attempt.claim.clone_from(claim);
+                attempt.agent_exit = exit_code.unwrap_or_else(|| outcome.exit_code());
                 if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
                     attempt.cost_usd = Some(attempt.cost_usd.unwrap_or(0.0) + cost);
                 }
@@ -189,7 +190,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         }
         Event::IterationSkipped { .. } => {
             state.skips += 1;
-            end_iteration(state, None, 0);
+            end_iteration(state, None);
             state.phase = Phase::Selecting;
         }
         Event::Asked { request } => ask(state, request),
@@ -214,7 +215,7 @@ fn record_result(state: &mut State, story: &StoryId, result: StoryResult) {
     state.lessons.remove(story);
     state.since_regression += 1;
     (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
-    end_iteration(state, Some(result), 0);
+    end_iteration(state, Some(result));
     state.phase = Phase::Selecting;
 }
 
@@ -355,8 +356,7 @@ fn was_kept(state: &mut State, place: &Place, files: u32) {
         let reason = told.unwrap_or_else(|| "the commit was refused".to_owned());
         state.fatal = Some(Fatal { finish: Finish::Blocked, reason, exit_code: Finish::Blocked.exit_code() });
     }
-    let out_of_time = rejection == Rejection::TurnFailed && state.crashes == 0;
-    end_iteration(state, counts.then_some(StoryResult::FAILED), if out_of_time { 124 } else { 1 });
+    end_iteration(state, counts.then_some(StoryResult::FAILED));
     state.phase = Phase::Selecting;
 }
 
@@ -383,9 +383,10 @@ fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool)
     }
 }
 
-fn end_iteration(state: &mut State, result: Option<StoryResult>, exit_code: u8) {
+fn end_iteration(state: &mut State, result: Option<StoryResult>) {
     let Some(attempt) = state.attempt.take() else { return };
     let duration_ms = state.active.ms().saturating_sub(attempt.since_ms);
+    let exit_code = attempt.agent_exit;
     state.last_iteration = Some(EndedIteration { story: attempt.place.story, result, exit_code, duration_ms });
 }
 

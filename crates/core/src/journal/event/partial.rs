@@ -57,6 +57,7 @@ pub fn parse_partial(line: &[u8]) -> Option<PartialEvent> {
                 outcome,
                 duration_ms,
                 usage,
+                exit_code: None,
                 prompt,
                 output,
                 leftovers,

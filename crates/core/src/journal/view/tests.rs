@@ -31,6 +31,7 @@ fn ended(story: &str, attempt: u32, outcome: TurnOutcome) -> Event {
         prompt,
         output,
         session: None,
+        exit_code: None,
         allowance: None,
         claim: Some("Done.".to_owned()),
         leftovers: 1,

@@ -70,6 +70,7 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
         outcome: result.outcome,
         duration_ms: result.duration.as_millis() as u64,
         usage: result.usage,
+        exit_code: result.exit_code,
         prompt: result.prompt_file,
         output: result.output_file,
         leftovers: result.leftovers,

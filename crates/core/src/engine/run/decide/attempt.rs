@@ -127,6 +127,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         outcome: report.outcome.clone(),
         duration_ms: report.duration_ms,
         usage: report.usage,
+        exit_code: report.exit_code,
         prompt: report.prompt.clone(),
         output: report.output.clone(),
         leftovers: report.leftovers,

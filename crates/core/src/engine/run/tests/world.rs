@@ -201,6 +201,7 @@ pub(super) fn turn_report(outcome: TurnOutcome) -> TurnReport {
         leftovers: 0,
         tests: TurnTests::default(),
         session: None,
+        exit_code: None,
         allowance: None,
         claim: None,
     }

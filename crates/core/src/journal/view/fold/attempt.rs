@@ -23,6 +23,7 @@ impl RunView {
             session,
             allowance: _,
             claim,
+            exit_code: _,
         } = event
         else {
             return;
