@@ -10,7 +10,7 @@ use verdone_core::notify::Notification;
 use super::channels::Channels;
 use super::deliver::Delivered;
 use super::{ARGUMENT, Job};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::process::HelperProgram;
 use crate::process::signal::Signals;
 

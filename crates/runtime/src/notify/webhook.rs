@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::channels::{CURL, Webhook};
 use super::deliver::Sender;
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::process::{Exit, Stdin};
 
 /// The pause before the first retry; each further one is twice as long.

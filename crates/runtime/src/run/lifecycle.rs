@@ -15,7 +15,7 @@ use verdone_core::engine::run::ScriptRun;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
 use verdone_core::lifecycle::{Facts, Script, ScriptExit, variables};
 
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::base::fault::{self, Point};
 use crate::process::signal::Signals;
 use crate::process::{

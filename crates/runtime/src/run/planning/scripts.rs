@@ -12,7 +12,7 @@ use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::lifecycle::{EndedIteration, Facts, Script, ScriptEffect, ScriptExit, meaning};
 
 use super::{PlanningError, PlanningRequest, io_error};
-use crate::base::clock::Stopwatch;
+use crate::base::active_clock::Stopwatch;
 use crate::process::redactor_from_environment;
 use crate::process::signal::Signals;
 use crate::run::lifecycle::{ScriptRequest, Scripts};
