@@ -4,6 +4,7 @@ mod audit;
 mod config;
 mod control;
 mod done;
+mod guardrails;
 mod help;
 mod init;
 mod install;
@@ -25,6 +26,7 @@ pub(crate) use audit::AuditArgs;
 pub(crate) use config::{ConfigCommand, ConfigShowArgs};
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use done::{ClaimArgs, DoneArgs};
+pub(crate) use guardrails::GuardrailsArgs;
 pub(crate) use help::HelpArgs;
 pub(crate) use init::InitArgs;
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
@@ -118,6 +120,7 @@ pub(crate) enum Command {
     Checkpoints(CheckpointsArgs),
     Prune(PruneArgs),
     Report(ReportArgs),
+    Guardrails(GuardrailsArgs),
     Audit(AuditArgs),
     Doctor(DoctorArgs),
     Install(InstallArgs),

@@ -30,6 +30,7 @@ use crate::base::verdict::RedPolicy;
 use crate::check::{Gate, GateSettings};
 use crate::done::DoneSettings;
 use crate::hook::AfterTool;
+use crate::lessons::LearnSettings;
 use crate::policy::PolicyConfig;
 
 pub use crate::agent::claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
@@ -76,6 +77,7 @@ pub struct Config {
     /// Checks that every story must pass.
     pub gate: Vec<Gate>,
     pub done: DoneSettings,
+    pub learn: LearnSettings,
 }
 
 /// When to stop. The defaults suit an overnight run; 0 means no limit.
