@@ -6,6 +6,7 @@ mod config;
 mod control;
 mod done;
 mod gates;
+mod guardrails;
 mod help;
 mod hook;
 mod init;
@@ -31,6 +32,7 @@ pub(crate) use config::{ConfigCommand, ConfigShowArgs};
 pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use done::DoneArgs;
 pub(crate) use gates::GatesArgs;
+pub(crate) use guardrails::GuardrailsArgs;
 pub(crate) use help::HelpArgs;
 pub(crate) use hook::HookArgs;
 pub(crate) use init::InitArgs;
@@ -126,6 +128,7 @@ pub(crate) enum Command {
     Checkpoints(CheckpointsArgs),
     Prune(PruneArgs),
     Report(ReportArgs),
+    Guardrails(GuardrailsArgs),
     Audit(AuditArgs),
     Doctor(DoctorArgs),
     #[command(subcommand)]

@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod done;
 mod gates;
+mod guardrails;
 mod help;
 mod init;
 mod install;
@@ -187,6 +188,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Workspace(command) => workspace::run(&command, context),
         Command::Prune(args) => prune::run(&args, context),
         Command::Report(args) => report::run(&args, context),
+        Command::Guardrails(args) => guardrails::run(&args, context),
         Command::Audit(args) => audit::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Notify(command) => notify::run(&command, context),

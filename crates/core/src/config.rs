@@ -31,6 +31,7 @@ use crate::base::verdict::RedPolicy;
 use crate::check::{Gate, GateSettings};
 use crate::done::DoneSettings;
 use crate::hook::AfterTool;
+use crate::lessons::LearnSettings;
 use crate::notify::NotifySettings;
 use crate::policy::PolicyConfig;
 
@@ -79,6 +80,7 @@ pub struct Config {
     /// Checks that every story must pass.
     pub gate: Vec<Gate>,
     pub done: DoneSettings,
+    pub learn: LearnSettings,
 }
 
 /// When to stop. The defaults suit an overnight run; 0 means no limit.

@@ -12,6 +12,7 @@ pub mod engine;
 pub mod evidence;
 pub mod hook;
 pub mod journal;
+pub mod lessons;
 pub mod lifecycle;
 pub mod notify;
 pub mod plan;

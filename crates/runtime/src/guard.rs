@@ -19,7 +19,7 @@ pub use client_guard::{Guard, Judgement, Pending};
 pub use facts::{CallContext, facts};
 pub(crate) use fault::Fault;
 pub(crate) use judge_event::{Answered, EventJudge, GateAnswer, SessionGate, is_after};
-pub(crate) use run_dirs::{FileSettings, HookProject, lessons};
+pub(crate) use run_dirs::{FileSettings, HookProject};
 pub use run_dirs::{PolicyInForce, SESSIONS, policy_of};
 pub(crate) use session_log::{FAULTS, append_fault, append_in, make_sessions};
 pub use story::StoryFile;

@@ -10,6 +10,7 @@ pub mod done;
 mod drive;
 mod files;
 mod journal;
+mod learn;
 mod memory;
 mod notices;
 mod orchestrated;
@@ -278,6 +279,9 @@ impl<'a> Gate<'a> {
             facts.notes = notes;
         }
         let mut record = StopRecord::from_decision(&facts, &decision);
+        if let Err(error) = learn::learn(self, &facts, &decision) {
+            record.notes.push(format!("the lesson of this decision was not saved: {error}"));
+        }
         record.tree = seen.tree;
         record.verdict = seen.verdict.map(str::to_owned);
         record.agent_type = input.common.agent_type.as_deref().map(str::to_owned);

@@ -110,7 +110,7 @@ impl Checkout {
     }
 
     /// Panics unless the checkout is unchanged. A run may write below `.verdone/runs`, `.verdone/cache`, `.verdone/sessions` and `.verdone/requests`; create its
-    /// own refs; mark stories in a plan that has uncommitted changes or is untracked; append to an existing progress file; and land, which
+    /// own refs; append lessons to `.verdone/guardrails.md`; mark stories in a plan that has uncommitted changes or is untracked; append to an existing progress file; and land, which
     /// moves the branch forward and gives exactly the files that differ between the two commits the content of the new one.
     #[track_caller]
     pub fn assert_untouched(&self, sandbox: &Sandbox) {
@@ -216,8 +216,12 @@ impl Checkout {
         ask.fields(&options).into_iter().map(PathBuf::from).collect()
     }
 
-    /// Marks in a plan with uncommitted changes, and entries in an existing progress file.
+    /// Marks in a plan with uncommitted changes, entries in an existing progress file, and new lessons after what the user wrote.
     fn may_be_marked(&self, path: &Path, was: Option<&Entry>, is: Option<&Entry>) -> bool {
+        if path.ends_with(".verdone/guardrails.md") {
+            let before = was.map_or(Some(""), Entry::text);
+            return before.zip(is.and_then(Entry::text)).is_some_and(|(before, now)| only_lessons_follow(before, now));
+        }
         let (Some(was), Some(is)) = (was, is) else { return false };
         if was.mode != is.mode {
             return false;
@@ -230,6 +234,11 @@ impl Checkout {
         let (Some(was), Some(is)) = (was.text(), is.text()) else { return false };
         !is_committed && was != is && unmarked(was) == unmarked(is)
     }
+}
+
+/// Whether a text is the old one with lines that Verdone adds.
+fn only_lessons_follow(before: &str, now: &str) -> bool {
+    now.strip_prefix(before).is_some_and(|added| added.lines().all(|line| line.is_empty() || line.starts_with("- ")))
 }
 
 /// A folder outside of a repository, file by file.

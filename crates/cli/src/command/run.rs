@@ -18,7 +18,7 @@ use verdone_runtime::project::config_file::{Flags, FresherMode};
 use verdone_runtime::project::one_story_plan::OneStoryPlan;
 use verdone_runtime::project::plan_file::PlanFile;
 use verdone_runtime::run::land::waiting_on;
-use verdone_runtime::run::step::build_prompt;
+use verdone_runtime::run::step::first_prompt;
 use verdone_runtime::run::{CheckoutLock, Ended, Ready, RunError, RunPlan, RunRequest};
 
 use super::reporter::reporter;
@@ -184,7 +184,7 @@ fn dry_run(ready: Ready, args: &RunArgs) -> Outcome {
         Selection::Story { index } => Some(&plan.stories[index]),
         Selection::AllDone | Selection::NothingRunnable { .. } => None,
     };
-    let prompt = story.map(|story| build_prompt(&context, story, None, &[])).transpose()?;
+    let prompt = story.map(|story| first_prompt(&context, story)).transpose()?;
     let prompt = prompt.map(|prompt| redactor_from_environment(&[]).redact(&prompt).into_owned());
     let checks = story.map_or(&[][..], |story| context.own_checks(&story.id));
     let commands = |checks: &[Check]| checks.iter().map(|check| check.command.display()).collect::<Vec<_>>();

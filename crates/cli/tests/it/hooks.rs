@@ -20,6 +20,7 @@ mod stop_ended;
 pub(crate) mod stop_gate;
 mod stop_gate_frozen;
 mod stop_journal;
+mod stop_learning;
 mod stop_others;
 mod stop_rules;
 mod tests_seen;

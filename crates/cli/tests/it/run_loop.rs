@@ -20,6 +20,7 @@ mod git_table;
 mod history;
 mod land;
 mod large_files;
+mod learning;
 mod lies;
 mod limits;
 mod masked;

@@ -8,6 +8,7 @@ mod apply;
 mod decide;
 mod evidence;
 mod feedback;
+mod learn;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +33,7 @@ pub use crate::lifecycle::EndedIteration;
 pub use apply::apply;
 pub use decide::decide;
 pub use feedback::Feedback;
+pub use learn::{Taught, Teaching, teaching};
 
 /// What a run is allowed to do. Fixed when it starts.
 #[derive(Debug, Clone)]
@@ -194,7 +196,7 @@ pub struct State {
     pub progress: Progress,
     pub attempt: Option<Attempt>,
     /// Why the last attempt at a story failed, for the prompt of the next one.
-    pub lessons: BTreeMap<StoryId, Feedback>,
+    pub last_failures: BTreeMap<StoryId, Feedback>,
     /// Results of stories in this run.
     pub results: BTreeMap<StoryId, StoryResult>,
     pub consecutive_failures: u32,

@@ -9,14 +9,16 @@ use verdone_core::done::Lessons;
 use verdone_core::hook::{
     Answer, HookEvent, HookInput, Permission, Record, Response, Situation, StartSource, Target, respond, target,
 };
+use verdone_core::lessons::user_text;
 use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 
 use super::after_tool::{self, Concurrency};
 use super::facts::{CallContext, facts};
-use super::run_dirs::{HookProject, lessons};
+use super::run_dirs::HookProject;
 use super::session_log::{SessionLog, redactor};
 use super::story::StoryFile;
 use super::{Fault, ralph_logs, transcript, watch};
+use crate::lessons::guardrails_text;
 use crate::process::signal::Signals;
 
 /// The context in which events are judged.
@@ -122,7 +124,8 @@ impl EventJudge<'_> {
             Some(call) if policy.read_before_edit() && deciding => look_at(home, call, &context, &session)?,
             Some(_) | None => None,
         };
-        let briefing = matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode, story)).flatten();
+        let briefing =
+            matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode, config, story)).flatten();
         let briefing = match (gate, &input.event) {
             (Some(gate), HookEvent::SessionStart { source }) => joined(gate.begins(*source).map_err(Fault::Stop)?, briefing),
             _ => briefing,
@@ -154,10 +157,11 @@ impl EventJudge<'_> {
         }
         response.records.splice(0..0, transcript::spent(input));
         if let HookEvent::SessionStart { .. } = input.event {
-            let text = lessons(&home.root).unwrap_or_default();
-            let (lines, digest) = Lessons::stamp(&text);
+            let text = guardrails_text(&home.root).unwrap_or_default();
+            let (lines, digest) = Lessons::stamp(&user_text(&text));
+            let told = !home.guardrails(mode, config).trim().is_empty();
             response.records.extend(watch::head_commit(&home.top).map(|head| Record::Began { head }));
-            response.records.push(Record::Lessons { lines, digest, told: lines > 0 });
+            response.records.push(Record::Lessons { lines, digest, told });
         }
         session.keep(input, &response).map_err(lost)?;
         if mode == Mode::Interactive {

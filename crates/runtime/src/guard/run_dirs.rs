@@ -3,18 +3,19 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use verdone_core::agent::client_variables::PROJECT_VARIABLE;
 use verdone_core::base::id::encode_component;
 use verdone_core::config::{Config, ConfigProblem, config_of_one_file, for_hook, rule_lines};
 use verdone_core::hook::{Briefing, TestRuns};
+use verdone_core::lessons::{Topics, choose, prompt_text, user_text};
 use verdone_core::policy::{Mode, PolicyConfig, ReadOnlyReason, Rule, rules};
 
 use super::LOOKING;
 use super::attempt::{TurnOf, failing};
 use crate::launcher::Inside;
+use crate::lessons::{LessonStore, guardrails_text};
 use crate::process::RUN_VARIABLE;
 use crate::project::config_file::{SettingsError, read_text};
 use crate::project::{HOME, Project};
@@ -26,7 +27,7 @@ use super::story::StoryFile;
 /// The folder for session files, in `.verdone/` and in each run's folder.
 pub const SESSIONS: &str = "sessions";
 /// Longer text is not a list of lessons, and the client would not show it.
-const LONGEST_GUARDRAILS: u64 = 64 * 1024;
+const LONGEST_GUARDRAILS: usize = 64 * 1024;
 
 /// The project that a hook belongs to.
 #[derive(Debug, Clone)]
@@ -136,9 +137,10 @@ impl HookProject {
     }
 
     /// The context that an agent gets at the start.
-    pub(crate) fn briefing(&self, mode: Mode, story: &StoryFile) -> Option<String> {
-        let guardrails = lessons(&self.root).filter(|text| !text.trim().is_empty());
-        let lessons = guardrails.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
+    pub(crate) fn briefing(&self, mode: Mode, config: &Config, story: &StoryFile) -> Option<String> {
+        let guardrails = self.guardrails(mode, config);
+        let lessons = Some(guardrails).filter(|text| !text.trim().is_empty());
+        let lessons = lessons.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
         // A judge must not see these: lessons and stories may have been written by the agent being judged.
         let judges = std::env::var_os(LOOKING)
             .is_some_and(|name| ReadOnlyReason::from_name(&name.to_string_lossy()) == ReadOnlyReason::Judging);
@@ -153,6 +155,26 @@ impl HookProject {
                 Some([Some(rules.to_owned()), story, lessons].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
             }
         }
+    }
+}
+
+impl HookProject {
+    /// The user's guardrails and the lessons for a session. In a run, each prompt has the lessons of its story.
+    pub(crate) fn guardrails(&self, mode: Mode, config: &Config) -> String {
+        let text = match mode {
+            Mode::Run => user_text(&guardrails_text(&self.root).unwrap_or_default()),
+            Mode::Interactive => {
+                let memory = LessonStore::new(&self.root, &self.top).read();
+                let topics = Topics {
+                    own_checks: Vec::new(),
+                    gates: config.gate.iter().map(|gate| gate.name.as_str()).collect(),
+                    has_file: Box::new(|_| false),
+                    is_session: true,
+                };
+                prompt_text(&memory.text, &choose(&memory.text, &memory.history, &topics))
+            }
+        };
+        text[..text.floor_char_boundary(LONGEST_GUARDRAILS)].to_owned()
     }
 }
 
@@ -177,19 +199,4 @@ fn run_dir(root: &Path) -> Option<PathBuf> {
     let run = std::env::var(RUN_VARIABLE).ok().filter(|run| !run.is_empty())?;
     let dir = Store::new(root).path().join(encode_component(&run));
     fs::symlink_metadata(&dir).is_ok_and(|meta| meta.is_dir()).then_some(dir)
-}
-
-/// The beginning of the project's lessons, as passed to a session.
-pub(crate) fn lessons(root: &Path) -> Option<String> {
-    read_start(&root.join(HOME).join("guardrails.md"))
-}
-
-fn read_start(path: &Path) -> Option<String> {
-    // Opening a pipe would block until somebody writes to it.
-    if !path.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(path).ok()?.take(LONGEST_GUARDRAILS).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

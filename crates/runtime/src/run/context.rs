@@ -99,6 +99,8 @@ pub struct AttemptContext {
     pub claims_from: u64,
     /// The verified tree that will be committed.
     pub candidate: Option<Candidate>,
+    /// Ids of the lessons that its prompts had.
+    pub lessons: Vec<String>,
 }
 
 /// The result of an attempt: a tree that may become a commit.

@@ -87,6 +87,7 @@ impl<'a> Driver<'a> {
         let active = self.context.setup.clock.elapsed();
         let (when, decision) = (self.when(), decide(&self.state, &self.rules, active, input));
         for recorded in self.journal.append(decision.events, when)? {
+            step::learn(&self.context, &self.state, &recorded.event, self.reporter);
             apply(&mut self.state, &recorded);
             self.reporter.report(Update::Event(&recorded));
         }

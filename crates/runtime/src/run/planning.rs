@@ -14,6 +14,7 @@ use verdone_core::config::Config;
 use verdone_core::engine::prompt::{self, PromptError, plan_in_answer};
 use verdone_core::journal::event;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
+use verdone_core::lessons::user_text;
 use verdone_core::lifecycle::{EndedIteration, Script, ScriptEffect};
 use verdone_core::plan::DIALECT;
 use verdone_core::policy::ReadOnlyReason;
@@ -24,6 +25,7 @@ use crate::agent::{TurnRequest, TurnResult};
 use crate::base::active_clock::Stopwatch;
 use crate::base::atomic::write_atomically;
 use crate::git::{Git, GitError};
+use crate::lessons::guardrails_text;
 use crate::process::signal::Signals;
 use crate::process::watchdog::Watchdog;
 use crate::process::{self, Moment};
@@ -110,7 +112,7 @@ pub fn write_plan(
     let (run, run_dir) = created.map_err(io_error("creating the run directory"))?;
     let watchdog = watch(Watchdog::start(request.config.limits.grace.duration()), &run, reporter);
     process::adopt_orphans();
-    let guardrails = fs::read_to_string(root.join(".verdone/guardrails.md")).unwrap_or_default();
+    let guardrails = user_text(&guardrails_text(root).unwrap_or_default());
     let mut spaces = Workspaces::new(&WorkspaceRequest {
         project: request.project,
         config: request.config,

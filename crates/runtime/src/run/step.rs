@@ -8,6 +8,7 @@ mod finish;
 mod hand_over;
 mod keep_attempt;
 mod land;
+mod learn;
 mod old_tests;
 mod prepare;
 mod red_check;
@@ -38,12 +39,13 @@ pub use commit::{commit, entry};
 pub use finish::{finish, is_plan_message, progress_message};
 pub use keep_attempt::keep;
 pub use land::land;
+pub use learn::learn;
 pub use prepare::prepare;
 pub use red_check::red_check;
 pub use regression::{regression, reopen};
 pub use script::script;
 pub use select::select;
-pub use turn::{build_prompt, turn};
+pub use turn::{first_prompt, turn};
 pub use verify::verify;
 pub use wait::wait;
 
@@ -79,6 +81,7 @@ pub fn clear_locks(context: &RunContext, reporter: &mut dyn Reporter) {
 /// Resets the agent's workspace to exactly the tip of the run's branch.
 pub fn reset(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     context.attempt.candidate = None;
+    context.attempt.lessons.clear();
     follow_target(context, reporter)?;
     context.attempt.since = SystemTime::now();
     context.attempt.claims_from = crate::session::claims::length(&run_sessions(&context.setup.run_dir));

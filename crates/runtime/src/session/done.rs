@@ -20,11 +20,12 @@ use verdone_core::done::{
     open_questions,
 };
 use verdone_core::hook::SessionFold;
+use verdone_core::lessons::user_text;
 use verdone_core::verify::VerifyReport;
 use verdone_plan::{Plan, Progress, Selection, Story, select};
 use verdone_text::shell_word::{shell_argument, shell_word};
 
-use crate::guard::lessons;
+use crate::lessons::guardrails_text;
 use crate::process::program_exists;
 use crate::project::ProjectError;
 use crate::project::approval::{ApprovalError, Approvals};
@@ -168,7 +169,7 @@ pub fn collect_facts(ask: &ConditionRequest<'_>) -> Result<SessionFacts, DoneErr
         (RalphState::Never, _) | (_, None) => ralph_state::OtherToolState::default(),
         (RalphState::Auto | RalphState::Always, Some(home)) => ralph_state::read(home, ask.session),
     };
-    let text = lessons(ask.root).unwrap_or_default();
+    let text = guardrails_text(ask.root).unwrap_or_default();
     let ours = in_plan.map(PlanFile::protected_paths).unwrap_or_default();
     let mut in_work = plan_fact(ask.root, plan.as_ref(), story.as_ref())?;
     if let Some(frozen) = held_by.filter(|seen| seen.held.is_active()).and_then(|seen| seen.held.stories.get(&story.as_ref()?.id))
@@ -183,7 +184,7 @@ pub fn collect_facts(ask: &ConditionRequest<'_>) -> Result<SessionFacts, DoneErr
         gates: gate_facts(&all, checked).into_iter().map(|(stage, fact)| (stage, to_run(fact, &command))).collect(),
         own_checks: to_run(checks_fact(&own, checked.filter(|checked| !checked.gates_only)), &command),
         claims: claims::of_session(ask.root, ask.session).map_err(DoneError::Session)?,
-        lessons: Lessons::since(records.lessons.as_ref(), &Lessons::stamp(&text)),
+        lessons: Lessons::since(records.lessons.as_ref(), &Lessons::stamp(&user_text(&text))),
         ci: said.ci,
         judge: said.judge,
         doubts: doubts(ask, held_by, story.as_ref()),

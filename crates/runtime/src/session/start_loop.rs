@@ -36,7 +36,7 @@ use super::memory::Memory;
 use super::plan::{LoopPlan, TASK, frozen};
 use super::sealed_copy::{self, Durable, FINDING, LOOP, SealedCopy};
 use super::worker_client::end_worker;
-use super::{StopError, tree};
+use super::{StopError, learn, tree};
 
 /// The owner of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -264,6 +264,10 @@ impl Start<'_> {
 /// Ends a loop. Returns whether one held the session.
 pub fn end_loop(root: &Path, whose: &LoopOwner) -> Result<bool, StopError> {
     let ended = end_held_loop(root, whose)?;
+    if let (true, LoopOwner::Session(id)) = (ended, whose) {
+        // The loop has ended; a lesson that stays does no harm, and the user can delete its line.
+        let _ = learn::forget_overridden(root, id);
+    }
     if let (true, LoopOwner::Session(id), Some(home)) = (ended, whose, ralph_state::home()) {
         ralph_state::remove_loop(&home, id).map_err(|source| StopError::File { path: home, source })?;
     }

@@ -16,6 +16,7 @@ fn a_run_can_be_looked_at_from_every_side() {
     transcript("show-json", &sandbox, &[&["show", "US-001", "--json"]]);
     transcript("show-unknown", &sandbox, &[&["show", "US-999"], &["show", "US-999", "--json"]]);
     transcript("report", &sandbox, &[&["report"]]);
+    transcript("guardrails", &sandbox, &[&["guardrails"], &["guardrails", "--json"]]);
 
     let status: Value = serde_json::from_str(&verdone(&sandbox, &["status", "--json"]).stdout).unwrap();
     schema::assert_valid(&schema::read("docs/status.schema.json"), &status);

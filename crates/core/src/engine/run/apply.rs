@@ -162,8 +162,8 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
             if let Some(attempt) = &state.attempt
                 && !spends_nothing(rejection)
             {
-                let lesson = told.unwrap_or_else(|| Feedback::plain(reason.clone()));
-                state.lessons.insert(attempt.place.story.clone(), lesson);
+                let failure = told.unwrap_or_else(|| Feedback::plain(reason.clone()));
+                state.last_failures.insert(attempt.place.story.clone(), failure);
             }
             if let Some(finish) = ends_the_run(rejection).filter(|_| state.fatal.is_none()) {
                 state.fatal = Some(Fatal { finish, reason: reason.clone(), exit_code: finish.exit_code() });
@@ -212,7 +212,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
 /// Records a story's result. The attempt at it is over.
 fn record_result(state: &mut State, story: &StoryId, result: StoryResult) {
     state.results.insert(story.clone(), result);
-    state.lessons.remove(story);
+    state.last_failures.remove(story);
     state.since_regression += 1;
     (state.consecutive_failures, state.unchanged_iterations, state.crashes) = (0, 0, 0);
     end_iteration(state, Some(result));
@@ -253,7 +253,7 @@ fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
 }
 
 fn begin(place: &Place, title: &str, state: &State) -> Attempt {
-    let feedback = state.lessons.get(&place.story).cloned();
+    let feedback = state.last_failures.get(&place.story).cloned();
     Attempt { since_ms: state.active.ms(), feedback, ..Attempt::new(place.clone(), title) }
 }
 
@@ -362,13 +362,13 @@ fn was_kept(state: &mut State, place: &Place, files: u32) {
 
 /// Another story's work may have broken it, so the next prompt says which checks fail now.
 fn regressed(state: &mut State, story: &StoryId, runs: &[CheckRun], again: bool) {
-    let mut lesson = Feedback::from_runs(runs);
-    lesson.regressed = true;
+    let mut failure = Feedback::from_runs(runs);
+    failure.regressed = true;
     if again && state.fatal.is_none() {
         let reason = format!("{story} was fixed once and is broken again: {}", failing_sentence(runs));
         state.fatal = Some(Fatal { finish: Finish::Stalled, reason, exit_code: Finish::Stalled.exit_code() });
     }
-    state.lessons.insert(story.clone(), lesson);
+    state.last_failures.insert(story.clone(), failure);
     state.reopened.insert(story.clone());
     state.results.remove(story);
     state.progress.failed.remove(story);

@@ -45,9 +45,9 @@ fn changed(context: &mut RunContext) -> Result<Vec<String>, StepError> {
 
 fn failed(state: &State, attempt: &Attempt) -> Vec<String> {
     let story = &attempt.place.story;
-    let lessons = state.lessons.iter().filter(|(id, _)| *id != story).map(|(id, lesson)| (id.as_str(), &lesson.reason));
+    let others = state.last_failures.iter().filter(|(id, _)| *id != story).map(|(id, failure)| (id.as_str(), &failure.reason));
     let own = attempt.feedback.iter().map(|failure| (story.as_str(), &failure.reason));
-    lessons.chain(own).map(|(id, reason)| format!("{id}: {}", keep_end(reason, REASON_BYTES))).collect()
+    others.chain(own).map(|(id, reason)| format!("{id}: {}", keep_end(reason, REASON_BYTES))).collect()
 }
 
 /// Remaining stories, the current one first.

@@ -1,6 +1,5 @@
 //! One prompt to the agent, until it stops.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,13 +8,14 @@ use verdone_core::base::span::Span;
 use verdone_core::check::Check;
 use verdone_core::config::Limits;
 use verdone_core::engine::prompt::BuildPrompt;
-use verdone_core::engine::run::{Attempt, Input, State, TurnReport};
+use verdone_core::engine::run::{Input, State, TurnReport};
 use verdone_core::evidence::claim_of;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
 use verdone_plan::Story;
 
 use super::brief::brief;
 use super::hand_over::hand_over;
+use super::learn::{guardrails_for, note_use};
 use super::{StepError, attempt_of, io_error};
 use crate::agent::TurnRequest;
 use crate::base::active_clock::Stopwatch;
@@ -28,7 +28,7 @@ use crate::store::live_output::LiveOutput;
 pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     let attempt = attempt_of(state, "turn")?;
     let workspace = context.spaces.agent()?;
-    let prompt = prompt_of(context, state, attempt, &workspace.mount_points)?;
+    let prompt = prompt_of(context, state, &workspace.mount_points, reporter)?;
     brief(context, state, attempt)?;
     let place = &attempt.place;
     let plan = context.plan.path().to_owned();
@@ -103,19 +103,33 @@ fn show(reporter: &mut dyn Reporter, live: &mut LiveOutput, clock: Stopwatch, mo
     }
 }
 
-fn prompt_of(context: &mut RunContext, state: &State, attempt: &Attempt, mount_points: &[PathBuf]) -> Result<String, StepError> {
+fn prompt_of(
+    context: &mut RunContext,
+    state: &State,
+    mount_points: &[PathBuf],
+    reporter: &mut dyn Reporter,
+) -> Result<String, StepError> {
+    let attempt = attempt_of(state, "turn")?;
     let story = context.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
-    let prompt = build_prompt(context, story, Some(state), mount_points)?;
+    let guardrails = guardrails_for(context, story);
+    let prompt = prompt_with(context, story, &guardrails.text, Some(state), mount_points)?;
+    note_use(context, &guardrails, reporter);
     Ok(match hand_over(context, state, attempt)? {
         Some(told) => format!("{told}\n{prompt}"),
         None => prompt,
     })
 }
 
+/// The prompt of a story's first turn.
+pub fn first_prompt(context: &RunContext, story: &Story) -> Result<String, StepError> {
+    prompt_with(context, story, &guardrails_for(context, story).text, None, &[])
+}
+
 /// The prompt for a story. Without an attempt, the prompt of its first turn. `mount_points` are folders of the workspace.
-pub fn build_prompt(
+fn prompt_with(
     context: &RunContext,
     story: &Story,
+    guardrails: &str,
     state: Option<&State>,
     mount_points: &[PathBuf],
 ) -> Result<String, StepError> {
@@ -123,7 +137,6 @@ pub fn build_prompt(
     // The agent sees only the name of a hidden check.
     let shown = |check: &Check| if check.terms.hidden.is_some() { check.name.clone() } else { check.command.display() };
     let commands = |checks: &[Check]| checks.iter().map(shown).collect();
-    let guardrails = fs::read_to_string(context.setup.root.join(".verdone/guardrails.md")).unwrap_or_default();
     let instructions = project_instructions(&context.setup.root, "building").map_err(io_error("reading the instructions"))?;
     let around = [context.plan.plan().context.as_str(), context.plan.context().unwrap_or_default(), &instructions].join("\n\n");
     let plan = context.plan_name();
@@ -135,7 +148,7 @@ pub fn build_prompt(
         own_tests: context.own_checks(&story.id).is_empty(),
         failure: attempt.and_then(|attempt| attempt.feedback.as_ref()),
         baseline: state.and_then(|state| state.baseline.as_ref()),
-        guardrails: &guardrails,
+        guardrails,
         notes: attempt.map_or(&[], |attempt| &attempt.notes),
         context: &around,
         mount_points: mount_points.iter().map(|path| path.display().to_string()).collect(),

@@ -76,7 +76,7 @@ fn set_aside_it_is_kept_under_a_ref_with_its_reasons_and_spends_no_attempt() {
     let story = StoryId::from("A");
     assert_eq!(bench.state.progress.review.get(&story), Some(&ReviewState::Aside));
     assert_eq!((bench.state.results[&story], bench.state.progress.attempts.len()), (AWAITED, 0));
-    assert_eq!((bench.state.consecutive_failures, bench.state.lessons.len(), &bench.state.fatal), (0, 0, &None));
+    assert_eq!((bench.state.consecutive_failures, bench.state.last_failures.len(), &bench.state.fatal), (0, 0, &None));
     let last = bench.state.last_iteration.as_ref().unwrap();
     assert_eq!((last.result, last.exit_code), (Some(AWAITED), 0), "lifecycle scripts learn of it");
     assert_eq!(bench.give(&Input::ScriptRan(None)), Some(Effect::Select), "other stories go on");
@@ -236,11 +236,11 @@ proptest! {
         let (mut state, mut before) = (State::default(), None);
         for (at, recorded) in journal.iter().enumerate() {
             if let Event::AttemptRejected { rejection: Rejection::NeedsReview, .. } = recorded.event {
-                before = Some((state.progress.attempts.clone(), state.lessons.clone()));
+                before = Some((state.progress.attempts.clone(), state.last_failures.clone()));
             }
             apply(&mut state, recorded);
             if let (Event::AttemptKept { .. }, Some(before)) = (&recorded.event, before.take_if(|_| matches!(recorded.event, Event::AttemptKept { .. }))) {
-                prop_assert_eq!((state.progress.attempts.clone(), state.lessons.clone()), before);
+                prop_assert_eq!((state.progress.attempts.clone(), state.last_failures.clone()), before);
                 let follows = matches!(journal[at + 1].event, Event::ReviewNeeded { .. });
                 prop_assert!(follows, "{:?}", journal[at + 1]);
             }
