@@ -7,7 +7,7 @@ use serde::Serialize;
 use verdone_core::lessons::{Lesson, Memory, Origin, Status, lessons_in, user_text};
 
 use crate::style::{Style, Tone};
-use crate::text::{moment, plural};
+use crate::wording::{moment, plural};
 use crate::width::{clean_line, wrap};
 
 /// The lessons of a project.
