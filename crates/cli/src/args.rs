@@ -9,6 +9,7 @@ mod init;
 mod install;
 mod land;
 mod loops;
+mod mcp;
 mod plan;
 mod policy;
 mod review;
@@ -23,13 +24,14 @@ use verdone_runtime::project::config_file::Flags;
 
 pub(crate) use audit::AuditArgs;
 pub(crate) use config::{ConfigCommand, ConfigShowArgs};
-pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
+pub(crate) use control::{AnswerArgs, AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use done::{ClaimArgs, DoneArgs};
 pub(crate) use help::HelpArgs;
 pub(crate) use init::InitArgs;
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
 pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
+pub(crate) use mcp::McpArgs;
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
 pub(crate) use policy::{HookArgs, PolicyCheckArgs, PolicyCommand, PolicyListArgs};
 pub(crate) use review::{AcceptArgs, ProtectArgs, RejectArgs, ReviewArgs};
@@ -112,8 +114,10 @@ pub(crate) enum Command {
     Skip(SkipArgs),
     Retry(RetryArgs),
     Note(NoteArgs),
+    Answer(AnswerArgs),
     Claim(ClaimArgs),
     Done(DoneArgs),
+    Mcp(McpArgs),
     Attach(AttachArgs),
     Checkpoints(CheckpointsArgs),
     Prune(PruneArgs),

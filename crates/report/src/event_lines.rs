@@ -7,6 +7,7 @@ use verdone_core::base::verdict::Red;
 use verdone_core::check::CheckRun;
 use verdone_core::done::{JudgeFact, JudgeRecord};
 use verdone_core::journal::control::Request;
+use verdone_core::agent_tools::ClaimStatus;
 use verdone_core::journal::event::{Event, Place, Rejection, Verified};
 use verdone_core::journal::view::RunView;
 use verdone_core::lifecycle::{ScriptEffect, ScriptExit};
@@ -265,7 +266,7 @@ pub(crate) fn script_mark(meaning: ScriptEffect) -> Mark {
     }
 }
 
-/// A request from another terminal.
+/// A request from another terminal, or from the agent.
 pub(crate) fn asked(request: &Request) -> String {
     match request {
         Request::Stop => "stop now".to_owned(),
@@ -276,6 +277,18 @@ pub(crate) fn asked(request: &Request) -> String {
         Request::Skip { story, now: true } => format!("skip {} now", clean(story.as_str())),
         Request::Retry { story } => format!("retry {}", clean(story.as_str())),
         Request::Note { text } => format!("note to the agent: {}", clean(text)),
+        Request::Claim { story, status, .. } => format!("the agent says that {} is {}", clean(story.as_str()), claimed(*status)),
+        Request::Question { story, question, .. } => format!("question about {}: {}", clean(story.as_str()), clean(question)),
+        Request::Answer { story, text } => format!("answer about {}: {}", clean(story.as_str()), clean(text)),
+        Request::Merge { story, .. } => format!("prepare {} for review", clean(story.as_str())),
+    }
+}
+
+fn claimed(status: ClaimStatus) -> &'static str {
+    match status {
+        ClaimStatus::Success => "done",
+        ClaimStatus::Partial => "not finished",
+        ClaimStatus::Blocked => "blocked",
     }
 }
 

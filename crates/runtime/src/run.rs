@@ -5,6 +5,7 @@ pub mod context;
 pub mod driver;
 pub mod land;
 pub mod lifecycle;
+mod merge_request;
 mod plan;
 pub mod planning;
 pub mod prune;
@@ -13,6 +14,8 @@ mod requests;
 pub mod review;
 pub mod step;
 mod ticked;
+mod tool_calls;
+mod tool_socket;
 pub mod undo;
 mod unused_notes;
 
@@ -21,6 +24,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
@@ -58,6 +62,7 @@ use crate::run::context::{AttemptContext, RunContext, RunSetup};
 use crate::run::driver::Driver;
 use crate::run::lifecycle::Scripts;
 use crate::run::recover::RecoverError;
+use crate::run::tool_socket::ToolSocket;
 use crate::session::done;
 use crate::store::{Holder, Journal, JournalError, LockError, RunLock, Store};
 use crate::verify::Results;
@@ -311,7 +316,7 @@ impl Ready {
             target: branch.target.clone(),
             scripts: Scripts::freeze(&root),
             spec_dir: spec_dir.unwrap_or_else(|| root.join("specs")),
-            redactor: process::redactor_from_environment(&exports),
+            redactor: Arc::new(process::redactor_from_environment(&exports)),
             clock: Stopwatch::start(),
             since: SystemTime::now(),
             done_before: BTreeSet::new(),
@@ -341,6 +346,7 @@ impl Ready {
             turns_run: 0,
             checks_run: 0,
             agent,
+            tools: None,
             setup,
         };
         Ok((context, rules))
@@ -400,6 +406,7 @@ impl Ready {
         context.agent.resume(left);
         context.plan = plan;
         context.setup.done_before = done_before;
+        context.tools = ToolSocket::of_run(&context.setup.run_dir, reporter);
         let journal = Journal::create(&context.setup.run_dir)?;
         if branch.at.as_ref() != Some(&branch.tip) {
             context.git.set_branch(&context.setup.branch, &branch.tip, branch.at.as_ref())?;

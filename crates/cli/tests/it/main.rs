@@ -10,5 +10,6 @@ mod faults;
 mod hooks;
 mod lies;
 mod lifecycle;
+mod mcp;
 mod run_loop;
 mod transcripts;

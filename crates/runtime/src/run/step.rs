@@ -44,7 +44,7 @@ pub use regression::{regression, reopen};
 pub use script::script;
 pub use select::select;
 pub use turn::{build_prompt, turn};
-pub use verify::verify;
+pub use verify::{Looked, look, verify};
 pub use wait::wait;
 
 /// A failure of Verdone itself: it never counts against a story.
