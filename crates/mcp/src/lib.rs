@@ -152,11 +152,8 @@ fn listed(tool: ToolInfo) -> Tool {
 /// The text is the same JSON, for clients that do not show structured content.
 fn result(answer: Answer) -> CallToolResult {
     let text = serde_json::to_string_pretty(&answer.body).unwrap_or_else(|_| answer.body.to_string());
-    let mut result = if answer.is_error {
-        CallToolResult::structured_error(answer.body)
-    } else {
-        CallToolResult::structured(answer.body)
-    };
+    let mut result =
+        if answer.is_error { CallToolResult::structured_error(answer.body) } else { CallToolResult::structured(answer.body) };
     result.content = vec![ContentBlock::text(text)];
     result
 }

@@ -29,7 +29,9 @@ pub(super) fn run(args: &AnswerArgs, context: &Context) -> Outcome {
         return Ok(0);
     };
     if context.environment.contains_key(RUN_VARIABLE) {
-        return Err(CliError::usage("this is inside the run, whose questions only its user may answer").hint("use another terminal"));
+        return Err(
+            CliError::usage("this is inside the run, whose questions only its user may answer").hint("use another terminal")
+        );
     }
     let text = sanitise_line(text).trim().to_owned();
     if text.is_empty() {

@@ -45,10 +45,14 @@ impl StoryAnswer {
 #[serde(tag = "next", rename_all = "snake_case")]
 pub enum NextStoryAnswer {
     /// The story to work on. In a run, it is the story of this session: the run itself selects the one after it.
-    Story { story: Box<StoryAnswer> },
+    Story {
+        story: Box<StoryAnswer>,
+    },
     AllDone,
     /// Stories are open, but none can be worked on.
-    Nothing { reason: String },
+    Nothing {
+        reason: String,
+    },
 }
 
 /// A story with its name only.

@@ -97,9 +97,15 @@ fn nothing_but_the_name_of_a_hidden_check_is_in_an_answer() {
     use crate::verify::{Surface, Tree, TreeIds, VerifyReport};
 
     let run = |name: &str| {
-        let check = Check { name: name.to_owned(), ..Check::own(CommandSpec::Shell(format!("sh {name}.sh")), Span::from_secs(1)) };
+        let check =
+            Check { name: name.to_owned(), ..Check::own(CommandSpec::Shell(format!("sh {name}.sh")), Span::from_secs(1)) };
         let outcome = CheckOutcome::Failed { code: 3 };
-        CheckRun { outcome, tail: format!("output of {name}"), first_error: format!("error of {name}"), ..CheckRun::pending(&check) }
+        CheckRun {
+            outcome,
+            tail: format!("output of {name}"),
+            first_error: format!("error of {name}"),
+            ..CheckRun::pending(&check)
+        }
     };
     let mut report = VerifyReport::empty(Surface::Run, None, TreeIds::of_attempt(Oid::from("t")));
     report.runs.insert(Tree::Attempt, vec![run("open"), run("secret"), CheckRun { hidden: true, ..run("marked") }]);

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use verdone_plan::Progress;
 
-use crate::agent_tools::OpenQuestion;
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
+use crate::agent_tools::OpenQuestion;
 use crate::base::finish::{Finish, StopSignal};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::base::verdict::{Red, RedPolicy};

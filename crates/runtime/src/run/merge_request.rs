@@ -36,7 +36,8 @@ pub(super) fn answer(
     request: &RequestMerge,
     reporter: &mut dyn Reporter,
 ) -> Result<Answer, StepError> {
-    let Some(story) = context.plan.plan().story_meant(&StoryId::from(request.story.as_str())).map(|story| story.id.clone()) else {
+    let Some(story) = context.plan.plan().story_meant(&StoryId::from(request.story.as_str())).map(|story| story.id.clone())
+    else {
         return Ok(knowledge::no_story(context.plan.plan(), &request.story));
     };
     let summary = clean(context, &request.summary);

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use verdone_core::agent_tools::{
-    Added, AddStory, Answer, Call, ClaimStatus, Claimed, CompleteStory, NextStoryAnswer, Query, Recalled, ReportBlocked, Resource,
-    StatusAnswer, StoryAnswer, VerificationAnswer,
+    AddStory, Added, Answer, Call, ClaimStatus, Claimed, CompleteStory, NextStoryAnswer, Query, Recalled, ReportBlocked,
+    Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
 };
 use verdone_core::base::id::StoryId;
 use verdone_core::base::sanitise::sanitise_line;
@@ -51,7 +51,9 @@ fn answer(context: &mut RunContext, state: &State, call: &Call, reporter: &mut d
         Call::Verify(call) => verify(context, state, call.stage.as_deref(), reporter),
         Call::ReportBlocked(blocked) => report_blocked(context, state, blocked, reporter),
         Call::RequestMerge(request) => merge_request::answer(context, state, request, reporter),
-        Call::Recall(call) => Ok(Answer::new(&Recalled { found: knowledge::recall(&context.setup.root, &context.git, &call.query)? })),
+        Call::Recall(call) => {
+            Ok(Answer::new(&Recalled { found: knowledge::recall(&context.setup.root, &context.git, &call.query)? }))
+        }
         Call::AddGuardrail(call) => Ok(add_guardrail(context, &call.text)),
         Call::AddStory(story) => Ok(add_story(context, story)),
         Call::Status(_) => Ok(status(context, state)),
@@ -124,7 +126,9 @@ fn claim_success(
     let Looked { report, left } = step::look(context, state, reporter)?;
     let (should_continue, what_to_do) = match (report.outcome, left) {
         (Outcome::Done | Outcome::Accepted, None) => (false, "End your turn now: Verdone commits the story.".to_owned()),
-        (Outcome::Done | Outcome::Accepted, Some(left)) => (false, format!("The checks pass. End your turn now: {left} is asked next.")),
+        (Outcome::Done | Outcome::Accepted, Some(left)) => {
+            (false, format!("The checks pass. End your turn now: {left} is asked next."))
+        }
         (Outcome::NeedsReview, _) => (false, "End your turn now: a person has to review the work.".to_owned()),
         (Outcome::Failed, _) => (true, "Fix what fails, then call complete_story again.".to_owned()),
     };
@@ -178,9 +182,10 @@ fn report_blocked(
         story,
         verification: None,
         should_continue: false,
-        what_to_do: "The question is recorded. End your turn now: the run continues with other stories, and the next session for this \
+        what_to_do:
+            "The question is recorded. End your turn now: the run continues with other stories, and the next session for this \
                      story gets the answer."
-            .to_owned(),
+                .to_owned(),
     }))
 }
 
@@ -206,7 +211,9 @@ fn get_story(context: &RunContext, state: &State, id: &str) -> Answer {
 
 fn add_guardrail(context: &RunContext, text: &str) -> Answer {
     match knowledge::add_guardrail(&context.setup.root, &clean(context, text)) {
-        Ok(true) => Answer::new(&Added { what_was_done: "added to .verdone/guardrails.md; every later prompt has it".to_owned() }),
+        Ok(true) => {
+            Answer::new(&Added { what_was_done: "added to .verdone/guardrails.md; every later prompt has it".to_owned() })
+        }
         Ok(false) => Answer::new(&Added { what_was_done: "it is already in .verdone/guardrails.md".to_owned() }),
         Err(error) => Answer::error(&format!("cannot write .verdone/guardrails.md: {error}"), "continue without it"),
     }
@@ -225,7 +232,9 @@ fn add_story(context: &RunContext, story: &AddStory) -> Answer {
         Ok(()) => Answer::new(&Added {
             what_was_done: format!("proposed in {}; the user decides whether it becomes part of the plan", knowledge::PROPOSALS),
         }),
-        Err(error) => Answer::error(&format!("cannot write {}: {error}", knowledge::PROPOSALS), "mention the story when you stop"),
+        Err(error) => {
+            Answer::error(&format!("cannot write {}: {error}", knowledge::PROPOSALS), "mention the story when you stop")
+        }
     }
 }
 

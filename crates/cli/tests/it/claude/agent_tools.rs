@@ -37,13 +37,7 @@ fn count(journal: &[Value], name: &str) -> usize {
 
 #[test]
 fn a_story_is_completed_through_the_tool_after_one_refusal() {
-    let steps = [
-        Turn::bash("echo one > a"),
-        claim("success"),
-        Turn::bash("echo two > a"),
-        claim("success"),
-        Turn::say("Done."),
-    ];
+    let steps = [Turn::bash("echo one > a"), claim("success"), Turn::bash("echo two > a"), claim("success"), Turn::say("Done.")];
     let script = Script::new().on("US-001", steps);
     let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", PLAN)], script) else { return };
     world.verdone(&["run"]).assert_code(0);
@@ -73,7 +67,13 @@ fn a_claim_alone_closes_nothing_and_an_unfinished_story_stays_open() {
     let plan = "# Plan\n\n- [ ] US-001: Write a\n";
     let config = format!("{AGENT}[[gate]]\nname = \"g\"\ncommand = \"true\"\n[limits]\nturns = 2\nattempts = 1\n");
     let note = json!({ "story": "US-001", "summary": "half of it", "status": "partial", "tests_passed": true });
-    let steps = [Turn::bash("echo one > a"), tool("complete_story", note), Turn::say("More to do."), Turn::bash("echo two > a"), Turn::say("Done.")];
+    let steps = [
+        Turn::bash("echo one > a"),
+        tool("complete_story", note),
+        Turn::say("More to do."),
+        Turn::bash("echo two > a"),
+        Turn::say("Done."),
+    ];
     let script = Script::new().on("US-001", steps);
     let Some(world) = World::with(&[(".verdone/config.toml", &config), ("PLAN.md", plan)], script) else { return };
     world.verdone(&["run"]).assert_code(0);
@@ -86,13 +86,7 @@ fn a_claim_alone_closes_nothing_and_an_unfinished_story_stays_open() {
 #[test]
 fn an_agent_that_is_denied_a_push_and_follows_the_advice_gets_a_review_branch() {
     let merge = |story: &str| tool("request_merge", json!({ "story": story, "summary": "please look at a" }));
-    let steps = [
-        Turn::bash("git push"),
-        merge("US-001"),
-        Turn::bash("echo two > a"),
-        merge("US-001"),
-        Turn::say("Done."),
-    ];
+    let steps = [Turn::bash("git push"), merge("US-001"), Turn::bash("echo two > a"), merge("US-001"), Turn::say("Done.")];
     let script = Script::new().on("US-001", steps);
     let config = format!("{AGENT}[merge]\ncommand = \"echo $VERDONE_STORY $VERDONE_REVIEW_BRANCH > ../tmp/published\"\n");
     let Some(world) = World::with(&[(".verdone/config.toml", &config), ("PLAN.md", PLAN)], script) else { return };
@@ -125,7 +119,8 @@ fn a_question_is_answered_and_the_next_session_goes_on_with_it() {
     assert!(run.stdout.contains("Next: verdone answer"), "{}", run.transcript());
     let journal = world.journal();
     assert_eq!(count(&journal, "committed"), 1, "the other story is done");
-    let rejected: Vec<&Value> = journal.iter().filter(|event| event["event"] == "attempt_rejected").map(|event| &event["rejection"]).collect();
+    let rejected: Vec<&Value> =
+        journal.iter().filter(|event| event["event"] == "attempt_rejected").map(|event| &event["rejection"]).collect();
     assert_eq!(rejected, ["blocked"]);
     let listed = world.verdone(&["answer"]);
     assert!(listed.stdout.contains("US-001: Which database?"), "{}", listed.stdout);

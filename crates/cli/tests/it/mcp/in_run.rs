@@ -1,20 +1,22 @@
 //! The tools in a run with an agent that is only a script: with views, and where the kernel has none.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::run_loop::world::{ONE, VERDONE, World, always};
 
 /// Speaks MCP by hand: says hello, makes one call and waits for its answer.
-fn call(tool: &str, arguments: &Value) -> String {
+fn call(shared: &Path, tool: &str, arguments: &Value) -> String {
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "script", "version": "1" } } });
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
     format!(
-        "#!/bin/sh\nout=../tmp/answer-$1\n: > $out\n{{\n  cat <<'END'\n{hello}\n{ready}\n{call}\nEND\n  \
-         until grep -q '\"id\":2' $out; do sleep 0.05; done\n}} | {VERDONE} mcp > $out\n"
+        "#!/bin/sh\nout={}/answer-$1\n: > $out\n{{\n  cat <<'END'\n{hello}\n{ready}\n{call}\nEND\n  \
+         until grep -q '\"id\":2' $out; do sleep 0.05; done\n}} | {VERDONE} mcp > $out\n",
+        shared.display()
     )
 }
 
@@ -27,14 +29,19 @@ fn answer(world: &World, name: &str) -> Value {
 #[test]
 fn a_scripted_agent_reaches_the_run_with_views_and_without() {
     for without_views in [false, true] {
-        let steps = "{ run = \"sh ../tmp/claim.sh early\" }, { create = \"a\" }, { run = \"sh ../tmp/claim.sh late\" }";
-        let mut world = World::new(ONE, &always(steps));
+        let mut world = World::new(ONE, "");
+        // Without views, the shared folder is not next to the workspace.
+        let shared = world.sandbox.root().join("tmp");
+        let claim = |name: &str| format!("{{ run = \"sh {}/claim.sh {name}\" }}", shared.display());
+        let steps = format!("{}, {{ create = \"a\" }}, {}", claim("early"), claim("late"));
+        world.sandbox.write(".verdone/script.toml", always(&steps));
+        world.sandbox.git(["commit", "-qam", "the agent's script"]);
         if without_views {
             world.sandbox.set("VERDONE_LAUNCH_FAIL", "unshare");
         }
         let claim = json!({ "story": "us-1", "summary": "wrote a", "status": "success", "tests_passed": true });
-        fs::create_dir_all(world.sandbox.root().join("tmp")).unwrap();
-        fs::write(world.sandbox.root().join("tmp/claim.sh"), call("complete_story", &claim)).unwrap();
+        fs::create_dir_all(&shared).unwrap();
+        fs::write(shared.join("claim.sh"), call(&shared, "complete_story", &claim)).unwrap();
         world.run(0);
         let early = answer(&world, "early");
         assert_eq!((&early["outcome"], &early["should_continue"]), (&json!("failed"), &json!(true)), "{early}");

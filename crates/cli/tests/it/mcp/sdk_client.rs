@@ -25,7 +25,10 @@ impl Scene {
         let sandbox = Sandbox::new();
         sandbox.add_tool("node");
         std::fs::create_dir_all(sandbox.root().join("hidden")).unwrap();
-        sandbox.write(".verdone/config.toml", config.replace("hidden = \"hidden\"", &format!("hidden = {:?}", sandbox.root().join("hidden"))));
+        sandbox.write(
+            ".verdone/config.toml",
+            config.replace("hidden = \"hidden\"", &format!("hidden = {:?}", sandbox.root().join("hidden"))),
+        );
         sandbox.write(".verdone/guardrails.md", "- Use tabs\n- The database needs port 5433\n");
         sandbox.write("PLAN.md", PLAN);
         sandbox.repo();

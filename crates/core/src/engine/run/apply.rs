@@ -3,8 +3,8 @@
 use verdone_plan::{Progress, ReviewState};
 
 use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, failing_sentence};
-use crate::agent_tools::{ClaimStatus, OpenQuestion};
 use crate::agent::{PromptUse, TurnOutcome};
+use crate::agent_tools::{ClaimStatus, OpenQuestion};
 use crate::base::finish::Finish;
 use crate::base::id::StoryId;
 use crate::check::CheckRun;

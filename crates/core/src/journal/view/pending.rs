@@ -1,8 +1,8 @@
 //! Requests from another terminal until they take effect: what a user asked for is visible at once, not only once it has happened.
 
 use super::{Phase, RunView};
-use crate::agent_tools::OpenQuestion;
 use crate::agent::{PromptUse, TurnOutcome};
+use crate::agent_tools::OpenQuestion;
 use crate::journal::control::Request;
 use crate::journal::event::Place;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use verdone_core::agent_tools::{Answer, Found, FoundStory, search};
 use verdone_core::base::sanitise::sanitise_line;
-use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_core::evidence::audit::GitNote;
+use verdone_core::evidence::{Evidence, NotedCheck};
 use verdone_plan::Plan;
 
 use crate::base::plain_file::{open_regular, read_regular};
@@ -45,7 +45,8 @@ fn append(root: &Path, name: &str, text: &str) -> io::Result<()> {
     if path.parent().is_some_and(Path::is_symlink) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, ".verdone is a link"));
     }
-    let known = read_regular(&path, LARGEST).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(Vec::new()) } else { Err(error) })?;
+    let known = read_regular(&path, LARGEST)
+        .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(Vec::new()) } else { Err(error) })?;
     let separator = if known.is_empty() || known.ends_with(b"\n") { "" } else { "\n" };
     let mut file = open_regular(&path, OpenOptions::new().append(true).create(true))?;
     file.write_all(format!("{separator}{text}").as_bytes())
@@ -75,7 +76,8 @@ pub(crate) fn evidence(git: &Git) -> Result<Vec<(String, String)>, GitError> {
     for (commit, note) in git.notes()? {
         let GitNote::Bytes(note) = note else { continue };
         let Ok(evidence) = Evidence::from_note(&note) else { continue };
-        let result = |check: &NotedCheck| format!("{} {}", check.name, if check.outcome.passed() { "passed" } else { "did not pass" });
+        let result =
+            |check: &NotedCheck| format!("{} {}", check.name, if check.outcome.passed() { "passed" } else { "did not pass" });
         let checks: Vec<String> = evidence.after.iter().map(result).collect();
         let text = format!(
             "{} {}: {}, {}; checks: {}{}",

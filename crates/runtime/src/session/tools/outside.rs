@@ -70,11 +70,9 @@ fn call_answer(start: &Path, call: &Call, signals: &Signals) -> Result<Answer, O
         Call::Verify(call) => verify(start, call.stage.as_deref(), signals),
         Call::Recall(call) => recall(start, &call.query),
         Call::Status(_) => status(start),
-        Call::CompleteStory(_)
-        | Call::ReportBlocked(_)
-        | Call::RequestMerge(_)
-        | Call::AddGuardrail(_)
-        | Call::AddStory(_) => Ok(read_only(call.tool())),
+        Call::CompleteStory(_) | Call::ReportBlocked(_) | Call::RequestMerge(_) | Call::AddGuardrail(_) | Call::AddStory(_) => {
+            Ok(read_only(call.tool()))
+        }
     }
 }
 
@@ -163,7 +161,10 @@ fn status(start: &Path) -> Result<Answer, OutsideError> {
     let plan = opened.plan();
     let with = |wanted: Outcome| {
         let stories = run.iter().flat_map(|run| &run.touched);
-        stories.filter(|story| story.result.is_some_and(|result| result.outcome == wanted)).map(|story| story.id.clone()).collect()
+        stories
+            .filter(|story| story.result.is_some_and(|result| result.outcome == wanted))
+            .map(|story| story.id.clone())
+            .collect()
     };
     Ok(Answer::new(&StatusAnswer {
         run: run.as_ref().and_then(|run| run.run.as_ref()).map(|run| run.as_str().to_owned()),

@@ -6,7 +6,16 @@ fn session() -> Uuid {
 
 fn launch(config: &ClaudeAgent, hooks: Hooks) -> Launch<'_> {
     let start = Start::Fresh { session: session() };
-    Launch { config, hooks, start, hook_program: "/opt/my tools/verdone", budget_usd: None, schema: None, tools: None, apart: false }
+    Launch {
+        config,
+        hooks,
+        start,
+        hook_program: "/opt/my tools/verdone",
+        budget_usd: None,
+        schema: None,
+        tools: None,
+        apart: false,
+    }
 }
 
 fn after<'a>(line: &'a CommandLine, option: &str) -> Option<&'a str> {
