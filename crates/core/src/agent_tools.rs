@@ -18,7 +18,7 @@ pub use arguments::{
     AddGuardrail, AddStory, ClaimStatus, CompleteStory, GetStory, NoArguments, Recall, ReportBlocked, RequestMerge, VerifyStage,
 };
 pub use catalogue::{Need, ToolInfo, tools};
-pub use recall::{Found, search};
+pub use recall::{Passage, search};
 
 /// Longer texts belong in a file.
 pub const LONGEST_TEXT: usize = 16 * 1024;

@@ -29,16 +29,14 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use verdone_core::base::id::{Oid, RunId, StoryId, digest};
-use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::Check;
-use verdone_core::config::{Config, LandMode, OnReview};
+use verdone_core::config::{Config, LandMode};
 use verdone_core::done::{KnownBeforeWork, best_case, stated_complexity};
 use verdone_core::engine::prompt;
 use verdone_core::engine::run::Rules;
 use verdone_core::journal::event::{Event, Seal};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_plan::{Plan, Problem, ReviewState, Status};
-use verdone_text::shell_word::shell_argument;
 
 use crate::agent::{RunAgent, check_agent};
 use crate::base::clock::Stopwatch;
@@ -186,7 +184,7 @@ impl Ready {
             };
             only.clone_from(&meant.id);
             if meant.status == Status::Done {
-                let finding = already_done(only, &shown(plan.path(), &request.project.start));
+                let finding = ticked::already_done(only, &shown(plan.path(), &request.project.start));
                 return Err(RunError::Refused(finding));
             }
         }
@@ -284,7 +282,7 @@ impl Ready {
             fail_behavior: config.hooks.fail_behavior,
             land_each: config.run.land == LandMode::Auto,
             pause_at: config.agent.claude.pause_at,
-            on_review: config.run.on_review.unwrap_or_else(|| on_review(self.plan.plan())),
+            on_review: config.run.on_review.unwrap_or_else(|| plan::on_review(self.plan.plan())),
             regression: config.regression.clone(),
         }
     }
@@ -470,13 +468,6 @@ pub struct Ended {
     pub began_at: Oid,
 }
 
-/// The story that was asked for is ticked in the plan.
-fn already_done(story: &StoryId, plan: &str) -> Finding {
-    let undo = format!("or untick it in {plan}");
-    let again = format!("to run it again: verdone undo {}", shell_argument(&sanitise_line(story.as_str())));
-    Finding::bad("story", format!("{story} is already done in {plan}"), [&again, &undo])
-}
-
 /// If no watchdog can be started, the run continues without one: after a kill, the next run cleans up.
 pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut dyn Reporter) -> Option<Watchdog> {
     let told = |error: io::Error| {
@@ -485,12 +476,6 @@ pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut 
         reporter.report(Update::Notice { text: &text });
     };
     starting.and_then(|starting| starting.watch(run)).map_err(told).ok()
-}
-
-/// If the plan has dependencies, stories that do not depend on one in review can continue without it.
-fn on_review(plan: &Plan) -> OnReview {
-    let depend = plan.stories.iter().any(|story| !story.depends_on.is_empty());
-    if depend { OnReview::Continue } else { OnReview::Stack }
 }
 
 /// The stories' own checks, as currently in the plan.

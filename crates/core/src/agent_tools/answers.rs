@@ -182,7 +182,7 @@ pub struct StatusAnswer {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recalled {
-    pub found: Vec<super::Found>,
+    pub found: Vec<super::Passage>,
 }
 
 /// Something was written down.

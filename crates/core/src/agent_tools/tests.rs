@@ -82,7 +82,7 @@ fn what_a_server_asks_survives_the_way_to_the_run() {
 
 #[test]
 fn the_passage_with_the_most_common_words_comes_first() {
-    let passage = |text: &str| Found { source: "guardrails".to_owned(), text: text.to_owned() };
+    let passage = |text: &str| Passage { source: "guardrails".to_owned(), text: text.to_owned() };
     let all = [passage("Use tabs"), passage("Database tests need a port"), passage("Tests of the parser are slow")];
     let found: Vec<String> = search("which port do database tests use?", all).into_iter().map(|found| found.text).collect();
     assert_eq!(found, ["Database tests need a port", "Use tabs", "Tests of the parser are slow"]);

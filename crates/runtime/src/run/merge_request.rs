@@ -19,7 +19,7 @@ use super::tool_calls::{clean, own_story, record};
 use crate::base::atomic::write_atomically;
 use crate::process::{self, EnvPlan, Exit, Moment, RUN_VARIABLE, Spawn, Stdin};
 use crate::run::context::RunContext;
-use crate::run::step::{self, Looked, StepError};
+use crate::run::step::{self, MidTurnReport, StepError};
 use crate::session::tools::knowledge;
 
 /// A prepared review.
@@ -51,7 +51,7 @@ pub(super) fn answer(
     if own_story(context, state, &request.story).is_err() {
         return Ok(not_done(&story, "request it when the story is done"));
     }
-    let Looked { report, left } = step::look(context, state, reporter)?;
+    let MidTurnReport { report, left } = step::verify_during_turn(context, state, reporter)?;
     if report.outcome != Outcome::Done || left.is_some() {
         let todo = "call complete_story, fix what fails, and request it again; leave the work in the tree meanwhile";
         return Ok(not_done(&story, todo));

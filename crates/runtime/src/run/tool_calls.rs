@@ -23,7 +23,7 @@ use verdone_plan::{Status, Story};
 
 use crate::run::context::RunContext;
 use crate::run::merge_request;
-use crate::run::step::{self, Looked, StepError};
+use crate::run::step::{self, MidTurnReport, StepError};
 use crate::session::tools::knowledge;
 use crate::store::inbox::Inbox;
 
@@ -123,7 +123,7 @@ fn claim_success(
     story: StoryId,
     reporter: &mut dyn Reporter,
 ) -> Result<Answer, StepError> {
-    let Looked { report, left } = step::look(context, state, reporter)?;
+    let MidTurnReport { report, left } = step::verify_during_turn(context, state, reporter)?;
     let (should_continue, what_to_do) = match (report.outcome, left) {
         (Outcome::Done | Outcome::Accepted, None) => (false, "End your turn now: Verdone commits the story.".to_owned()),
         (Outcome::Done | Outcome::Accepted, Some(left)) => {
@@ -143,7 +143,7 @@ fn verify(
     reporter: &mut dyn Reporter,
 ) -> Result<Answer, StepError> {
     let Some(stage) = stage.map(|stage| Stage::from(stage.to_owned())) else {
-        let Looked { report, .. } = step::look(context, state, reporter)?;
+        let MidTurnReport { report, .. } = step::verify_during_turn(context, state, reporter)?;
         return Ok(Answer::new(&VerificationAnswer::new(&report)));
     };
     let is_it = |check: &&Check| check.origin == CheckOrigin::Gate(stage.clone());

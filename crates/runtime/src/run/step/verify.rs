@@ -59,7 +59,7 @@ pub fn verify(context: &mut RunContext, state: &State, reporter: &mut dyn Report
 
 /// What a verification in the middle of a turn found.
 #[derive(Debug)]
-pub struct Looked {
+pub struct MidTurnReport {
     pub report: VerifyReport,
     /// Who is asked only after the turn.
     pub left: Option<&'static str>,
@@ -67,22 +67,26 @@ pub struct Looked {
 
 /// Verifies the files as they are now, during a turn. The results of its checks count for the verification after the turn, which is the
 /// one that decides. Judge and CI are not asked: the agent may still change everything.
-pub fn look(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Looked, StepError> {
+pub fn verify_during_turn(
+    context: &mut RunContext,
+    state: &State,
+    reporter: &mut dyn Reporter,
+) -> Result<MidTurnReport, StepError> {
     let attempt = attempt_of(state, "verification")?;
     if context.plan.is_committed() {
         context.plan.mark(&attempt.place.story, Status::Done)?;
     }
-    let looked = look_at_candidate(context, state, attempt, reporter);
+    let found = verify_candidate(context, state, attempt, reporter);
     context.plan.unmark()?;
-    looked
+    found
 }
 
-fn look_at_candidate(
+fn verify_candidate(
     context: &mut RunContext,
     state: &State,
     attempt: &Attempt,
     reporter: &mut dyn Reporter,
-) -> Result<Looked, StepError> {
+) -> Result<MidTurnReport, StepError> {
     let candidate = context.read_attempt()?;
     let changed = context.changed_by_agent(&candidate);
     let mut asked = conditions::asked(context, attempt, &changed)?;
@@ -104,7 +108,7 @@ fn look_at_candidate(
     if verification.observed.conditions.is_none() {
         verification.job.conditions.clear();
     }
-    Ok(Looked { report: old_tests::report(context, &mut verification, reporter)?, left })
+    Ok(MidTurnReport { report: old_tests::report(context, &mut verification, reporter)?, left })
 }
 
 /// Asks the conditions. After a signal, a missing answer from CI is not the work's fault.

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use verdone_core::agent_tools::{Answer, Found, FoundStory, search};
+use verdone_core::agent_tools::{Answer, FoundStory, Passage, search};
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::evidence::audit::GitNote;
 use verdone_core::evidence::{Evidence, NotedCheck};
@@ -62,11 +62,11 @@ pub(crate) fn no_story(plan: &Plan, id: &str) -> Answer {
 }
 
 /// The passages that fit the query best.
-pub(crate) fn recall(root: &Path, git: &Git, query: &str) -> Result<Vec<Found>, GitError> {
+pub(crate) fn recall(root: &Path, git: &Git, query: &str) -> Result<Vec<Passage>, GitError> {
     let guardrails = guardrails(root);
     let lessons = guardrails.lines().map(|line| line.trim().trim_start_matches("- ")).filter(|line| !line.is_empty());
-    let lessons = lessons.map(|line| Found { source: "guardrails".to_owned(), text: line.to_owned() });
-    let proven = evidence(git)?.into_iter().map(|(source, text)| Found { source, text });
+    let lessons = lessons.map(|line| Passage { source: "guardrails".to_owned(), text: line.to_owned() });
+    let proven = evidence(git)?.into_iter().map(|(source, text)| Passage { source, text });
     Ok(search(query, lessons.chain(proven)))
 }
 
