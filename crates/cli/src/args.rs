@@ -13,6 +13,7 @@ mod init;
 mod install;
 mod land;
 mod loops;
+mod mcp;
 mod notify;
 mod plan;
 mod policy;
@@ -29,7 +30,7 @@ use verdone_runtime::project::config_file::Flags;
 pub(crate) use audit::AuditArgs;
 pub(crate) use claim::ClaimArgs;
 pub(crate) use config::{ConfigCommand, ConfigShowArgs};
-pub(crate) use control::{AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
+pub(crate) use control::{AnswerArgs, AttachArgs, NoteArgs, PauseArgs, ResumeArgs, RetryArgs, SkipArgs, StopArgs};
 pub(crate) use done::DoneArgs;
 pub(crate) use gates::GatesArgs;
 pub(crate) use guardrails::GuardrailsArgs;
@@ -39,6 +40,7 @@ pub(crate) use init::InitArgs;
 pub(crate) use install::{EditArgs, InstallArgs, UninstallArgs};
 pub(crate) use land::LandArgs;
 pub(crate) use loops::{LoopCommand, LoopStartArgs, LoopStatusArgs, LoopStopArgs};
+pub(crate) use mcp::McpArgs;
 pub(crate) use notify::{NotifyCommand, NotifyTestArgs};
 pub(crate) use plan::{PlanApproveArgs, PlanCommand, PlanLintArgs, PlanNewArgs, PlanShowArgs};
 pub(crate) use policy::{PolicyCheckArgs, PolicyCommand, PolicyListArgs};
@@ -122,8 +124,10 @@ pub(crate) enum Command {
     Skip(SkipArgs),
     Retry(RetryArgs),
     Note(NoteArgs),
+    Answer(AnswerArgs),
     Claim(ClaimArgs),
     Done(DoneArgs),
+    Mcp(McpArgs),
     Attach(AttachArgs),
     Checkpoints(CheckpointsArgs),
     Prune(PruneArgs),

@@ -1,5 +1,6 @@
 //! One file per command, and the dispatch from arguments to commands.
 
+mod answer;
 mod ask;
 mod attach;
 mod audit;
@@ -19,6 +20,7 @@ mod land;
 mod log;
 mod loops;
 mod man;
+mod mcp;
 mod notify;
 mod plan;
 mod policy;
@@ -181,8 +183,10 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Skip(args) => ask::skip(&args, context),
         Command::Retry(args) => ask::retry(&args, context),
         Command::Note(args) => ask::note(&args, context),
+        Command::Answer(args) => answer::run(&args, context),
         Command::Claim(args) => claim::run(&args, context),
         Command::Done(args) => done::run(&args, context),
+        Command::Mcp(args) => mcp::run(&args, context),
         Command::Attach(args) => attach::run(&args, context),
         Command::Checkpoints(CheckpointsArgs { rest: _ }) => Err(removed_checkpoints()),
         Command::Workspace(command) => workspace::run(&command, context),

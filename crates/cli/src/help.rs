@@ -14,8 +14,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["init", "plan", "doctor", "config", "notify", "demo"]),
     ("Run", &["run", "attach", "note", "pause", "resume", "skip", "retry", "stop", "verify"]),
     ("Look", &["status", "runs", "show", "log", "report", "gates", "protect", "guardrails", "audit"]),
-    ("Decide", &["review", "accept", "reject", "land", "undo"]),
-    ("Sessions", &["install", "uninstall", "loop", "done", "claim"]),
+    ("Decide", &["review", "accept", "reject", "answer", "land", "undo"]),
+    ("Sessions", &["install", "uninstall", "loop", "done", "claim", "mcp"]),
 ];
 
 /// Commands for scripts, settings files and cleaning up: named, but not explained on the main page.

@@ -4,6 +4,7 @@ pub mod claude;
 pub mod client_files;
 pub mod client_variables;
 mod settings;
+pub mod tool_server;
 
 pub use settings::{AgentKind, Agents, CommandAgent, ScriptedAgent};
 

@@ -73,6 +73,11 @@ impl Check {
     pub fn own(command: CommandSpec, timeout: Span) -> Self {
         Self { name: command.display(), origin: CheckOrigin::Story, command, timeout, terms: CheckOptions::default() }
     }
+
+    /// How an agent sees it: its command, or of a hidden check only the name.
+    pub fn shown_to_agent(&self) -> String {
+        if self.terms.hidden.is_some() { self.name.clone() } else { self.command.display() }
+    }
 }
 
 /// How one run of a check ended. Ordered from best to worst.

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::money::Usd;
 use crate::base::span::Span;
 use crate::base::verdict::RedPolicy;
-use crate::check::{Gate, GateSettings};
+use crate::check::{CommandSpec, Gate, GateSettings};
 use crate::done::DoneSettings;
 use crate::hook::AfterTool;
 use crate::lessons::LearnSettings;
@@ -68,6 +68,7 @@ pub struct Config {
     pub protect: ProtectSettings,
     pub limits: Limits,
     pub commit: Commit,
+    pub merge: Merge,
     pub prompt: Prompt,
     pub hooks: Hooks,
     pub notify: NotifySettings,
@@ -169,6 +170,25 @@ pub struct Commit {
 impl Default for Commit {
     fn default() -> Self {
         Self { subject: "{kind}({id}): {title}".to_owned(), timeout: Span::from_secs(10 * 60) }
+    }
+}
+
+/// What happens when an agent asks for a merge of a story that is done. The review branch and the report are always made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Merge {
+    /// A command that opens a pull request, for example with `gh`: a string for `sh -c`, or a list of arguments. It runs outside of the
+    /// workspace, with your permissions, in the project's folder. `VERDONE_STORY`, `VERDONE_COMMIT`, `VERDONE_REVIEW_BRANCH` and
+    /// `VERDONE_REPORT` say what to publish.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandSpec>,
+    /// How long it may take.
+    pub timeout: Span,
+}
+
+impl Default for Merge {
+    fn default() -> Self {
+        Self { command: None, timeout: Span::from_secs(2 * 60) }
     }
 }
 

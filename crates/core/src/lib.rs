@@ -4,6 +4,7 @@
 //! go out as data. `clippy.toml` next to this crate's manifest enforces that.
 
 pub mod agent;
+pub mod agent_tools;
 pub mod base;
 pub mod check;
 pub mod config;

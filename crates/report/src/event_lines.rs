@@ -1,6 +1,7 @@
 //! Turns an event into the lines that people read while a run is active: the same on a terminal and in a log file.
 
 use verdone_core::agent::{SessionUse, TurnOutcome};
+use verdone_core::agent_tools::ClaimStatus;
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::base::verdict::Red;
@@ -265,7 +266,7 @@ pub(crate) fn script_mark(meaning: ScriptEffect) -> Mark {
     }
 }
 
-/// A request from another terminal.
+/// A request from another terminal, or from the agent.
 pub(crate) fn asked(request: &Request) -> String {
     match request {
         Request::Stop => "stop now".to_owned(),
@@ -276,6 +277,18 @@ pub(crate) fn asked(request: &Request) -> String {
         Request::Skip { story, now: true } => format!("skip {} now", clean(story.as_str())),
         Request::Retry { story } => format!("retry {}", clean(story.as_str())),
         Request::Note { text } => format!("note to the agent: {}", clean(text)),
+        Request::Claim { story, status, .. } => format!("the agent says that {} is {}", clean(story.as_str()), claimed(*status)),
+        Request::Question { story, question, .. } => format!("question about {}: {}", clean(story.as_str()), clean(question)),
+        Request::Answer { story, text } => format!("answer about {}: {}", clean(story.as_str()), clean(text)),
+        Request::Merge { story, .. } => format!("prepare {} for review", clean(story.as_str())),
+    }
+}
+
+fn claimed(status: ClaimStatus) -> &'static str {
+    match status {
+        ClaimStatus::Success => "done",
+        ClaimStatus::Partial => "not finished",
+        ClaimStatus::Blocked => "blocked",
     }
 }
 

@@ -7,8 +7,8 @@ use serde::Serialize;
 use verdone_core::lessons::{Lesson, Memory, Origin, Status, lessons_in, user_text};
 
 use crate::style::{Style, Tone};
-use crate::wording::{moment, plural};
 use crate::width::{clean_line, wrap};
+use crate::wording::{moment, plural};
 
 /// The lessons of a project.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

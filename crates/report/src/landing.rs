@@ -63,6 +63,7 @@ pub(crate) fn next_step(view: &RunView) -> Option<String> {
     let lands = finish == Finish::Complete && view.unlanded > 0 && can_land(view);
     let waiting: Vec<&StoryView> = awaited(view).collect();
     Some(match waiting.as_slice() {
+        [] if finish == Finish::Blocked && view.open_questions().next().is_some() => "verdone answer".to_owned(),
         [] if lands => LAND.to_owned(),
         [] => after_reviews(view).unwrap_or_else(|| after(view, finish)),
         [one] => format!("verdone show {}", argument(&one.id)),

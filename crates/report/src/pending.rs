@@ -17,7 +17,12 @@ pub(crate) fn pending(view: &RunView) -> Vec<String> {
         Request::Skip { story, now: true } => format!("skip {}, once its processes have ended", clean(story.as_str())),
         Request::Note { text } if view.ended.is_some() => format!("note for the next run: {}", clean(text)),
         Request::Note { text } => format!("note for the next prompt: {}", clean(text)),
-        Request::Resume | Request::Retry { .. } => asked(request),
+        Request::Resume
+        | Request::Retry { .. }
+        | Request::Claim { .. }
+        | Request::Question { .. }
+        | Request::Answer { .. }
+        | Request::Merge { .. } => asked(request),
     };
     view.pending.iter().map(sentence).collect()
 }
@@ -31,6 +36,10 @@ pub(crate) fn pending_words(view: &RunView) -> Option<String> {
         Request::Note { .. } => "note",
         Request::Resume => "resume",
         Request::Retry { .. } => "retry",
+        Request::Claim { .. } => "claim",
+        Request::Question { .. } => "question",
+        Request::Answer { .. } => "answer",
+        Request::Merge { .. } => "merge",
     };
     let mut words: Vec<&str> = view.pending.iter().map(word).collect();
     words.dedup();

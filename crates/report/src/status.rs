@@ -8,6 +8,7 @@ use crate::guard::guard_told;
 use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::live::waiting;
 use crate::pending::pending;
+use crate::questions::open_questions;
 use crate::style::{Style, Tone};
 use crate::summary::{false_claims, tally, work};
 use crate::width::{clean, wrap};
@@ -21,6 +22,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     rows.extend(view.branch.as_ref().map(|branch| ("Branch", clean(branch))));
     rows.push(("State", state(view, now, active)));
     rows.extend(pending(view).into_iter().map(|text| ("Pending", text)));
+    rows.extend(open_questions(view).into_iter().map(|text| ("Question", text)));
     if let Some(current) = &view.current {
         let name = name(current.story.as_str(), &current.title);
         rows.push(("Story", format!("{} of {}: {name}", current.number, current.of)));

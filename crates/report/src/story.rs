@@ -10,6 +10,7 @@ use verdone_text::sentence::capitalise;
 
 use crate::event_lines::{files, judged, kept as kept_line, name};
 use crate::guard::guard_told;
+use crate::questions::question_about;
 use crate::result_text::{
     argument, changed_label, committed_as, outcome_and_proof, reason_mark, report_mark, report_words, result_mark, tree_words,
 };
@@ -71,6 +72,9 @@ impl Page<'_> {
         }
         self.put(0, None, Tone::Plain, &facts.join(dot));
         self.reasons(story);
+        if let Some(text) = question_about(view, &story.id) {
+            self.put(0, None, Tone::Warn, &text);
+        }
     }
 
     /// Why it failed, or why it needs or needed review.

@@ -6,6 +6,7 @@ use verdone_core::verify::{Outcome, StoryResult};
 use crate::event_lines::files;
 use crate::guard::guard_told;
 use crate::landing::{commits, finished, next_step, weak_seal};
+use crate::questions::open_questions;
 use crate::result_text::{first_of, result_mark, result_words, results};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
@@ -109,6 +110,7 @@ pub(crate) fn cost_per_verified(view: &RunView) -> Option<String> {
 fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
     let mut rows = vec![(Tone::Strong, tally(view))];
     rows.extend(reviews(view).into_iter().map(|text| (Tone::Warn, text)));
+    rows.extend(open_questions(view).into_iter().map(|text| (Tone::Warn, format!("Question about {text}"))));
     rows.extend(false_claims(view.false_claims).map(|text| (Tone::Warn, text)));
     let used = usage(view.cost_usd, view.tokens).map_or_else(String::new, |used| format!("; {used}"));
     rows.push((Tone::Plain, format!("{}{used}", work(view, now))));

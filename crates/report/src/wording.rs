@@ -113,6 +113,8 @@ fn rejection(rejection: &Rejection) -> &'static str {
         Rejection::CommitRefused => "the commit was refused",
         Rejection::AlreadyGreen => "its checks passed before any work",
         Rejection::NeedsReview => "needs a review",
+        Rejection::Unfinished => "the agent did not finish it",
+        Rejection::Blocked => "waits for an answer",
         Rejection::UsageLimit => "a usage limit was reached",
         Rejection::ServiceError => "the agent's service failed",
         Rejection::Stopped => "the run was stopped",
@@ -184,6 +186,7 @@ pub(crate) fn rejected(kind: &Rejection, reason: &str) -> (Mark, String) {
     match kind {
         // The reasons are shown with the review itself.
         Rejection::NeedsReview => (Mark::Warn, "Set aside for review".to_owned()),
+        Rejection::Blocked => (Mark::Warn, format!("Set aside: {}", given_up(kind, reason))),
         Rejection::ChecksFailed
         | Rejection::NothingChanged
         | Rejection::NoProgress
@@ -191,6 +194,7 @@ pub(crate) fn rejected(kind: &Rejection, reason: &str) -> (Mark, String) {
         | Rejection::TestsFailed
         | Rejection::CommitRefused
         | Rejection::AlreadyGreen
+        | Rejection::Unfinished
         | Rejection::UsageLimit
         | Rejection::ServiceError
         | Rejection::Stopped

@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use verdone_core::agent::tool_server::SOCKET_VARIABLE;
 use verdone_core::agent::{AgentKind, AllowanceUse, SessionUse, TurnOutcome, Usage};
 use verdone_core::base::id::RunId;
 use verdone_core::base::redact::Redactor;
@@ -55,6 +56,8 @@ pub struct TurnRequest<'a> {
     pub place: &'a Place,
     pub iteration: u32,
     pub plan: &'a Path,
+    /// The socket on which the run answers tool calls, as a path inside. `None`: the agent has no tools of ours.
+    pub tools: Option<&'a Path>,
     pub limits: &'a Limits,
     pub redactor: &'a Redactor,
 }
@@ -187,7 +190,10 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
 
 /// The environment of an agent that serves many turns: only variables that apply to all of them.
 fn lasting_environment(request: &TurnRequest<'_>) -> EnvPlan {
-    let env = request.env.clone();
+    let env = match request.tools {
+        Some(socket) => request.env.clone().with(SOCKET_VARIABLE, socket),
+        None => request.env.clone(),
+    };
     env.with(process::RUN_VARIABLE, request.run.as_str())
         .with("GIT_REFLOG_ACTION", format!("{} agent", reflog_mark(request.run.as_str())))
         .with("VERDONE_PLAN", absolute(request.plan, request.cwd))

@@ -6,6 +6,7 @@ pub mod context;
 pub mod driver;
 pub mod land;
 pub mod lifecycle;
+mod merge_request;
 mod plan;
 pub mod planning;
 pub mod prune;
@@ -14,26 +15,27 @@ mod requests;
 pub mod review;
 pub mod step;
 mod ticked;
+mod tool_calls;
+mod tool_socket;
 pub mod undo;
 mod unused_user_notes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use verdone_core::base::id::{Oid, RunId, StoryId, digest};
-use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::Check;
-use verdone_core::config::{Config, LandMode, OnReview};
+use verdone_core::config::{Config, LandMode};
 use verdone_core::done::{KnownBeforeWork, best_case, stated_complexity};
 use verdone_core::engine::prompt;
 use verdone_core::engine::run::Rules;
 use verdone_core::journal::event::{Event, Seal};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_plan::{Plan, Problem, ReviewState, Status};
-use verdone_text::shell_word::shell_argument;
 
 use crate::agent::{RunAgent, check_agent};
 use crate::base::active_clock::Stopwatch;
@@ -58,6 +60,7 @@ use crate::run::context::{AttemptContext, RunContext, RunSetup};
 use crate::run::driver::Driver;
 use crate::run::lifecycle::Scripts;
 use crate::run::recover::RecoverError;
+use crate::run::tool_socket::ToolSocket;
 use crate::session::done;
 use crate::store::{Holder, Journal, JournalError, LockError, Store};
 use crate::verify::Results;
@@ -153,7 +156,7 @@ impl Ready {
             };
             only.clone_from(&meant.id);
             if meant.status == Status::Done {
-                let finding = already_done(only, &shown(plan.path(), &request.project.start));
+                let finding = ticked::already_done(only, &shown(plan.path(), &request.project.start));
                 return Err(RunError::Refused(finding));
             }
         }
@@ -252,7 +255,7 @@ impl Ready {
             fail_behavior: config.hooks.fail_behavior,
             land_each: config.run.land == LandMode::Auto,
             pause_at: config.agent.claude.pause_at,
-            on_review: config.run.on_review.unwrap_or_else(|| on_review(self.plan.plan())),
+            on_review: config.run.on_review.unwrap_or_else(|| plan::on_review(self.plan.plan())),
             regression: config.regression.clone(),
         }
     }
@@ -286,7 +289,7 @@ impl Ready {
             target: branch.target.clone(),
             scripts: Scripts::freeze(&root),
             spec_dir: spec_dir.unwrap_or_else(|| root.join("specs")),
-            redactor,
+            redactor: Arc::new(redactor),
             clock: Stopwatch::start(),
             since: SystemTime::now(),
             done_before: BTreeSet::new(),
@@ -316,6 +319,7 @@ impl Ready {
             turns_run: 0,
             checks_run: 0,
             agent,
+            tools: None,
             setup,
         };
         Ok((context, rules))
@@ -376,6 +380,7 @@ impl Ready {
         context.agent.resume(left);
         context.plan = plan;
         context.setup.done_before = done_before;
+        context.tools = ToolSocket::of_run(&context.setup.run_dir, reporter);
         let journal = Journal::create(&context.setup.run_dir)?;
         if branch.at.as_ref() != Some(&branch.tip) {
             context.git.set_branch(&context.setup.branch, &branch.tip, branch.at.as_ref())?;
@@ -443,13 +448,6 @@ pub struct Ended {
     pub notifications: Deliveries,
 }
 
-/// The story that was asked for is ticked in the plan.
-fn already_done(story: &StoryId, plan: &str) -> Finding {
-    let undo = format!("or untick it in {plan}");
-    let again = format!("to run it again: verdone undo {}", shell_argument(&sanitise_line(story.as_str())));
-    Finding::bad("story", format!("{story} is already done in {plan}"), [&again, &undo])
-}
-
 /// If no watchdog can be started, the run continues without one: after a kill, the next run cleans up.
 pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut dyn Reporter) -> Option<Watchdog> {
     let told = |error: io::Error| {
@@ -458,12 +456,6 @@ pub(crate) fn watch(starting: io::Result<Starting>, run: &RunId, reporter: &mut 
         reporter.report(Update::Notice { text: &text });
     };
     starting.and_then(|starting| starting.watch(run)).map_err(told).ok()
-}
-
-/// If the plan has dependencies, stories that do not depend on one in review can continue without it.
-fn on_review(plan: &Plan) -> OnReview {
-    let depend = plan.stories.iter().any(|story| !story.depends_on.is_empty());
-    if depend { OnReview::Continue } else { OnReview::Stack }
 }
 
 /// The stories' own checks, as currently in the plan.

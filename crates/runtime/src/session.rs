@@ -23,6 +23,7 @@ mod start_loop;
 mod state_files;
 mod subagents;
 mod team_counts;
+pub mod tools;
 mod transcript;
 mod tree;
 mod turn;

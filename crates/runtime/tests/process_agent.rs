@@ -87,6 +87,7 @@ impl Scene {
             place: &Place { story: StoryId::from("US-001"), attempt: 2, turn: 1 },
             iteration: 4,
             plan: Path::new("PLAN.md"),
+            tools: None,
             limits: &self.limits,
             redactor: &self.redactor,
         };

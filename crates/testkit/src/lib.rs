@@ -6,6 +6,7 @@
 mod checkout;
 mod claude;
 pub mod golden;
+mod mcp_sdk;
 pub mod model_server;
 pub mod plans;
 mod process;
@@ -19,6 +20,7 @@ mod unprivileged;
 pub use checkout::{Checkout, Folder};
 pub use claude::{Claude, ClaudeSession};
 pub use golden::{assert_block, assert_file};
+pub use mcp_sdk::McpSdk;
 pub use plans::PlanShape;
 pub use process::{Output, Running};
 pub use proctable::{Survivor, processes_with_env};

@@ -81,6 +81,24 @@ pub(crate) struct NoteArgs {
     pub text: String,
 }
 
+/// Answer a question that an agent asked.
+///
+/// An agent that cannot do a story without an answer asks, and the run continues with other stories. The answer is in the next prompt for
+/// the story, in this run or in the next run of the plan. Without TEXT, lists the questions.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  verdone answer
+  verdone answer US-003 'Use the staging database'")]
+pub(crate) struct AnswerArgs {
+    /// The story's id.
+    #[arg(value_name = "STORY", requires = "text")]
+    pub story: Option<String>,
+    /// The answer.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<String>,
+}
+
 /// Watch the run from another terminal.
 ///
 /// Shows the events of the run and the agent's output as it comes, also for a run that `verdone run --detach` started. Ends when the run

@@ -15,7 +15,7 @@ use crate::error::CliError;
 use crate::terminal::{print, printable};
 
 /// Longer notes belong in the plan or the guardrails.
-const LONGEST_NOTE: usize = 16 * 1024;
+pub(super) const LONGEST_NOTE: usize = 16 * 1024;
 
 pub(super) fn pause(args: &PauseArgs, context: &Context) -> Outcome {
     let PauseArgs {} = args;

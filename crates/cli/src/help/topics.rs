@@ -25,6 +25,7 @@ pub(crate) const TOPICS: [Topic; 12] = [
     topic!(["runs"], "runs.md", "What happens in a run, and how to steer it"),
     topic!(["workspaces", "safety"], "workspaces-and-safety.md", "What an agent sees and what it can reach"),
     topic!(["sessions"], "sessions.md", "Your own agent sessions: hooks, loops and the Stop gate"),
+    topic!(["agent-tools", "mcp"], "agent-tools.md", "The tools that an agent can call"),
     topic!(["troubleshooting"], "troubleshooting.md", "What to do when something does not work"),
     topic!(["rules"], "rules.md", "Every rule of verification in one table"),
     topic!(["lifecycle"], "lifecycle.md", "Your own scripts at moments of a run"),

@@ -3,6 +3,7 @@
 //! Nothing leaves the machine. Without the client, these tests are skipped and say why.
 
 mod agent;
+mod agent_tools;
 mod api;
 mod demo;
 mod first_story;

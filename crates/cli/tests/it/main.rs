@@ -10,6 +10,7 @@ mod faults;
 mod hooks;
 mod lies;
 mod lifecycle;
+mod mcp;
 mod notify;
 mod run_loop;
 mod transcripts;

@@ -57,6 +57,14 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
     if let Some(finding) = super::claude::unusable(&config.agent.claude) {
         return Some(finding);
     }
+    if config.merge.command.as_ref().is_some_and(crate::check::CommandSpec::is_empty) {
+        let message = "the command is empty".to_owned();
+        return Some(Finding { path: vec![key("merge"), key("command")], on_key: false, message, hint: None });
+    }
+    if config.merge.timeout.limit().is_none() {
+        let message = "the merge command needs a timeout".to_owned();
+        return Some(Finding { path: vec![key("merge"), key("timeout")], on_key: false, message, hint: None });
+    }
     if config.commit.subject.trim().is_empty() || config.commit.subject.contains('\n') {
         let message = "the commit subject must be one line of text".to_owned();
         return Some(Finding { path: vec![key("commit"), key("subject")], on_key: false, message, hint: None });

@@ -47,6 +47,10 @@ pub struct BuildPrompt<'a> {
     pub guardrails: &'a str,
     /// The user's notes for this prompt.
     pub notes: &'a [String],
+    /// The question that an earlier session asked about this story, and the user's answer.
+    pub answered: Option<(&'a str, &'a str)>,
+    /// Whether the agent can call Verdone's tools.
+    pub tools: bool,
     pub context: &'a str,
     /// Folders of the workspace that can be emptied, but not removed or renamed.
     pub mount_points: Vec<String>,
@@ -62,6 +66,12 @@ struct StoryWords<'a> {
     title: &'a str,
     body: &'a str,
     criteria: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct AnsweredWords<'a> {
+    question: &'a str,
+    answer: &'a str,
 }
 
 #[derive(Serialize)]
@@ -99,6 +109,8 @@ impl BuildPrompt<'_> {
             baseline => self.baseline.map(|failure| Serde(failure_words(failure, self.failure_bytes))),
             guardrails => self.guardrails.trim(),
             notes => self.notes.to_vec(),
+            answered => self.answered.map(|(question, answer)| Serde(AnsweredWords { question, answer })),
+            tools => self.tools,
             context => keep_start(self.context.trim(), CONTEXT_BYTES),
             mount_points => first(&self.mount_points),
             attempt => self.attempt,
@@ -241,6 +253,8 @@ mod tests {
             baseline: None,
             guardrails: "",
             notes: &[],
+            answered: None,
+            tools: false,
             context: "",
             mount_points: Vec::new(),
             attempt: 1,

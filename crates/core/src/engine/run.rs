@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use verdone_plan::Progress;
 
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
+use crate::agent_tools::OpenQuestion;
 use crate::base::finish::{Finish, StopSignal};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::base::verdict::{Red, RedPolicy};
@@ -129,6 +130,8 @@ pub struct Attempt {
     pub feedback: Option<Feedback>,
     /// The user's notes for the prompt of this turn.
     pub notes: Vec<String>,
+    /// What the agent said is left, if it said in this turn that the story is not finished.
+    pub unfinished: Option<String>,
     /// Tree and kind of the last failure, and how often it occurred in a row.
     pub same_failure: (Option<(Option<Oid>, String)>, u32),
     /// The tree of the last refused commit.
@@ -162,6 +165,7 @@ impl Attempt {
             failing: Vec::new(),
             feedback: None,
             notes: Vec::new(),
+            unfinished: None,
             same_failure: (None, 0),
             refused: None,
             claim: None,
@@ -220,6 +224,10 @@ pub struct State {
     pub paused: bool,
     /// The user's notes for the next prompt.
     pub notes: Vec<String>,
+    /// Questions of agents for the user, answered or not. The answers are in every prompt for the story.
+    pub questions: BTreeMap<StoryId, OpenQuestion>,
+    /// Stories to prepare for a review, with the agent's summary.
+    pub merges: BTreeMap<StoryId, String>,
     /// Stories that the user wants no further work on, not even to the end of the current step.
     pub skipped_now: BTreeSet<StoryId>,
     /// Iterations skipped in a row.
@@ -455,6 +463,11 @@ impl Attempt {
 }
 
 impl State {
+    /// The question that an agent asked about a story, as long as it has no answer.
+    pub fn open_question(&self, story: &StoryId) -> Option<&OpenQuestion> {
+        self.questions.get(story).filter(|question| question.answer.is_none())
+    }
+
     /// The attempt that has started and is neither committed nor kept.
     pub fn open_attempt(&self) -> Option<&Attempt> {
         self.attempt.as_ref().filter(|attempt| attempt.base.is_some() || attempt.tree.is_some())

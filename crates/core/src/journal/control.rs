@@ -1,8 +1,9 @@
-//! Requests that a user sends to a running run from another terminal.
+//! Requests to a run while it works: from its user in another terminal, and from its agent through the tools.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent_tools::ClaimStatus;
 use crate::base::id::StoryId;
 
 /// One request. None of them can make a story done.
@@ -30,5 +31,28 @@ pub enum Request {
     /// Add text to the next prompt.
     Note {
         text: String,
+    },
+    /// The agent's claim about its story. It proves nothing.
+    Claim {
+        story: StoryId,
+        status: ClaimStatus,
+        summary: String,
+        tests_passed: bool,
+    },
+    /// The agent's question for the user, without which it cannot do the story.
+    Question {
+        story: StoryId,
+        reason: String,
+        question: String,
+    },
+    /// The user's answer to it.
+    Answer {
+        story: StoryId,
+        text: String,
+    },
+    /// The agent's request to prepare a story for a review once it is done.
+    Merge {
+        story: StoryId,
+        summary: String,
     },
 }

@@ -91,6 +91,10 @@ pub enum Rejection {
     UsageLimit,
     /// The agent's service failed too often in a row. The attempt does not count.
     ServiceError,
+    /// The agent itself said that the story is not finished.
+    Unfinished,
+    /// The agent asked the user a question. The attempt does not count.
+    Blocked,
     /// The run was stopped. The attempt does not count.
     Stopped,
     /// The run crashed, which was noticed later. The attempt does not count.
@@ -452,7 +456,7 @@ pub enum Event {
     IterationSkipped { place: Place },
     /// A signal asked the run to stop.
     StopRequested { signal: StopSignal },
-    /// A user sent a request to the run from another terminal.
+    /// A request to the run: from its user in another terminal, or from its agent through a tool.
     Asked { request: Request },
     /// The run is ending; only cleanup is left.
     RunStopping { finish: Finish, reason: String },

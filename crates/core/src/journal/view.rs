@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::agent_tools::OpenQuestion;
 use crate::base::finish::{Finish, StopSignal};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::check::CheckRun;
@@ -63,6 +64,8 @@ pub struct RunView {
     pub paused: bool,
     /// Requests from another terminal that have not taken effect yet. After the end: notes that wait for the next run.
     pub pending: Vec<Request>,
+    /// Questions of agents for the user, oldest first, with their answers. A story that is done has none.
+    pub questions: Vec<OpenQuestion>,
     /// The current wait for the agent's service: until when, and why.
     pub waiting: Option<WaitView>,
     /// When the phase began.

@@ -306,7 +306,9 @@ impl Claude {
         let begin = |hooks: Hooks| {
             let (start, hook_program) = (start.clone(), &*program.to_string_lossy());
             let (schema, apart) = (self.schema.as_deref(), self.looking == Some(ReadOnlyReason::Judging));
-            let launch = Launch { config, hooks, start, hook_program, budget_usd: budget, schema, apart };
+            let tools = request.tools.map(Path::to_string_lossy);
+            let tools = tools.as_deref();
+            let launch = Launch { config, hooks, start, hook_program, budget_usd: budget, schema, tools, apart };
             Client::start(command_line(&launch), &spawn(), session(), hooks, budget, signals)
         };
         let mut started = begin(way);

@@ -164,6 +164,7 @@ fn by_client(
         place: seat.place,
         iteration: 0,
         plan: seat.plan,
+        tools: None,
         limits: court.limits,
         redactor: court.redactor,
     };

@@ -156,6 +156,8 @@ struct Watch<'w, 'a> {
     clock: Stopwatch,
     last_output: Duration,
     last_tick: Duration,
+    /// How long the caller did something else during ticks, such as answering a tool call. The process is not to blame for it.
+    held_up: Duration,
     open_pipes: u8,
     exited: bool,
     phase: Phase,
@@ -206,6 +208,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             flow: FloodLimit::new(),
             clock: Stopwatch::start(),
             last_output: Duration::ZERO,
+            held_up: Duration::ZERO,
             last_tick: Duration::ZERO,
             open_pipes: 2,
             exited: false,
@@ -240,7 +243,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         match self.signals.stop() {
             Some(Stop::Insisted(signal)) => self.kill(Exit::Interrupted(signal)),
             Some(Stop::Asked(signal)) => self.ask(Exit::Interrupted(signal)),
-            None if over(self.spawn.wall, Duration::ZERO) => self.ask(Exit::Wall),
+            None if over(self.spawn.wall, self.held_up) => self.ask(Exit::Wall),
             None if over(self.spawn.idle, self.last_output) => self.ask(Exit::Idle),
             None => {}
         }
@@ -297,12 +300,17 @@ impl<'w, 'a> Watch<'w, 'a> {
             self.capture.flush();
             self.flow.fill(now, &mut |stream, text| (self.on)(Moment::Line { stream, text }));
             (self.on)(Moment::Tick);
+            let took = self.clock.elapsed().saturating_sub(now);
+            if took >= TICK {
+                self.held_up += took;
+                self.last_output = now + took;
+            }
         }
     }
 
     fn until_next_limit(&mut self) -> Duration {
         let now = self.clock.elapsed();
-        let wall = self.spawn.wall.map(|wall| wall.saturating_sub(now));
+        let wall = self.spawn.wall.map(|wall| (self.held_up + wall).saturating_sub(now));
         let idle = self.spawn.idle.map(|idle| (self.last_output + idle).saturating_sub(now));
         let next = match self.phase {
             Phase::Running => wall.into_iter().chain(idle).min().unwrap_or(TICK),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use verdone_core::base::id::{Oid, RunId, StoryId};
@@ -20,6 +21,7 @@ use crate::project::shown;
 use crate::run::RunPlan;
 use crate::run::lifecycle::Scripts;
 use crate::run::step::StepError;
+use crate::run::tool_socket::ToolSocket;
 use crate::verify::checks::in_project;
 use crate::verify::{Bench, BenchPlace, Results};
 use crate::workspace::{KeptCache, Workspaces};
@@ -36,6 +38,8 @@ pub struct RunContext {
     /// Where the agent works and checks run.
     pub spaces: Workspaces,
     pub agent: RunAgent,
+    /// Where the agent's tool calls arrive. `None` if that is impossible here.
+    pub tools: Option<ToolSocket>,
     /// Check results by tree in this run.
     pub results: Results,
     /// The build cache left by the last attempt's checks, and the tree it was built from.
@@ -76,7 +80,7 @@ pub struct RunSetup {
     pub unchecked: bool,
     /// The prompt template and where it came from.
     pub template: (String, String),
-    pub redactor: Redactor,
+    pub redactor: Arc<Redactor>,
     pub signals: Signals,
     /// Active time of the run.
     pub clock: Stopwatch,

@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::{Oid, StoryId, digest};
+use verdone_core::config::OnReview;
 use verdone_core::plan::DIALECT;
 use verdone_plan::{Document, Plan, Status};
 
@@ -258,4 +259,10 @@ fn place(copy: &Path, original: &Path, tip: Option<&[u8]>, exists: bool) -> io::
 fn copied(git: &Git, location: &PlanLocation, folder: &Path) -> PlanLocation {
     let at = |path: &PathBuf| git.repo_path(path).map_or_else(|| path.clone(), |path| folder.join(path.as_path()));
     PlanLocation { plan: at(&location.plan), home: location.home, progress: location.progress.as_ref().map(at) }
+}
+
+/// If the plan has dependencies, stories that do not depend on one in review can continue without it.
+pub(super) fn on_review(plan: &Plan) -> OnReview {
+    let depend = plan.stories.iter().any(|story| !story.depends_on.is_empty());
+    if depend { OnReview::Continue } else { OnReview::Stack }
 }

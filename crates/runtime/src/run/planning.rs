@@ -270,6 +270,7 @@ impl PlanningTurn<'_> {
             place: &story,
             iteration: 1,
             plan: self.request.output,
+            tools: None,
             limits: &config.limits,
             redactor: &redactor,
         };

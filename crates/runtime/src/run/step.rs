@@ -46,7 +46,7 @@ pub use regression::{regression, reopen};
 pub use script::script;
 pub use select::select;
 pub use turn::{first_prompt, turn};
-pub use verify::verify;
+pub use verify::{MidTurnReport, verify, verify_during_turn};
 pub use wait::wait;
 
 /// A failure of Verdone itself: it never counts against a story.

@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use verdone_core::base::id::{Oid, StoryId};
+use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::evidence::audit::GitNote;
 use verdone_core::evidence::{Evidence, FETCH_NOTES};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::StoryResult;
 use verdone_plan::{Plan, Status, Story};
+use verdone_text::shell_word::shell_argument;
 
 use super::RunError;
+use crate::base::finding::Finding;
 use crate::git::{Git, GitError};
 use crate::store::{Store, proven};
 
@@ -76,4 +79,11 @@ fn noted(git: &Git, stories: &[&Story], tip: &Oid) -> Result<BTreeMap<StoryId, S
         }
     }
     Ok(found)
+}
+
+/// The story that was asked for is ticked in the plan.
+pub(super) fn already_done(story: &StoryId, plan: &str) -> Finding {
+    let undo = format!("or untick it in {plan}");
+    let again = format!("to run it again: verdone undo {}", shell_argument(&sanitise_line(story.as_str())));
+    Finding::bad("story", format!("{story} is already done in {plan}"), [&again, &undo])
 }

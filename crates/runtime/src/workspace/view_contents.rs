@@ -323,9 +323,9 @@ fn tree(draft: &mut Draft<'_>) {
 }
 
 /// The parts of the run's folder in an agent's view, and whether they are writable: what the hooks inside record about their
-/// sessions; and prompts, with the story of the turn for those hooks. Nothing else of `.verdone/runs` is in the tree, neither
+/// sessions; prompts, with the story of the turn for those hooks; and the socket of the tools. Nothing else of `.verdone/runs` is in the tree, neither
 /// journals nor output.
-const RUN_PARTS: [(&str, bool); 2] = [("sessions", true), ("turns", false)];
+const RUN_PARTS: [(&str, bool); 3] = [("sessions", true), ("turns", false), ("tools", false)];
 
 fn run_parts(draft: &mut Draft<'_>) {
     let Some(run) = draft.request.run_dir else { return };

@@ -180,6 +180,16 @@ fn the_client_of_the_tests_is_pinned_by_its_digests_and_names_no_registry() {
 }
 
 #[test]
+fn the_mcp_sdk_of_the_tests_is_pinned_and_names_no_registry() {
+    let folder = "crates/cli/tests/it/mcp/sdk";
+    let lock = read(&format!("{folder}/package-lock.json"));
+    assert!(!lock.contains("\"resolved\"") && !lock.contains("://"), "the lock file names a host: remove its `resolved` lines");
+    assert!(read(&format!("{folder}/package.json")).contains("\"@modelcontextprotocol/sdk\": \"1.32.2\""));
+    let packages = lock.matches("\"node_modules/").count();
+    assert!(packages > 50 && lock.matches("\"integrity\": \"sha512-").count() == packages);
+}
+
+#[test]
 fn the_test_runners_are_pinned_and_name_no_registry() {
     let folder = "crates/cli/tests/it/lies/runners";
     let lock = read(&format!("{folder}/package-lock.json"));

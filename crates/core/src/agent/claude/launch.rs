@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::settings::{ClaudeAgent, ClaudePermission, HookWay};
 use super::uuid::Uuid;
+use crate::agent::tool_server::{SERVER, SOCKET_VARIABLE};
 use crate::hook::Role;
 
 /// The warning shown before a run with `permission = "bypass"`.
@@ -108,6 +109,8 @@ pub struct Launch<'a> {
     pub budget_usd: Option<f64>,
     /// The JSON schema for the answer.
     pub schema: Option<&'a str>,
+    /// The socket on which the run answers calls of our tools, as a path inside. `None`: the client gets no tools of ours.
+    pub tools: Option<&'a str>,
     /// Ignores the project's settings, CLAUDE.md and servers, because they are part of what is judged.
     pub apart: bool,
 }
@@ -127,6 +130,10 @@ pub fn command_line(launch: &Launch<'_>) -> CommandLine {
     let mut argv = vec![config.binary.clone()];
     let mut add = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
     add(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
+    // This option takes all words up to the next option.
+    if let Some(socket) = launch.tools {
+        add(&["--mcp-config", &tools(launch.hook_program, socket).to_string()]);
+    }
     add(&["--permission-mode", permission_mode(config.permission)]);
     add(&["--settings", &settings(launch.hooks, launch.hook_program).to_string()]);
     match &launch.start {
@@ -216,6 +223,18 @@ fn settings(hooks: Hooks, program: &str) -> Value {
     let hooks: Map<String, Value> = events.into_iter().map(entry).collect();
     // Here it overrides a `disableAllHooks` that an agent writes into the project's settings.
     json!({ "disableAllHooks": false, "hooks": hooks })
+}
+
+/// Our server. The client would hide its tools behind a search unless it loads them always, and gives servers only some variables.
+fn tools(program: &str, socket: &str) -> Value {
+    let server = json!({
+        "type": "stdio",
+        "command": program,
+        "args": ["mcp"],
+        "env": { (SOCKET_VARIABLE): socket },
+        "alwaysLoad": true,
+    });
+    json!({ "mcpServers": { (SERVER): server } })
 }
 
 fn variables(config: &ClaudeAgent) -> Vec<(String, String)> {

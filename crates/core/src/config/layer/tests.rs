@@ -110,6 +110,8 @@ fn every_fault_in_a_file_has_its_place_and_a_way_on() {
             "did you mean \"quality\"?",
         ),
         ("[commit]\nsubject = \"\"\n", "the commit subject must be one line", (2, 11), ""),
+        ("[merge]\ncommand = []\n", "the command is empty", (2, 11), ""),
+        ("[merge]\ntimeout = \"0s\"\n", "the merge command needs a timeout", (2, 11), ""),
         ("plan = \"x\n", "invalid basic string", (1, 10), ""),
         ("é = 1\n", "", (1, 1), ""),
         ("plan = \"a\"\nplan = \"b\"\n", "duplicate key", (2, 1), ""),

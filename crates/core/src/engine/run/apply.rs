@@ -4,6 +4,7 @@ use verdone_plan::{Progress, ReviewState};
 
 use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, failing_sentence};
 use crate::agent::{PromptUse, TurnOutcome};
+use crate::agent_tools::{ClaimStatus, OpenQuestion};
 use crate::base::finish::Finish;
 use crate::base::id::StoryId;
 use crate::check::CheckRun;
@@ -70,6 +71,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
                     attempt.notes.clear();
                 }
                 attempt.notes.extend(notes);
+                attempt.unfinished = None;
                 attempt.place = place.clone();
             });
             state.phase = Phase::Turn;
@@ -211,6 +213,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
 
 /// Records a story's result. The attempt at it is over.
 fn record_result(state: &mut State, story: &StoryId, result: StoryResult) {
+    state.questions.remove(story);
     state.results.insert(story.clone(), result);
     state.last_failures.remove(story);
     state.since_regression += 1;
@@ -222,15 +225,19 @@ fn record_result(state: &mut State, story: &StoryId, result: StoryResult) {
 /// Whether the reason for the rejection has nothing to do with the attempt itself.
 fn spends_nothing(rejection: &Rejection) -> bool {
     match rejection {
-        Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::NeedsReview => {
-            true
-        }
+        Rejection::Stopped
+        | Rejection::Crashed
+        | Rejection::UsageLimit
+        | Rejection::ServiceError
+        | Rejection::NeedsReview
+        | Rejection::Blocked => true,
         Rejection::ChecksFailed
         | Rejection::NothingChanged
         | Rejection::NoProgress
         | Rejection::TurnFailed
         | Rejection::TestsFailed
         | Rejection::CommitRefused
+        | Rejection::Unfinished
         | Rejection::AlreadyGreen => false,
     }
 }
@@ -248,6 +255,8 @@ fn ends_the_run(rejection: &Rejection) -> Option<Finish> {
         | Rejection::CommitRefused
         | Rejection::AlreadyGreen
         | Rejection::NeedsReview
+        | Rejection::Unfinished
+        | Rejection::Blocked
         | Rejection::Stopped => None,
     }
 }
@@ -291,8 +300,10 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
     if matches!(outcome, TurnOutcome::ApiError { retryable: true, .. } | TurnOutcome::UsageLimit { .. }) {
         return;
     }
+    let unfinished = state.attempt.as_ref().and_then(|attempt| attempt.unfinished.clone());
     let reason = match &tests.ended_turn {
         Some(reason) => Some(reason.clone()),
+        None if *outcome == TurnOutcome::Ended && unfinished.is_some() => unfinished.map(|left| unfinished_words(&left)),
         // A repeated turn gets the same prompt.
         None if waited_out(outcome) => return,
         None if *outcome == TurnOutcome::Ended => None,
@@ -414,10 +425,51 @@ fn ask(state: &mut State, request: &Request) {
             }
         }
         Request::Retry { story } => {
+            state.questions.remove(story);
             state.progress.failed.remove(story);
             state.progress.attempts.remove(story);
             state.skipped_now.remove(story);
         }
         Request::Note { text } => state.notes.push(text.clone()),
+        Request::Claim { story, status, summary, .. } => claim(state, story, *status, summary),
+        Request::Question { story, reason, question } => {
+            state.progress.failed.insert(story.clone(), waits_for_answer(question));
+            let (reason, question) = (reason.clone(), question.clone());
+            state.questions.insert(story.clone(), OpenQuestion { story: story.clone(), reason, question, answer: None });
+        }
+        Request::Answer { story, text } => answer(state, story, text),
+        Request::Merge { story, summary } => {
+            state.merges.insert(story.clone(), summary.clone());
+        }
     }
+}
+
+fn claim(state: &mut State, story: &StoryId, status: ClaimStatus, summary: &str) {
+    let unfinished = match status {
+        ClaimStatus::Partial => Some(summary.to_owned()),
+        // A blocked story comes with its question.
+        ClaimStatus::Success | ClaimStatus::Blocked => None,
+    };
+    with_attempt(state, |attempt| {
+        if attempt.place.story == *story {
+            attempt.unfinished = unfinished;
+        }
+    });
+}
+
+/// After the answer, the story can be worked on again.
+fn answer(state: &mut State, story: &StoryId, text: &str) {
+    let Some(question) = state.questions.get_mut(story) else { return };
+    question.answer = Some(text.to_owned());
+    if state.progress.failed.get(story) == Some(&waits_for_answer(&question.question)) {
+        state.progress.failed.remove(story);
+    }
+}
+
+fn waits_for_answer(question: &str) -> String {
+    format!("waits for an answer: {question}")
+}
+
+fn unfinished_words(left: &str) -> String {
+    format!("the agent said that the story is not finished: {left}")
 }

@@ -2,6 +2,7 @@
 
 use super::{Phase, RunView};
 use crate::agent::{PromptUse, TurnOutcome};
+use crate::agent_tools::OpenQuestion;
 use crate::journal::control::Request;
 use crate::journal::event::Place;
 
@@ -21,15 +22,27 @@ impl RunView {
     }
 
     pub(super) fn ask(&mut self, request: &Request) {
-        let is_note = matches!(request, Request::Note { .. });
-        if self.ended.is_some() && !is_note {
+        // The next run gets notes and answers.
+        let outlives_run = matches!(request, Request::Note { .. } | Request::Answer { .. });
+        if self.ended.is_some() && !outlives_run {
             return;
         }
         match request {
             Request::Pause if self.phase == Phase::Waiting => self.paused = true,
             Request::Pause if self.paused => {}
             Request::Resume => self.forget_pause(),
+            Request::Question { story, reason, question } => {
+                self.questions.retain(|known| known.story != *story);
+                let (reason, question) = (reason.clone(), question.clone());
+                self.questions.push(OpenQuestion { story: story.clone(), reason, question, answer: None });
+            }
+            Request::Answer { story, text } => {
+                let asked = self.questions.iter_mut().find(|known| known.story == *story);
+                asked.into_iter().for_each(|known| known.answer = Some(text.clone()));
+            }
+            Request::Claim { .. } | Request::Merge { .. } => {}
             Request::Retry { story } => {
+                self.questions.retain(|known| known.story != *story);
                 self.pending.retain(|pending| !matches!(pending, Request::Skip { story: skipped, .. } if skipped == story));
             }
             // Takes effect at once for every story but the current one.
@@ -40,6 +53,11 @@ impl RunView {
             }
             Request::Pause | Request::Skip { .. } | Request::Note { .. } => self.push(request),
         }
+    }
+
+    /// Questions that the user has not answered yet.
+    pub fn open_questions(&self) -> impl Iterator<Item = &OpenQuestion> {
+        self.questions.iter().filter(|question| question.answer.is_none())
     }
 
     /// What a change of the phase settles.

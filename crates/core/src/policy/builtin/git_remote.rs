@@ -6,8 +6,8 @@ use crate::policy::arguments::Arguments;
 use crate::policy::matcher::Certainty;
 use verdone_shell::{Simple, Word};
 
-const INSTEAD: &str =
-    "leave the work in the tree: what passes its checks is committed, and the user pushes and merges after the run";
+const INSTEAD: &str = "if you have the tool `request_merge`, call it: it prepares the story for review. Otherwise leave the work in the \
+    tree: what passes its checks is committed, and the user pushes and merges after the run";
 
 pub(super) fn rules() -> Vec<Rule> {
     deny(

@@ -29,7 +29,7 @@ pub(super) fn rules() -> Vec<Rule> {
                 name: "verdone-dir",
                 matcher: Matcher::Place { access: CHANGES, is: in_verdone_dir },
                 reason: "an agent must not change the run's settings and records",
-                alternative: "write lessons into .verdone/guardrails.md; leave the rest to the user",
+                alternative: "write lessons into .verdone/guardrails.md, or call the tool `add_guardrail` if you have it; leave the rest to the user",
                 matches: &[
                     "Write: .verdone/config.toml",
                     "sed -i s/a/b/ .verdone/config.toml",
@@ -63,7 +63,7 @@ pub(super) fn rules() -> Vec<Rule> {
                 name: "plan-status",
                 matcher: Matcher::Plan(Protected::Status),
                 reason: "only a passed verification marks a story as done",
-                alternative: "finish the work; Verdone ticks the story when its checks pass",
+                alternative: "finish the work, and call the tool `complete_story` if you have it; Verdone ticks the story when its checks pass",
                 matches: &["Edit: plan.md\n- [ ] US-001\n- [x] US-001", "sed -i 's/\\[ \\]/[x]/' plan.md", "rm plan.md"],
                 not_matches: &["Edit: plan.md\n# Plan\n# The plan", "cat plan.md", "Write: docs/plan.md"],
             },
@@ -71,7 +71,7 @@ pub(super) fn rules() -> Vec<Rule> {
                 name: "plan-checks",
                 matcher: Matcher::Plan(Protected::Checks),
                 reason: "a story's criteria and checks must not change while it is worked on",
-                alternative: "meet the criteria as they stand, or say in the answer why they cannot be met",
+                alternative: "meet the criteria as they stand, or say why they cannot be met: with the tool `report_blocked` if you have it, else in the answer",
                 matches: &[
                     "Edit: plan.md\nVerification: `make test`\nVerification: `true`",
                     "Edit: plan.md\nmake test\nmake",

@@ -212,6 +212,8 @@ impl Client {
         ears: &mut TurnHandlers<'_>,
     ) -> (Option<TurnEnd>, Option<TurnAbort>) {
         let (mut last_output, mut last_tick) = (Duration::ZERO, Duration::ZERO);
+        // How long ticks took, because a tool call was answered in them. The client waited for us.
+        let mut held_up = Duration::ZERO;
         // Why the turn is being ended, and the deadline for that.
         let mut cutting: Option<(TurnAbort, Duration)> = None;
         loop {
@@ -238,12 +240,18 @@ impl Client {
                 ears.capture.flush();
                 ears.flow.fill(now, &mut |stream, text| (ears.on)(Moment::Line { stream, text }));
                 (ears.on)(Moment::Tick);
+                let took = clock.elapsed().saturating_sub(now);
+                if took >= TICK {
+                    held_up += took;
+                    last_output = now + took;
+                    continue;
+                }
             }
             let over = |limit: Option<Duration>, since: Duration| limit.is_some_and(|limit| now.saturating_sub(since) >= limit);
             let why = match signals.stop() {
                 Some(_) => Some(TurnAbort::Stopped),
                 None if asked.is_some() => asked.map(TurnAbort::Asked),
-                None if over(limits.wall, Duration::ZERO) => Some(TurnAbort::Wall),
+                None if over(limits.wall, held_up) => Some(TurnAbort::Wall),
                 None if over(limits.idle, last_output) => Some(TurnAbort::Idle),
                 None => None,
             };

@@ -15,6 +15,7 @@ use super::verify::verify_again;
 use super::{StepError, attempt_of};
 use crate::git::{CommitError, GitError};
 use crate::run::context::RunContext;
+use crate::run::merge_request;
 use crate::workspace::HookOutcome;
 
 pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
@@ -79,6 +80,9 @@ pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     // A commit hook may have edited the message.
     let subject = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     record(context, &evidence, (&commit, subject), &tree, reporter);
+    if *outcome == Outcome::Done {
+        merge_request::prepare_requested(context, state, &evidence.story, &commit, reporter);
+    }
     let files = candidate.changes.len() as u32;
     Ok(Input::Committed { commit, tree, files, evidence: Some(evidence.digest()), noted: noted.is_ok() })
 }

@@ -62,6 +62,11 @@ impl Requirements {
         Self { judge: false, ..self }
     }
 
+    /// Whether CI has to agree.
+    pub(super) fn asks_ci(&self, context: &RunContext) -> bool {
+        self.conditions.iter().any(|name| context.setup.config.done.prover_of(name) == Some(Prover::Ci))
+    }
+
     /// Whether CI was asked but gave no clear answer.
     pub(super) fn ci_is_unknown(&self) -> bool {
         matches!(self.facts.ci, CiFact::Unknown { .. })

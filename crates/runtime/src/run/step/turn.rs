@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use verdone_core::agent::AgentKind;
+use verdone_core::base::id::StoryId;
 use verdone_core::base::span::Span;
 use verdone_core::check::Check;
 use verdone_core::config::Limits;
@@ -17,12 +19,14 @@ use super::brief::brief;
 use super::hand_over::hand_over;
 use super::learn::{guardrails_for, note_use};
 use super::{StepError, attempt_of, io_error};
-use crate::agent::TurnRequest;
+use crate::agent::{RunAgent, TurnRequest};
 use crate::base::active_clock::Stopwatch;
 use crate::guard::{TurnOf, turn_tests};
 use crate::process::Moment;
 use crate::project::template::project_instructions;
 use crate::run::context::RunContext;
+use crate::run::tool_calls;
+use crate::run::tool_socket::ToolSocket;
 use crate::store::live_output::LiveOutput;
 
 pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
@@ -36,28 +40,40 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
     for text in context.spaces.take_notes() {
         reporter.report(Update::Notice { text: &text });
     }
-    context.agent.works_in(&workspace);
+    let socket = ToolSocket::seen_from(&workspace.cwd, &context.setup.root, &context.setup.run_dir);
     let limits = within_the_run(&context.setup.config.limits, context.setup.clock);
+    let (agents, run, run_dir) = (context.setup.config.agent.clone(), context.setup.run.clone(), context.setup.run_dir.clone());
+    let (redactor, signals) = (context.setup.redactor.clone(), context.setup.signals.clone());
     let request = TurnRequest {
-        agent: &context.setup.config.agent,
+        agent: &agents,
         limits: &limits,
         prompt: &prompt,
         cwd: &workspace.cwd,
         inside: workspace.inside.as_ref(),
         env: &workspace.env,
-        run_dir: &context.setup.run_dir,
+        run_dir: &run_dir,
         number: context.turns_run,
-        run: &context.setup.run,
+        run: &run,
         place,
         iteration: state.iteration,
         plan: &plan,
-        redactor: &context.setup.redactor,
+        tools: context.tools.is_some().then_some(socket.as_path()),
+        redactor: &redactor,
     };
     let clock = context.setup.clock;
-    let mut live = LiveOutput::begin(&context.setup.run_dir, state.iteration, place.turn, limits.output_bytes);
-    let mut on = |moment: Moment<'_>| show(reporter, &mut live, clock, &moment);
+    let mut live = LiveOutput::begin(&run_dir, state.iteration, place.turn, limits.output_bytes);
     let budget = context.setup.config.limits.cost_usd.limit().map(|limit| limit - state.cost_usd);
-    let kept = context.agent.turn(&request, budget, &context.setup.signals, &mut on);
+    // Answering a tool call needs the whole context, so the agent is not in it during the turn.
+    let mut agent = std::mem::replace(&mut context.agent, RunAgent::PerTurn);
+    agent.works_in(&workspace);
+    let mut on = |moment: Moment<'_>| {
+        show(reporter, &mut live, clock, &moment);
+        if matches!(moment, Moment::Tick) {
+            tool_calls::serve(context, state, reporter);
+        }
+    };
+    let kept = agent.turn(&request, budget, &signals, &mut on);
+    context.agent = agent;
     context.spaces.save_login();
     let result = kept.map_err(io_error("saving the turn"))?;
     if let Some(text) = &result.notice {
@@ -125,6 +141,12 @@ pub fn first_prompt(context: &RunContext, story: &Story) -> Result<String, StepE
     prompt_with(context, story, &guardrails_for(context, story).text, None, &[])
 }
 
+/// The question about a story and the user's answer.
+fn answered<'a>(state: &'a State, story: &StoryId) -> Option<(&'a str, &'a str)> {
+    let question = state.questions.get(story)?;
+    Some((&question.question, question.answer.as_deref()?))
+}
+
 /// The prompt for a story. Without an attempt, the prompt of its first turn. `mount_points` are folders of the workspace.
 fn prompt_with(
     context: &RunContext,
@@ -134,9 +156,7 @@ fn prompt_with(
     mount_points: &[PathBuf],
 ) -> Result<String, StepError> {
     let attempt = state.and_then(|state| state.attempt.as_ref());
-    // The agent sees only the name of a hidden check.
-    let shown = |check: &Check| if check.terms.hidden.is_some() { check.name.clone() } else { check.command.display() };
-    let commands = |checks: &[Check]| checks.iter().map(shown).collect();
+    let commands = |checks: &[Check]| checks.iter().map(Check::shown_to_agent).collect();
     let instructions = project_instructions(&context.setup.root, "building").map_err(io_error("reading the instructions"))?;
     let around = [context.plan.plan().context.as_str(), context.plan.context().unwrap_or_default(), &instructions].join("\n\n");
     let plan = context.plan_name();
@@ -150,6 +170,8 @@ fn prompt_with(
         baseline: state.and_then(|state| state.baseline.as_ref()),
         guardrails,
         notes: attempt.map_or(&[], |attempt| &attempt.notes),
+        answered: state.and_then(|state| answered(state, &story.id)),
+        tools: context.tools.is_some() && context.setup.config.agent.name == AgentKind::Claude,
         context: &around,
         mount_points: mount_points.iter().map(|path| path.display().to_string()).collect(),
         attempt: attempt.map_or(1, |attempt| attempt.place.attempt),

@@ -57,6 +57,60 @@ pub fn verify(context: &mut RunContext, state: &State, reporter: &mut dyn Report
     Ok(Input::Verified(Box::new(run::Verification { changed, restored, report, judge })))
 }
 
+/// What a verification in the middle of a turn found.
+#[derive(Debug)]
+pub struct MidTurnReport {
+    pub report: VerifyReport,
+    /// Who is asked only after the turn.
+    pub left: Option<&'static str>,
+}
+
+/// Verifies the files as they are now, during a turn. The results of its checks count for the verification after the turn, which is the
+/// one that decides. Judge and CI are not asked: the agent may still change everything.
+pub fn verify_during_turn(
+    context: &mut RunContext,
+    state: &State,
+    reporter: &mut dyn Reporter,
+) -> Result<MidTurnReport, StepError> {
+    let attempt = attempt_of(state, "verification")?;
+    if context.plan.is_committed() {
+        context.plan.mark(&attempt.place.story, Status::Done)?;
+    }
+    let found = verify_candidate(context, state, attempt, reporter);
+    context.plan.unmark()?;
+    found
+}
+
+fn verify_candidate(
+    context: &mut RunContext,
+    state: &State,
+    attempt: &Attempt,
+    reporter: &mut dyn Reporter,
+) -> Result<MidTurnReport, StepError> {
+    let candidate = context.read_attempt()?;
+    let changed = context.changed_by_agent(&candidate);
+    let mut asked = conditions::asked(context, attempt, &changed)?;
+    let asks_ci = asked.asks_ci(context);
+    let mut verification = begin(context, state, attempt, &candidate.tree, &changed, &asked)?;
+    verification.job.obstacle = candidate.obstacle;
+    let left = loop {
+        match context.on_bench(|bench, results| verification.advance(bench, results, reporter))? {
+            Pause::Conditions if asks_ci => break Some("CI"),
+            Pause::Conditions => ask_conditions(context, attempt, &mut asked, &mut verification, reporter)?,
+            Pause::Judge => break Some("a second agent"),
+            Pause::Done => break None,
+        }
+    };
+    // What was left out counts as not asked for, so that the report says what is known now.
+    if left.is_some() {
+        verification.job.judge = false;
+    }
+    if verification.observed.conditions.is_none() {
+        verification.job.conditions.clear();
+    }
+    Ok(MidTurnReport { report: old_tests::report(context, &mut verification, reporter)?, left })
+}
+
 /// Asks the conditions. After a signal, a missing answer from CI is not the work's fault.
 fn ask_conditions(
     context: &mut RunContext,
@@ -104,8 +158,9 @@ fn begin(
     let base = context.tip_tree()?;
     let own = context.own_checks(&story.id);
     let mut settings = context.setup.config.protect.clone();
-    // The command that asks CI runs outside workspaces.
+    // These commands run outside workspaces.
     settings.autorun.extend(check_scripts(&context.setup.config.done.ci.command));
+    settings.autorun.extend(check_scripts(&context.setup.config.merge.command));
     let trees = Trees::compare(&TreesRequest {
         git: &context.git,
         settings: &settings,

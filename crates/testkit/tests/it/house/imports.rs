@@ -40,7 +40,8 @@ fn crates_depend_downwards_only() {
         ("core", &LEAVES),
         ("report", &["core", "plan", "shell", "testlog", "text"]),
         ("runtime", &["core", "plan", "shell", "testlog", "text"]),
-        ("cli", &["core", "plan", "report", "runtime", "shell", "testlog", "text"]),
+        ("mcp", &["core", "runtime"]),
+        ("cli", &["core", "mcp", "plan", "report", "runtime", "shell", "testlog", "text"]),
     ];
     for (name, allowed) in below {
         let manifest = read(&format!("crates/{name}/Cargo.toml"));

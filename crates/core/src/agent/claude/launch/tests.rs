@@ -6,7 +6,16 @@ fn session() -> Uuid {
 
 fn launch(config: &ClaudeAgent, hooks: Hooks) -> Launch<'_> {
     let start = Start::Fresh { session: session() };
-    Launch { config, hooks, start, hook_program: "/opt/my tools/verdone", budget_usd: None, schema: None, apart: false }
+    Launch {
+        config,
+        hooks,
+        start,
+        hook_program: "/opt/my tools/verdone",
+        budget_usd: None,
+        schema: None,
+        tools: None,
+        apart: false,
+    }
 }
 
 fn after<'a>(line: &'a CommandLine, option: &str) -> Option<&'a str> {
@@ -41,6 +50,17 @@ fn the_plain_client_is_started_in_its_normal_permission_mode() {
     assert_eq!(line.argv, expected);
     assert!(line.set.contains(&("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS".to_owned(), "1".to_owned())));
     assert!(["CLAUDECODE", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"].iter().all(|name| line.unset.contains(name)));
+}
+
+#[test]
+fn the_agent_of_a_run_gets_our_tools_and_a_judge_does_not() {
+    let config = ClaudeAgent::default();
+    let line = command_line(&Launch { tools: Some("/p/tools/socket"), ..launch(&config, Hooks::Callbacks) });
+    let servers: Value = serde_json::from_str(after(&line, "--mcp-config").unwrap()).unwrap();
+    let ours = &servers["mcpServers"]["verdone"];
+    assert_eq!((&ours["command"], &ours["args"]), (&json!("/opt/my tools/verdone"), &json!(["mcp"])));
+    assert_eq!((&ours["env"]["VERDONE_TOOLS"], &ours["alwaysLoad"]), (&json!("/p/tools/socket"), &json!(true)));
+    assert_eq!(after(&command_line(&launch(&config, Hooks::Callbacks)), "--mcp-config"), None);
 }
 
 #[test]

@@ -142,6 +142,15 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
     {
         return tests_failed(state, attempt, events, reason);
     }
+    if let Some(question) = state.open_question(&attempt.place.story)
+        && judges_the_story(&report.outcome)
+    {
+        return asks_user(state, attempt, events, &question.question);
+    }
+    if let (Some(left), TurnOutcome::Ended) = (&attempt.unfinished, &report.outcome) {
+        let reason = format!("the agent said that the story is not finished: {left}");
+        return retry_or_reject(state, rules, now, attempt, events, Rejection::Unfinished, reason);
+    }
     match &report.outcome {
         // Even if the agent ran out of calls or money, the work may be complete, so verify it first.
         TurnOutcome::Ended | TurnOutcome::MaxTurns { .. } | TurnOutcome::Budget { .. } => then(events, Effect::Verify),
@@ -248,6 +257,14 @@ fn tests_failed(state: &State, attempt: &Attempt, events: Vec<Event>, reason: &s
     reject(events, &attempt.place, Rejection::TestsFailed, reason)
 }
 
+/// The story waits for the user. Work without the answer is not verified, even if it would pass.
+fn asks_user(state: &State, attempt: &Attempt, events: Vec<Event>, question: &str) -> Decision {
+    match state.stop {
+        Some(signal) => reject(events, &attempt.place, Rejection::Stopped, stopped_by(signal)),
+        None => reject(events, &attempt.place, Rejection::Blocked, format!("asks the user: {question}")),
+    }
+}
+
 /// Another turn with feedback if one is left; otherwise the attempt is over.
 fn retry_or_reject(
     state: &State,
@@ -284,7 +301,7 @@ pub(super) fn called_off(state: &State, attempt: &Attempt) -> Option<String> {
 }
 
 fn skipped(state: &State, attempt: &Attempt) -> Option<String> {
-    state.progress.failed.contains_key(&attempt.place.story).then(|| "skipped by the user".to_owned())
+    state.progress.failed.get(&attempt.place.story).cloned()
 }
 
 pub(super) fn reject(mut events: Vec<Event>, place: &Place, rejection: Rejection, reason: impl Into<String>) -> Decision {
@@ -364,13 +381,19 @@ fn was_kept(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejecti
     let story = &attempt.place.story;
     let mut events = vec![Event::AttemptKept { place: attempt.place.clone(), kept: kept.clone(), files }];
     match rejection {
-        Rejection::Stopped | Rejection::Crashed | Rejection::UsageLimit | Rejection::ServiceError | Rejection::CommitRefused => {}
+        Rejection::Stopped
+        | Rejection::Crashed
+        | Rejection::UsageLimit
+        | Rejection::ServiceError
+        | Rejection::Blocked
+        | Rejection::CommitRefused => {}
         Rejection::AlreadyGreen => events.push(story_failed(story, "its checks prove nothing: they passed before any work")),
         Rejection::NeedsReview => events.push(review_needed(attempt, kept)),
         Rejection::ChecksFailed
         | Rejection::NothingChanged
         | Rejection::NoProgress
         | Rejection::TurnFailed
+        | Rejection::Unfinished
         | Rejection::TestsFailed => {
             let attempts = state.progress.attempts.get(story).copied().unwrap_or(0) + 1;
             if rules.limits.attempts > 0 && attempts >= rules.limits.attempts {

@@ -1,5 +1,6 @@
 //! The agent's service fails, or money runs out: what the run waits for, what a wait uses up, and how the run ends.
 
+mod agent_requests;
 mod end_of_waits;
 
 use jiff::SignedDuration;

@@ -91,6 +91,7 @@ impl RunView {
         attempt.criteria.clone_from(criteria);
         attempt.end(at, active_ms);
         self.commits += 1;
+        self.questions.retain(|question| question.story != place.story);
         // A session loop commits on the user's branch.
         self.unlanded += u32::from(self.session.is_none());
         self.tip = Some(commit.clone());
@@ -113,6 +114,7 @@ impl RunView {
         attempt.reason.clone_from(reason);
         attempt.end(at, active_ms);
         self.open = self.open.saturating_sub(1);
+        self.questions.retain(|question| question.story != place.story);
         self.story_at(&place.story).reason = None;
         self.decide(&place.story, Some(result));
         self.current = None;
