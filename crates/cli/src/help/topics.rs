@@ -18,7 +18,7 @@ macro_rules! topic {
 }
 
 /// In the order in which a user needs them.
-pub(crate) const TOPICS: [Topic; 12] = [
+pub(crate) const TOPICS: [Topic; 13] = [
     topic!(["quick-start"], "quick-start.md", "The first run, step by step"),
     topic!(["plans"], "plans.md", "How to write a plan"),
     topic!(["checks", "proofs"], "checks-and-proofs.md", "Checks, gates and proofs (also: verdone help proofs)"),

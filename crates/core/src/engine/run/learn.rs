@@ -64,10 +64,14 @@ fn from_rejection(rejection: &Rejection, state: &State, taught: Taught<'_>) -> O
         Rejection::TurnFailed => about_story(Kind::TurnFailed, taught),
         Rejection::TestsFailed => about_story(Kind::TestsFailed, taught),
         Rejection::CommitRefused => about_story(Kind::CommitRefused, taught),
-        // The agent could do nothing about it.
-        Rejection::AlreadyGreen | Rejection::UsageLimit | Rejection::ServiceError | Rejection::Stopped | Rejection::Crashed => {
-            None
-        }
+        // The agent could do nothing about it, or said so itself.
+        Rejection::AlreadyGreen
+        | Rejection::UsageLimit
+        | Rejection::ServiceError
+        | Rejection::Unfinished
+        | Rejection::Blocked
+        | Rejection::Stopped
+        | Rejection::Crashed => None,
     }
 }
 
