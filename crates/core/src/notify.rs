@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::finish::Finish;
+use crate::journal::control::Request;
 use crate::journal::event::{Event, Rejection, WaitCause};
 
 pub use announcer::Announcer;
@@ -71,6 +72,7 @@ pub fn kind_of(event: &Event) -> Option<NotifyKind> {
         Event::Regressed { .. } => Some(NotifyKind::Regression),
         Event::WaitStarted { why: WaitCause::UsageLimit, .. } => Some(NotifyKind::UsageLimit),
         Event::AttemptRejected { rejection: Rejection::UsageLimit, .. } => Some(NotifyKind::UsageLimit),
+        Event::Asked { request: Request::Question { .. } } => Some(NotifyKind::Question),
         Event::RunStarted { .. }
         | Event::BaselineChecked { .. }
         | Event::StorySelected { .. }

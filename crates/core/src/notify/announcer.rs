@@ -9,6 +9,7 @@ use super::{Notification, NotifyKind, kind_of};
 use crate::base::finish::Finish;
 use crate::base::id::StoryId;
 use crate::base::plural::plural;
+use crate::journal::control::Request;
 use crate::journal::event::Event;
 use crate::verify::Outcome;
 
@@ -53,6 +54,7 @@ impl Announcer {
             Event::ReviewNeeded { place, .. } | Event::WaitStarted { place, .. } | Event::AttemptRejected { place, .. } => {
                 notification.story = Some(place.story.to_string());
             }
+            Event::Asked { request: Request::Question { story, .. } } => notification.story = Some(story.to_string()),
             Event::Regressed { story, .. } => notification.story = Some(story.to_string()),
             Event::RunStopped { finish, exit_code, .. } => {
                 (notification.finish_type, notification.exit_code) = (Some(finish.name().to_owned()), Some(*exit_code));
@@ -110,6 +112,9 @@ impl Announcer {
             Event::Regressed { story, runs, .. } => {
                 let checks: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
                 format!("{} was done and fails now: {}", self.story(story), checks.join(", "))
+            }
+            Event::Asked { request: Request::Question { story, question, .. } } => {
+                format!("{} waits for your answer: {question}", self.story(story))
             }
             Event::AttemptRejected { reason, .. } => format!("usage limit reached, and the run does not wait: {reason}"),
             _ => kind.summary().to_owned(),

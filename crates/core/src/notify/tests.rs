@@ -59,7 +59,13 @@ fn observed(events: impl IntoIterator<Item = Event>) -> Vec<Notification> {
 #[test]
 fn each_kind_says_what_happened_in_one_line() {
     let rejected = Event::AttemptRejected { place: place("A"), rejection: Rejection::UsageLimit, reason: "used up".to_owned() };
+    let question = Request::Question { story: StoryId::from("A"), reason: String::new(), question: "Which port?".to_owned() };
     for (events, kind, text) in [
+        (
+            vec![selected("A"), Event::Asked { request: question }],
+            "question",
+            "A (Title of A) waits for your answer: Which port?",
+        ),
         (vec![selected("A"), needs_review("A")], "needs-review", "A (Title of A) needs a review: the tests changed"),
         (vec![needs_review("A")], "needs-review", "A needs a review: the tests changed"),
         (vec![waits(WaitCause::UsageLimit, false)], "usage-limit", "usage limit reached; the run waits until 2026-01-31 12:30"),
