@@ -31,7 +31,7 @@ use crate::base::verdict::RedPolicy;
 use crate::check::{Gate, GateSettings};
 use crate::done::DoneSettings;
 use crate::hook::AfterTool;
-use crate::notify::NotifySettings;
+use crate::journal::notify::NotifySettings;
 use crate::policy::PolicyConfig;
 
 pub use crate::agent::claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};

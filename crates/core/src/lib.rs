@@ -13,7 +13,6 @@ pub mod evidence;
 pub mod hook;
 pub mod journal;
 pub mod lifecycle;
-pub mod notify;
 pub mod plan;
 pub mod policy;
 pub mod protect;
