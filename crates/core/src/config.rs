@@ -31,8 +31,8 @@ use crate::base::verdict::RedPolicy;
 use crate::check::{CommandSpec, Gate, GateSettings};
 use crate::done::DoneSettings;
 use crate::hook::AfterTool;
+use crate::journal::notify::NotifySettings;
 use crate::lessons::LearnSettings;
-use crate::notify::NotifySettings;
 use crate::policy::PolicyConfig;
 
 pub use crate::agent::claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};

@@ -4,5 +4,6 @@ pub mod active;
 pub mod control;
 pub mod event;
 pub mod left_session;
+pub mod notify;
 pub mod update;
 pub mod view;

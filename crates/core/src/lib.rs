@@ -15,7 +15,6 @@ pub mod hook;
 pub mod journal;
 pub mod lessons;
 pub mod lifecycle;
-pub mod notify;
 pub mod plan;
 pub mod policy;
 pub mod protect;

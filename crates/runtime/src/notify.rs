@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 use verdone_core::base::finish::StopSignal;
 use verdone_core::config::Config;
-use verdone_core::notify::Notification;
+use verdone_core::journal::notify::Notification;
 
 use crate::process::signal::Signals;
 use crate::process::{own_session, start_detached_with};

@@ -1,6 +1,6 @@
 //! `verdone notify test`: tries every channel of the config.
 
-use verdone_core::notify::Notification;
+use verdone_core::journal::notify::Notification;
 use verdone_runtime::base::finding::Health;
 use verdone_runtime::notify::{Channels, Delivered, deliver, examine, project_name};
 use verdone_runtime::process::signal::Signals;

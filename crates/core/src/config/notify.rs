@@ -2,7 +2,7 @@
 
 use super::diagnose::{Finding, Step};
 use crate::check::CommandSpec;
-use crate::notify::NotifySettings;
+use crate::journal::notify::NotifySettings;
 
 /// Each retry waits longer than the one before.
 const MOST_RETRIES: u32 = 10;

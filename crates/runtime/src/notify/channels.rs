@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use verdone_core::base::redact::Redactor;
 use verdone_core::check::CommandSpec;
 use verdone_core::config::Config;
-use verdone_core::notify::{DesktopChannel, NotifySettings, WebhookUrl};
+use verdone_core::journal::notify::{DesktopChannel, NotifySettings, WebhookUrl};
 
 use crate::base::finding::Finding;
 use crate::process::{missing_program, program_exists, redactor_from_environment};

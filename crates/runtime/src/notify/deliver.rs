@@ -10,7 +10,7 @@ use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::base::span::Span;
 use verdone_core::check::CommandSpec;
-use verdone_core::notify::Notification;
+use verdone_core::journal::notify::Notification;
 
 use super::channels::{Channels, NOTIFY_SEND};
 use super::webhook;

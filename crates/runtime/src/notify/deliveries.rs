@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use verdone_core::notify::Notification;
+use verdone_core::journal::notify::Notification;
 
 use super::channels::Channels;
 use super::deliver::Delivered;

@@ -5,8 +5,8 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use verdone_core::base::redact::Redactor;
 use verdone_core::config::Config;
+use verdone_core::journal::notify::{Announcer, Notification, NotifySettings};
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::notify::{Announcer, Notification, NotifySettings};
 
 use super::channels::Channels;
 use super::deliveries::Deliveries;

@@ -98,7 +98,7 @@ fn quote(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use verdone_core::notify::WebhookUrl;
+    use verdone_core::journal::notify::WebhookUrl;
 
     use super::*;
 

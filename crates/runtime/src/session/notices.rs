@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 use verdone_core::config::Config;
-use verdone_core::notify::Announcer;
+use verdone_core::journal::notify::Announcer;
 
 use super::journal::LoopJournal;
 use crate::notify::{FAILURES, project_name, send_detached};
