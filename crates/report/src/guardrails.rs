@@ -87,10 +87,10 @@ impl Guardrails {
 pub fn guardrails(page: &Guardrails, zone: &TimeZone, style: &Style) -> String {
     let mut out = String::new();
     let head = format!(
-        "{}: {} and {} of yours",
+        "{}: {} and {}",
         clean_line(&page.file),
         plural(page.lessons.len(), "lesson", "lessons"),
-        plural(page.user_lines, "line", "lines")
+        plural(page.user_lines, "other line", "other lines")
     );
     rows(Tone::Strong, &head, "", style, &mut out);
     list(&page.lessons, zone, style, &mut out);
@@ -127,7 +127,7 @@ fn sentence(history: &LessonHistory, zone: &TimeZone) -> String {
         (used, passed) => format!("used in {}, {passed} passed", plural(used as usize, "attempt", "attempts")),
     };
     let status = match history.status {
-        Status::Kept if history.is_users => "; yours, never dropped",
+        Status::Kept if history.is_users => "; your line, never dropped",
         Status::Kept => "",
         Status::Dropped => "; dropped to make room, returns if it fails again",
         Status::DroppedByUser => "; you removed it, it does not return",

@@ -26,6 +26,12 @@ fn greeting(world: &World, session: &str) -> String {
     world.ask(Mode::Session, &event).map(|answer| answer.to_string()).unwrap_or_default()
 }
 
+/// The page without its line breaks.
+fn page(world: &World) -> String {
+    let page = String::from_utf8(verdone(world, &["guardrails"]).stdout).unwrap();
+    page.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn a_cause_that_blocked_three_times_across_sessions_becomes_a_lesson() {
     let world = world(GATE, &[(FILE, "Mine.\n")]);
@@ -40,7 +46,7 @@ fn a_cause_that_blocked_three_times_across_sessions_becomes_a_lesson() {
     blocked(&world, "s2", 1);
     assert_eq!(world.read(FILE), format!("Mine.\n{LINE}"));
     assert!(greeting(&world, "new-2").contains(LINE.trim_end()), "{}", greeting(&world, "new-2"));
-    let page = String::from_utf8(verdone(&world, &["guardrails"]).stdout).unwrap();
+    let page = page(&world);
     assert!(page.contains("from the Stop gate: 3 blocks in 2 sessions; not used yet"), "{page}");
 }
 
@@ -66,7 +72,7 @@ fn a_cause_that_the_user_overrides_is_dropped_and_does_not_come_back() {
             blocked(&world, session, 1);
         }
         assert_eq!(world.read(FILE), "");
-        let page = String::from_utf8(verdone(&world, &["guardrails"]).stdout).unwrap();
+        let page = page(&world);
         assert!(page.contains("you overrode it, it does not return"), "{page}");
     }
 }

@@ -1,6 +1,7 @@
 //! Invariants of the loop, tested in generated worlds: whatever the world answers to each effect, they must be true.
 
 mod landing;
+mod learning;
 mod review;
 mod service;
 mod world;
