@@ -18,13 +18,14 @@ macro_rules! topic {
 }
 
 /// In the order in which a user needs them.
-pub(crate) const TOPICS: [Topic; 11] = [
+pub(crate) const TOPICS: [Topic; 12] = [
     topic!(["quick-start"], "quick-start.md", "The first run, step by step"),
     topic!(["plans"], "plans.md", "How to write a plan"),
     topic!(["checks", "proofs"], "checks-and-proofs.md", "Checks, gates and proofs (also: verdone help proofs)"),
     topic!(["runs"], "runs.md", "What happens in a run, and how to steer it"),
     topic!(["workspaces", "safety"], "workspaces-and-safety.md", "What an agent sees and what it can reach"),
     topic!(["sessions"], "sessions.md", "Your own agent sessions: hooks, loops and the Stop gate"),
+    topic!(["plugin"], "plugin.md", "The plugin for Claude Code: hooks, skills and tools"),
     topic!(["troubleshooting"], "troubleshooting.md", "What to do when something does not work"),
     topic!(["rules"], "rules.md", "Every rule of verification in one table"),
     topic!(["lifecycle"], "lifecycle.md", "Your own scripts at moments of a run"),

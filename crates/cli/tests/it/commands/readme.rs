@@ -90,8 +90,8 @@ fn every_command_that_a_document_names_exists() {
 }
 
 /// The pages that teach. References are generated.
-const PAGES: [&str; 7] =
-    ["quick-start", "plans", "checks-and-proofs", "runs", "workspaces-and-safety", "sessions", "troubleshooting"];
+const PAGES: [&str; 8] =
+    ["quick-start", "plans", "checks-and-proofs", "runs", "workspaces-and-safety", "sessions", "plugin", "troubleshooting"];
 
 fn page(name: &str) -> String {
     fs::read_to_string(repository_root().join(format!("docs/{name}.md"))).unwrap()
