@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::{Arg, Command, CommandFactory as _};
 use verdone_core::base::finish::{Finish, StopSignal};
 use verdone_core::config::{Config, FailBehavior, Field, Shape};
+use verdone_core::hook::settings::plugin;
 use verdone_core::lifecycle::{Script, ScriptExit, VARIABLES, meaning};
 
 use crate::args::Cli;
@@ -48,6 +49,18 @@ fn the_config_reference_is_fresh() {
 #[test]
 fn the_schema_file_is_fresh() {
     compare("schemas/config.schema.json", &format!("{:#}\n", Config::schema()));
+}
+
+#[test]
+fn the_plugins_hooks_are_fresh() {
+    compare("plugin/hooks/hooks.json", &plugin::hooks_file());
+}
+
+#[test]
+fn the_plugin_has_the_version_of_the_program() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin/.claude-plugin/plugin.json");
+    let manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!((&manifest["name"], &manifest["version"]), (&plugin::NAME.into(), &env!("CARGO_PKG_VERSION").into()));
 }
 
 #[test]

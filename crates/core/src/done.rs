@@ -17,7 +17,7 @@ mod settings;
 pub mod source;
 
 pub use answer::{Answer, answer_schema, judge_answer, only_answer};
-pub use condition::{Condition, Prover};
+pub use condition::{Condition, Phase, Prover};
 pub use facts::{Approval, CiFact, Claim, Facts, GateFact, GitFact, JudgeFact, Lessons, LessonsConsulted, PlanFact, StateFile};
 pub use judge::{Complexity, KnownBeforeWork, Source, best_case, complexity, judge, stated_complexity};
 pub use judge_choice::JudgeChoice;

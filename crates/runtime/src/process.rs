@@ -50,7 +50,7 @@ pub(crate) use helper_program::HelperProgram;
 pub(crate) use helpers_spared::{forget_spared, start_spared};
 pub use line_process::{LineProcess, Received};
 pub(crate) use probe::probe;
-pub use program::{check_program, missing_program, program_exists};
+pub use program::{check_program, find_program, missing_program, program_exists};
 pub use supervise::{Sweep, run, run_and_end_marked, run_without_sweep};
 pub use tree::{adopt_orphans, let_orphans_go_of, stop_adopting_orphans};
 

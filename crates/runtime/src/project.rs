@@ -1,6 +1,7 @@
 //! Locates a project: the git work tree around a folder, and its `.verdone/`.
 
 pub mod approval;
+pub mod client_plugin;
 pub mod client_settings;
 pub mod config_file;
 pub mod init;

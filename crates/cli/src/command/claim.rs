@@ -1,11 +1,14 @@
-//! `verdone claim`: records what an agent says, as a claim.
+//! `verdone claim`: records what an agent says, as a claim, and renews the state files of other loops.
 
 use verdone_core::done::{Condition, DoneSettings};
 use verdone_runtime::process::redactor_from_environment;
 use verdone_runtime::project::config_file::Flags;
+use verdone_runtime::project::ralph_state;
 use verdone_runtime::session::claims::{ClaimError, Speaker, keep};
+use verdone_runtime::session::done::{ConditionRequest, renew_state};
 use verdone_text::suggest::nearest;
 
+use super::done::report_state_files;
 use super::{Context, Outcome};
 use crate::args::ClaimArgs;
 use crate::error::CliError;
@@ -13,8 +16,8 @@ use crate::terminal::{print, printable};
 
 pub(super) fn run(args: &ClaimArgs, context: &Context) -> Outcome {
     let project = context.project()?;
-    let done = context.settings(&project, &Flags::default())?.resolved.config.done;
-    claimable(args, &done)?;
+    let config = context.settings(&project, &Flags::default())?.resolved.config;
+    claimable(args, &config.done)?;
     if args.session.as_deref().is_some_and(|id| id.trim().is_empty()) {
         return Err(CliError::usage("the session id is empty").hint("inside a session, omit --session; otherwise give its id"));
     }
@@ -22,6 +25,13 @@ pub(super) fn run(args: &ClaimArgs, context: &Context) -> Outcome {
     let redactor = redactor_from_environment(&[]);
     let claim = keep(&project.root, &speaker, &args.name, &args.note, args.complexity, &redactor)?;
     print(&printable(&format!("Recorded as a claim, not as proof: {}: {}\n", claim.name, claim.note)))?;
+    // In a run, the driver writes the state after each verification.
+    if let Speaker::Session(session) = &speaker {
+        let state_home = ralph_state::home();
+        let root = &project.root;
+        let about = ConditionRequest { root, session, config: &config, checked: None, about: None, story: None, state_home };
+        report_state_files(renew_state(&about));
+    }
     Ok(0)
 }
 

@@ -1,5 +1,6 @@
 //! `verdone done`: each condition of a session with what proves it, why it is missing, and what to do.
 
+use std::io;
 use std::path::Path;
 
 use serde_json::json;
@@ -47,11 +48,7 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
     let story = seen.story.as_ref().map(|story| story.id.as_str());
     let complexity = complexity(&config.done, &seen.facts).value;
     let task = seen.story.as_ref().map_or("", |story| &story.title);
-    match project(&about, task, &report) {
-        Ok(theirs) if theirs.is_empty() => {}
-        Ok(theirs) => say(&printable(&format!("note: not changed, because another tool owns them: {}\n", theirs.join(", ")))),
-        Err(error) => say(&printable(&format!("warning: ~/.ralph/state cannot be written: {error}\n"))),
-    }
+    report_state_files(project(&about, task, &report));
     if args.json {
         print_json(&json!({
             "session": session,
@@ -66,6 +63,15 @@ pub(super) fn run(args: &DoneArgs, context: &Context) -> Outcome {
         print(&printable(&done_page(&report, &session, story, complexity)))?;
     }
     Ok(u8::from(report.standing() != DoneState::Done))
+}
+
+/// Reports files in other loops' state folder that were not written.
+pub(super) fn report_state_files(written: io::Result<Vec<String>>) {
+    match written {
+        Ok(theirs) if theirs.is_empty() => {}
+        Ok(theirs) => say(&printable(&format!("note: not changed, because another tool owns them: {}\n", theirs.join(", ")))),
+        Err(error) => say(&printable(&format!("warning: ~/.ralph/state cannot be written: {error}\n"))),
+    }
 }
 
 /// The result of asking a judge; empty if no judge had to be asked.

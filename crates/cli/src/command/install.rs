@@ -8,6 +8,7 @@ use verdone_core::hook::settings::{After, install, installed, is_recognisable, u
 use verdone_report::diff;
 use verdone_runtime::hook::ARGUMENT as HOOK;
 use verdone_runtime::project::HOME;
+use verdone_runtime::project::client_plugin;
 use verdone_runtime::project::client_settings::{FileState, Scope, SettingsFile, prove};
 
 use super::{Context, Outcome};
@@ -47,14 +48,15 @@ fn refuse_without_project(args: &InstallArgs, context: &Context) -> Result<(), C
     Err(CliError::usage(message).hint("verdone init, then verdone install"))
 }
 
-/// Whether Stop hooks of ours are in any settings file of the client.
+/// Whether the client has a Stop hook of ours, in a settings file or by the plugin.
 pub(super) fn stop_hook_is_installed(context: &Context) -> bool {
     let root = root(context);
-    Scope::ALL.into_iter().any(|scope| {
+    let in_settings = Scope::ALL.into_iter().any(|scope| {
         let file = SettingsFile::new(scope, &root, &context.environment).ok().and_then(|file| file.read().ok());
         let found = file.and_then(|state| installed(state.text()).ok().flatten());
         found.is_some_and(|found| !found.disabled && !found.missing.contains(&"Stop"))
-    })
+    });
+    in_settings || client_plugin::find(&root, &context.environment).is_some_and(|plugin| plugin.off_in.is_none())
 }
 
 pub(super) fn take_out(args: &UninstallArgs, context: &Context) -> Outcome {

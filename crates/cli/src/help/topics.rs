@@ -18,7 +18,7 @@ macro_rules! topic {
 }
 
 /// In the order in which a user needs them.
-pub(crate) const TOPICS: [Topic; 13] = [
+pub(crate) const TOPICS: [Topic; 14] = [
     topic!(["quick-start"], "quick-start.md", "The first run, step by step"),
     topic!(["plans"], "plans.md", "How to write a plan"),
     topic!(["checks", "proofs"], "checks-and-proofs.md", "Checks, gates and proofs (also: verdone help proofs)"),
@@ -26,6 +26,7 @@ pub(crate) const TOPICS: [Topic; 13] = [
     topic!(["workspaces", "safety"], "workspaces-and-safety.md", "What an agent sees and what it can reach"),
     topic!(["sessions"], "sessions.md", "Your own agent sessions: hooks, loops and the Stop gate"),
     topic!(["agent-tools", "mcp"], "agent-tools.md", "The tools that an agent can call"),
+    topic!(["plugin"], "plugin.md", "The plugin for Claude Code: hooks, skills and tools"),
     topic!(["troubleshooting"], "troubleshooting.md", "What to do when something does not work"),
     topic!(["rules"], "rules.md", "Every rule of verification in one table"),
     topic!(["lifecycle"], "lifecycle.md", "Your own scripts at moments of a run"),

@@ -12,6 +12,7 @@ mod hooks;
 mod judging;
 mod long_lived;
 mod planning;
+mod plugin;
 mod resume;
 mod runs;
 mod sealed;

@@ -15,6 +15,7 @@ mod land;
 mod look_back;
 mod narrow;
 mod plan;
+mod plugin;
 mod readme;
 mod run;
 mod schema;

@@ -1,4 +1,4 @@
-//! The built-in conditions, and who can prove a condition.
+//! The built-in conditions, the phases of the work that end with them, and who can prove a condition.
 
 use std::fmt;
 
@@ -71,6 +71,17 @@ impl Condition {
         }
     }
 
+    /// The phase of the work that ends with it.
+    pub(super) fn phase(self) -> Phase {
+        match self {
+            Self::MemorySearch => Phase::Memory,
+            Self::TaskClassified | Self::MustHaveAnswered | Self::PlanApproved => Phase::Planning,
+            Self::ImplementationComplete => Phase::Implementation,
+            Self::CorrectnessPassed | Self::QualityPassed | Self::AdversarialPassed => Phase::Quality,
+            Self::RetrospectiveDone => Phase::Learning,
+        }
+    }
+
     /// The default prover.
     pub(super) fn prover(self) -> Prover {
         match self {
@@ -81,6 +92,30 @@ impl Condition {
             Self::QualityPassed => Prover::Gate("quality".to_owned()),
             Self::AdversarialPassed => Prover::Gate("adversarial".to_owned()),
             Self::RetrospectiveDone => Prover::Lessons,
+        }
+    }
+}
+
+/// How far the work is, for state files of other tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Memory,
+    Planning,
+    Implementation,
+    Quality,
+    Learning,
+    Complete,
+}
+
+impl Phase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Planning => "planning",
+            Self::Implementation => "implementation",
+            Self::Quality => "quality",
+            Self::Learning => "learning",
+            Self::Complete => "complete",
         }
     }
 }

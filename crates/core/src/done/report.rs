@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Prover;
+use super::{Condition, Phase, Prover};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DoneReport {
@@ -98,6 +98,17 @@ impl DoneReport {
             ConditionOutcome::Held { .. } | ConditionOutcome::NotNeeded { .. } | ConditionOutcome::Missing { .. } => None,
         };
         self.required().filter_map(line).collect()
+    }
+
+    /// The phase of the first required condition that is not met. Conditions of the user's belong to the implementation.
+    pub fn phase(&self) -> Phase {
+        if self.standing() == DoneState::Done {
+            return Phase::Complete;
+        }
+        let is_open = |condition: &Condition| {
+            self.required().any(|judged| judged.name == condition.name() && judged.outcome.standing() != DoneState::Done)
+        };
+        Condition::ALL.into_iter().find(is_open).map_or(Phase::Implementation, Condition::phase)
     }
 
     pub fn get(&self, name: &str) -> Option<&JudgedCondition> {

@@ -443,3 +443,28 @@ fn nothing_known_is_never_done_and_all_held_is() {
     assert_eq!(json["conditions"][5]["prover"], "gate:correctness");
     assert_eq!(json["conditions"][5]["outcome"], "held");
 }
+
+#[test]
+fn the_phase_is_that_of_the_first_required_condition_that_is_not_met() {
+    let settings = orchestrator();
+    let phase = |change: &dyn Fn(&mut Facts)| {
+        let mut facts = all_held();
+        change(&mut facts);
+        judge(&settings, &facts).phase().name()
+    };
+    assert_eq!(phase(&|_| {}), "complete");
+    assert_eq!(phase(&|facts| facts.lessons = Lessons::Same), "learning");
+    assert_eq!(phase(&|facts| gate_of("quality", red())(facts)), "quality");
+    assert_eq!(phase(&|facts| facts.git = git(0, &[], &[])), "implementation");
+    assert_eq!(phase(&|facts| facts.tasks = vec!["write it".to_owned()]), "implementation", "no phase of the nine is open");
+    assert_eq!(phase(&|facts| facts.plan = plan(Approval::NeverAsked, Some(8), &[])), "planning");
+    assert_eq!(phase(&|facts| facts.memory = LessonsConsulted::NotQueried), "memory");
+    let early = |facts: &mut Facts| {
+        facts.memory = LessonsConsulted::NotQueried;
+        facts.git = git(0, &[], &[]);
+    };
+    assert_eq!(phase(&early), "memory");
+    let mut facts = all_held();
+    early(&mut facts);
+    assert_eq!(judge(&DoneSettings::default(), &facts).phase().name(), "implementation", "the profile requires no memory");
+}

@@ -7,6 +7,7 @@
 mod cap;
 mod container;
 mod entry;
+pub mod plugin;
 
 use verdone_text::json::{Member, Node, Value, read_whole};
 use verdone_text::position::{Fault, Lines, Problem};

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use verdone_core::check::CommandSpec;
 
@@ -27,13 +27,18 @@ pub fn missing_program(command: &CommandSpec, root: &Path) -> Option<String> {
 
 /// Whether `name` can be executed: through `path` (the value of PATH), or from `cwd` if it contains a slash.
 pub fn program_exists(name: &str, path: Option<&OsStr>, cwd: &Path) -> bool {
+    find_program(name, path, cwd).is_some()
+}
+
+/// The file that starting `name` would execute.
+pub fn find_program(name: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
     if name.is_empty() {
-        return false;
+        return None;
     }
     if name.contains('/') {
-        return is_executable(&cwd.join(name));
+        return Some(cwd.join(name)).filter(|file| is_executable(file));
     }
-    path.is_some_and(|path| std::env::split_paths(path).any(|folder| is_executable(&cwd.join(folder).join(name))))
+    std::env::split_paths(path?).map(|folder| cwd.join(folder).join(name)).find(|file| is_executable(file))
 }
 
 fn is_executable(path: &Path) -> bool {

@@ -16,7 +16,7 @@ use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{
-    ConditionOutcome, DoneReport, Facts, GateFact, JudgeRecord, Lessons, LessonsConsulted, PlanFact, Prover, RalphState,
+    ConditionOutcome, DoneReport, Facts, GateFact, JudgeRecord, Lessons, LessonsConsulted, PlanFact, Prover, RalphState, judge,
     open_questions,
 };
 use verdone_core::hook::SessionFold;
@@ -109,17 +109,29 @@ pub struct SessionFacts {
 /// the files that belong to those loops and were left unchanged.
 pub fn project(ask: &ConditionRequest<'_>, task: &str, report: &DoneReport) -> io::Result<Vec<String>> {
     let Some(home) = &ask.state_home else { return Ok(Vec::new()) };
-    let (setting, about) = (ask.config.done.ralph_state, Projection { session: ask.session, task, now: Timestamp::now() });
     let held = session::loop_of(ask.root, ask.session).map(|seen| seen.held);
+    let task = if task.is_empty() { held.as_ref().map_or("", |held| &held.task) } else { task };
+    let (setting, about) = (ask.config.done.ralph_state, Projection { session: ask.session, task, now: Timestamp::now() });
     let (iteration, most) = held.as_ref().map_or((0, 0), |held| (held.gate.blocks, held.max_blocks));
     let mut theirs = ralph_state::write_report(home, setting, &about, report, iteration)?;
     // A loop that has ended is no longer there for other tools.
-    if held.is_some_and(|held| held.is_active())
+    if held.as_ref().is_some_and(|held| held.is_active())
         && !ralph_state::write_loop(home, setting, &about, &LoopFile::from_report(report, iteration, most))?
     {
         theirs.push("loop.json".to_owned());
     }
     Ok(theirs)
+}
+
+/// Judges the session and writes its standing, as [`project`] does. Does nothing if no such state is kept.
+pub fn renew_state(ask: &ConditionRequest<'_>) -> io::Result<Vec<String>> {
+    let setting = ask.config.done.ralph_state;
+    if !ask.state_home.as_deref().is_some_and(|home| ralph_state::is_written(home, setting)) {
+        return Ok(Vec::new());
+    }
+    let seen = collect_facts(ask).map_err(io::Error::other)?;
+    let task = seen.story.as_ref().map_or("", |story| &story.title);
+    project(ask, task, &judge(&ask.config.done, &seen.facts))
 }
 
 pub fn facts(ask: &ConditionRequest<'_>) -> Result<Facts, DoneError> {

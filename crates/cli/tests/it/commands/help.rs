@@ -4,13 +4,14 @@ use verdone_testkit::Sandbox;
 
 use crate::commands::stage::verdone;
 
-const TOPICS: [(&str, &str); 7] = [
+const TOPICS: [(&str, &str); 8] = [
     ("quick-start", "Quick start"),
     ("plans", "Plans"),
     ("checks", "Checks and proofs"),
     ("proofs", "Checks and proofs"),
     ("workspaces", "Workspaces and safety"),
     ("sessions", "Sessions"),
+    ("plugin", "The plugin for Claude Code"),
     ("troubleshooting", "Troubleshooting"),
 ];
 

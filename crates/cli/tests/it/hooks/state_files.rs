@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::hooks::stop_gate::{arm, stop, verdone, world};
-use crate::hooks::world::World;
+use crate::hooks::world::{Mode, World};
 
 const GATE: &str = "[[gate]]\nname = \"tests\"\ncommand = \"! grep -q broken done.txt\"\n";
 const ALWAYS: &str = "[done]\nralph_state = \"always\"\n";
@@ -76,4 +76,41 @@ fn a_stopped_loop_leaves_no_file_that_says_it_is_active() {
     assert!(folder(&world).join("loop.json").exists());
     verdone(&world, &["loop", "stop", "--session", "s1"]);
     assert!(!folder(&world).join("loop.json").exists());
+}
+
+#[test]
+fn each_claim_and_each_question_whether_it_is_done_renews_the_phase() {
+    let config = "[done]\nprofile = \"orchestrator\"\nralph_state = \"always\"\ncomplexity = 3\n";
+    let world = world(&format!("{config}{GATE}"), &[("PLAN.md", "- [ ] US-001: Build it\n  - Question: Which one?\n")]);
+    world.begin(Mode::Session);
+    let done = || world.command(&["-C", &world.path(""), "done", "--session", "s1"]).output().unwrap();
+    let claim = |name: &str| verdone(&world, &["claim", name, "--note", "because", "--session", "s1"]);
+    let orchestrator = || {
+        let state = state(&world, "orchestrator.json");
+        (state["phase"].clone(), state["conditions"]["retrospective_done"].clone(), state["task"].clone())
+    };
+    assert!(!folder(&world).exists(), "no phase has ended yet");
+    done();
+    assert_eq!(orchestrator(), (json!("planning"), json!(false), json!("Build it")));
+    claim("retrospective_done");
+    assert_eq!(orchestrator(), (json!("planning"), json!(true), json!("Build it")), "the claim itself renews it");
+    world.write("PLAN.md", "- [ ] US-001: Build it\n  - Question: Which one?\n  - Answer: This one.\n");
+    verdone(&world, &["plan", "approve", "--yes"]);
+    claim("retrospective_done");
+    assert_eq!(orchestrator().0, "implementation");
+    assert_eq!(state(&world, "orchestrator.json")["verified_done"], false);
+}
+
+#[test]
+fn a_claim_never_changes_the_state_of_another_tool() {
+    let world = world(&format!("{ALWAYS}{GATE}"), &[]);
+    world.begin(Mode::Session);
+    let foreign = r#"{"verified_done": false, "phase": "theirs"}"#;
+    fs::create_dir_all(folder(&world)).unwrap();
+    fs::write(folder(&world).join("orchestrator.json"), foreign).unwrap();
+    let claim = ["-C", &world.path(""), "claim", "retrospective_done", "--note", "because", "--session", "s1"];
+    let output = world.command(&claim).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("another tool owns them: orchestrator.json"), "{said}");
+    assert_eq!(fs::read_to_string(folder(&world).join("orchestrator.json")).unwrap(), foreign);
 }

@@ -10,7 +10,8 @@ use super::container::{Fate, Layout, cut};
 use super::entry::Mark;
 use super::last;
 
-const VARIABLE: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
+/// The variable, for settings that lack it.
+pub const VARIABLE: &str = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP";
 /// The client's default is 8. Use a high value but not 0, which means no limit: a hook of the user's that always blocks should still end.
 const VALUE: &str = "100";
 

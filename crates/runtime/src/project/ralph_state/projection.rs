@@ -125,11 +125,10 @@ fn as_orchestrator(about: &Projection<'_>, report: &DoneReport, iterations: u32)
         let outcome = report.get(condition.name()).and_then(|judged| judged.outcome.as_flag());
         (condition.name().to_owned(), outcome.map_or(Value::Null, Value::from))
     };
-    let done = report.standing() == DoneState::Done;
     json!({
         "task": short_text(about.task),
-        "phase": if done { "complete" } else { "implementation" },
-        "verified_done": done,
+        "phase": report.phase().name(),
+        "verified_done": report.standing() == DoneState::Done,
         "conditions": Condition::ALL.iter().map(flag).collect::<Map<_, _>>(),
         "iterations": iterations,
     })
