@@ -2,7 +2,7 @@
 
 use super::diagnose::{Finding, Step};
 use crate::check::CommandSpec;
-use crate::journal::notify::NotifySettings;
+use crate::journal::notify::{NotifySettings, WebhookUrl};
 
 /// Each retry waits longer than the one before.
 const MOST_RETRIES: u32 = 10;
@@ -16,7 +16,7 @@ pub(super) fn unusable(notify: &NotifySettings) -> Option<Finding> {
         return Some(fault(&["timeout"], "a notification needs a timeout".to_owned(), None));
     }
     let webhook = &notify.webhook;
-    if let Some(wrong) = webhook.url.as_ref().and_then(|url| url.fault()) {
+    if let Some(wrong) = webhook.url.as_ref().and_then(WebhookUrl::fault) {
         let hint = "or name the variable that contains it: `url_variable`";
         return Some(fault(&["webhook", "url"], wrong.to_string(), Some(hint)));
     }

@@ -70,8 +70,8 @@ pub fn kind_of(event: &Event) -> Option<NotifyKind> {
         Event::RunStopped { finish, .. } => kind_of_end(*finish),
         Event::ReviewNeeded { .. } => Some(NotifyKind::NeedsReview),
         Event::Regressed { .. } => Some(NotifyKind::Regression),
-        Event::WaitStarted { why: WaitCause::UsageLimit, .. } => Some(NotifyKind::UsageLimit),
-        Event::AttemptRejected { rejection: Rejection::UsageLimit, .. } => Some(NotifyKind::UsageLimit),
+        Event::WaitStarted { why: WaitCause::UsageLimit, .. }
+        | Event::AttemptRejected { rejection: Rejection::UsageLimit, .. } => Some(NotifyKind::UsageLimit),
         Event::Asked { request: Request::Question { .. } } => Some(NotifyKind::Question),
         Event::RunStarted { .. }
         | Event::BaselineChecked { .. }

@@ -89,7 +89,7 @@ fn part<'t>(text: &'t str, begin: &str, end: &str) -> (&'t str, &'t str) {
 
 /// One line without control characters, backticks and quotation marks, so that it cannot leave its quotes. `None` if nothing is left.
 fn quotable(text: &str, longest: usize) -> Option<String> {
-    let line = sanitise_line(text).replace('`', "'").replace('"', "'");
+    let line = sanitise_line(text).replace(['`', '"'], "'");
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() <= longest {
         return Some(line).filter(|line| !line.is_empty());

@@ -40,8 +40,8 @@ pub fn choose(text: &str, history: &History, topics: &Topics<'_>) -> Vec<Chosen>
             found.push((relevance, history.lessons.get(&id), id, lesson));
         }
     }
-    let rank = |entry: &Option<&Entry>| entry.map(|entry| (entry.passed > 0, entry.times, entry.last_touched()));
-    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| rank(&b.1).cmp(&rank(&a.1))).then_with(|| a.2.cmp(&b.2)));
+    let rank = |entry: Option<&Entry>| entry.map(|entry| (entry.passed > 0, entry.times, entry.last_touched()));
+    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| rank(b.1).cmp(&rank(a.1))).then_with(|| a.2.cmp(&b.2)));
     let mut left = MOST_TOKENS.saturating_sub(tokens(HEADING));
     let mut chosen = Vec::new();
     for (_, _, id, lesson) in found {

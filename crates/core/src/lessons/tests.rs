@@ -30,7 +30,7 @@ fn learned(lessons: u32, all: impl IntoIterator<Item = Lesson>) -> Memory {
     let settings = LearnSettings { lessons, ..LearnSettings::default() };
     let mut memory = Memory::default();
     for (second, lesson) in all.into_iter().enumerate() {
-        memory.learn(lesson, attempt(1), &settings, at(second as i64));
+        memory.learn(lesson, attempt(1), &settings, at(i64::try_from(second).unwrap()));
     }
     memory
 }
@@ -216,7 +216,7 @@ proptest! {
         let mut users: Vec<String> = users.lines().map(str::to_owned).collect();
         let mut earlier: Vec<Lesson> = Vec::new();
         for (second, step) in steps.into_iter().enumerate() {
-            let now = at(second as i64);
+            let now = at(i64::try_from(second).unwrap());
             match step {
                 Step::Learn(lesson) => { earlier.push(lesson.clone()); memory.learn(lesson, attempt(1), &settings, now); }
                 Step::Block(session, lesson) => memory.note_block(&session.to_string(), vec![lesson], &settings, now),

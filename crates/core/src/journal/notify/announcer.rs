@@ -54,8 +54,9 @@ impl Announcer {
             Event::ReviewNeeded { place, .. } | Event::WaitStarted { place, .. } | Event::AttemptRejected { place, .. } => {
                 notification.story = Some(place.story.to_string());
             }
-            Event::Asked { request: Request::Question { story, .. } } => notification.story = Some(story.to_string()),
-            Event::Regressed { story, .. } => notification.story = Some(story.to_string()),
+            Event::Asked { request: Request::Question { story, .. } } | Event::Regressed { story, .. } => {
+                notification.story = Some(story.to_string());
+            }
             Event::RunStopped { finish, exit_code, .. } => {
                 (notification.finish_type, notification.exit_code) = (Some(finish.name().to_owned()), Some(*exit_code));
             }
