@@ -111,7 +111,7 @@ impl Answer {
 
 impl Call {
     /// Reads a call strictly: an unknown tool or argument is an error that names the known ones.
-    pub fn parse(tool: &str, arguments: Map<String, Value>) -> Result<Self, Answer> {
+    pub fn parse(tool: &str, arguments: &Map<String, Value>) -> Result<Self, Answer> {
         let call = serde_json::from_value::<Self>(json!({ "tool": tool, "arguments": arguments }));
         let call = call.map_err(|error| Answer::error(&error.to_string(), "call it again with arguments that fit its schema"))?;
         match call.texts().into_iter().find(|(_, text)| text.len() > LONGEST_TEXT) {

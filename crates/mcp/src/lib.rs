@@ -98,7 +98,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         // Errors are results, not failures of the protocol: clients show only results to the model.
-        let answer = match Call::parse(&request.name, request.arguments.unwrap_or_default()) {
+        let answer = match Call::parse(&request.name, &request.arguments.unwrap_or_default()) {
             Ok(call) => self.answer(Query::Call(call), &context).await?,
             Err(refused) => refused,
         };

@@ -32,5 +32,5 @@ pub fn search(query: &str, passages: impl IntoIterator<Item = Passage>) -> Vec<P
 fn significant_words(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST_WORD);
     // "tests" and "test" mean the same here.
-    words.map(|word| word.to_lowercase()).map(|word| word.strip_suffix('s').unwrap_or(&word).to_owned()).collect()
+    words.map(str::to_lowercase).map(|word| word.strip_suffix('s').unwrap_or(&word).to_owned()).collect()
 }

@@ -2,7 +2,7 @@ use super::*;
 
 fn parse(tool: &str, arguments: Value) -> Result<Call, String> {
     let Value::Object(arguments) = arguments else { panic!("not an object") };
-    Call::parse(tool, arguments).map_err(|answer| answer.body["error"].as_str().unwrap_or_default().to_owned())
+    Call::parse(tool, &arguments).map_err(|answer| answer.body["error"].as_str().unwrap_or_default().to_owned())
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn every_tool_has_a_strict_schema_and_can_be_called() {
         let empty = Map::new();
         let properties = tool.schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
         let arguments: Map<String, Value> = properties.iter().map(|(name, schema)| (name.clone(), example(schema))).collect();
-        let call = Call::parse(tool.name, arguments).unwrap_or_else(|answer| panic!("{}: {}", tool.name, answer.body));
+        let call = Call::parse(tool.name, &arguments).unwrap_or_else(|answer| panic!("{}: {}", tool.name, answer.body));
         assert_eq!((call.tool(), call.need()), (tool.name, tool.need));
     }
 }

@@ -24,12 +24,13 @@ use verdone_plan::{Status, Story};
 use crate::run::context::RunContext;
 use crate::run::merge_request;
 use crate::run::step::{self, MidTurnReport, StepError};
+use crate::run::tool_socket::ToolSocket;
 use crate::session::tools::knowledge;
 use crate::store::inbox::Inbox;
 
 /// Answers the calls that have arrived.
 pub(super) fn serve(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) {
-    while let Some((query, mut caller)) = context.tools.as_ref().and_then(|socket| socket.next()) {
+    while let Some((query, mut caller)) = context.tools.as_ref().and_then(ToolSocket::next) {
         let answer = match &query {
             Query::Call(call) => answer(context, state, call, reporter),
             Query::Read(resource) => read(context, state, *resource),
@@ -139,24 +140,24 @@ fn claim_success(
 fn verify(
     context: &mut RunContext,
     state: &State,
-    stage: Option<&str>,
+    named: Option<&str>,
     reporter: &mut dyn Reporter,
 ) -> Result<Answer, StepError> {
-    let Some(stage) = stage.map(|stage| Stage::from(stage.to_owned())) else {
+    let Some(wanted) = named.map(|name| Stage::from(name.to_owned())) else {
         let MidTurnReport { report, .. } = step::verify_during_turn(context, state, reporter)?;
         return Ok(Answer::new(&VerificationAnswer::new(&report)));
     };
-    let is_it = |check: &&Check| check.origin == CheckOrigin::Gate(stage.clone());
+    let is_it = |check: &&Check| check.origin == CheckOrigin::Gate(wanted.clone());
     let gates: Vec<Check> = context.setup.gates.iter().filter(is_it).cloned().collect();
     if gates.is_empty() {
         let stage_of = |gate: &Check| match &gate.origin {
-            CheckOrigin::Gate(stage) => Some(stage.name().to_owned()),
+            CheckOrigin::Gate(other) => Some(other.name().to_owned()),
             CheckOrigin::Story | CheckOrigin::AgentTest => None,
         };
         let known: BTreeSet<String> = context.setup.gates.iter().filter_map(stage_of).collect();
         let known: Vec<String> = known.into_iter().collect();
         let todo = format!("stages with gates: {}", known.join(", "));
-        return Ok(Answer::error(&format!("no gate has the stage {:?}", stage.name()), &todo));
+        return Ok(Answer::error(&format!("no gate has the stage {:?}", wanted.name()), &todo));
     }
     let tree = context.read_attempt()?.tree;
     let runs = context.run_checks(&tree, &gates, reporter)?;

@@ -37,8 +37,9 @@ impl RunView {
                 self.questions.push(OpenQuestion { story: story.clone(), reason, question, answer: None });
             }
             Request::Answer { story, text } => {
-                let asked = self.questions.iter_mut().find(|known| known.story == *story);
-                asked.into_iter().for_each(|known| known.answer = Some(text.clone()));
+                if let Some(known) = self.questions.iter_mut().find(|known| known.story == *story) {
+                    known.answer = Some(text.clone());
+                }
             }
             Request::Claim { .. } | Request::Merge { .. } => {}
             Request::Retry { story } => {

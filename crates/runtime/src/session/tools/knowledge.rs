@@ -95,5 +95,6 @@ pub(crate) fn evidence(git: &Git) -> Result<Vec<(String, String)>, GitError> {
 
 /// The same as a text.
 pub(crate) fn evidence_text(git: &Git) -> Result<String, GitError> {
-    Ok(evidence(git)?.into_iter().map(|(source, text)| format!("- {source}: {text}\n")).collect())
+    let lines: Vec<String> = evidence(git)?.into_iter().map(|(source, text)| format!("- {source}: {text}\n")).collect();
+    Ok(lines.concat())
 }
