@@ -7,7 +7,7 @@ pub enum TerminalKind {
     Urxvt,
     /// OSC 9, handed through to the terminal around tmux, if `allow-passthrough` is on. Otherwise tmux marks the window because of the bell.
     Tmux,
-    /// OSC 9: iTerm2, WezTerm, kitty, Ghostty and others.
+    /// OSC 9: iTerm2, `WezTerm`, kitty, Ghostty and others.
     Other,
 }
 

@@ -52,16 +52,15 @@ pub fn main() -> ExitCode {
     };
     drop(input);
     let signals = Signals::none();
-    match &job.failures {
-        Some(_) => own_session(),
+    if job.failures.is_some() {
+        own_session();
+    } else {
         // Our owner closes our input when it has ended, in whatever way.
-        None => {
-            let ended = signals.clone();
-            std::thread::spawn(move || {
-                let _ = io::stdin().lock().read_to_end(&mut Vec::new());
-                ended.raise(StopSignal::Sigterm);
-            });
-        }
+        let ended = signals.clone();
+        std::thread::spawn(move || {
+            let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+            ended.raise(StopSignal::Sigterm);
+        });
     }
     let delivered = deliver(&job.channels, &job.notification, &job.root, &signals);
     let failures: Vec<String> = delivered.iter().filter_map(Delivered::warning).collect();

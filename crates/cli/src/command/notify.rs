@@ -42,7 +42,9 @@ fn test(args: &NotifyTestArgs, context: &Context) -> Outcome {
     if args.json {
         print_json(&serde_json::json!({ "channels": delivered, "problems": problems }))?;
     } else {
-        problems.iter().for_each(|problem| say(&printable(&format!("note: {problem}\n"))));
+        for problem in &problems {
+            say(&printable(&format!("note: {problem}\n")));
+        }
         print(&printable(&delivered.iter().map(line).collect::<String>()))?;
     }
     Ok(if has_failed { Kind::Error.exit_code() } else { 0 })
