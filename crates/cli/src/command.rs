@@ -50,7 +50,7 @@ use verdone_runtime::agent::scripted;
 use verdone_runtime::base::fault;
 use verdone_runtime::hook;
 use verdone_runtime::launcher;
-use verdone_runtime::notify as notify_channels;
+use verdone_runtime::process::notify as notify_channels;
 use verdone_runtime::process::watchdog;
 use verdone_runtime::project::config_file::{self, Environment, Flags, Settings};
 use verdone_runtime::project::plan_file::PlanRequest;

@@ -4,6 +4,7 @@ mod cache_key;
 mod counts;
 mod failure_excerpt;
 mod gate;
+pub mod lessons;
 mod order;
 mod stage;
 

@@ -28,11 +28,11 @@ use serde::{Deserialize, Serialize};
 use crate::base::money::Usd;
 use crate::base::span::Span;
 use crate::base::verdict::RedPolicy;
+use crate::check::lessons::LearnSettings;
 use crate::check::{CommandSpec, Gate, GateSettings};
 use crate::done::DoneSettings;
 use crate::hook::AfterTool;
 use crate::journal::notify::NotifySettings;
-use crate::lessons::LearnSettings;
 use crate::policy::PolicyConfig;
 
 pub use crate::agent::claude::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};

@@ -4,7 +4,6 @@
 //! go out as data. `clippy.toml` next to this crate's manifest enforces that.
 
 pub mod agent;
-pub mod agent_tools;
 pub mod base;
 pub mod check;
 pub mod config;
@@ -13,7 +12,6 @@ pub mod engine;
 pub mod evidence;
 pub mod hook;
 pub mod journal;
-pub mod lessons;
 pub mod lifecycle;
 pub mod plan;
 pub mod policy;

@@ -16,8 +16,8 @@ use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::stdio;
 use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use serde_json::{Map, Value};
-use verdone_core::agent_tools::{Answer, Call, Need, Query, Resource, ToolInfo, tools};
 use verdone_core::base::finish::StopSignal;
+use verdone_core::journal::agent_tools::{Answer, Call, Need, Query, Resource, ToolInfo, tools};
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::session::tools::Tools;
 

@@ -1,12 +1,12 @@
 //! Turns an event into the lines that people read while a run is active: the same on a terminal and in a log file.
 
 use verdone_core::agent::{SessionUse, TurnOutcome};
-use verdone_core::agent_tools::ClaimStatus;
 use verdone_core::base::finish::StopSignal;
 use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::base::verdict::Red;
 use verdone_core::check::CheckRun;
 use verdone_core::done::{JudgeFact, JudgeRecord};
+use verdone_core::journal::agent_tools::ClaimStatus;
 use verdone_core::journal::control::Request;
 use verdone_core::journal::event::{Event, Place, Rejection, Verified};
 use verdone_core::journal::view::RunView;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Serialize;
-use verdone_core::lessons::{Lesson, Memory, Origin, Status, lessons_in, user_text};
+use verdone_core::check::lessons::{Lesson, Memory, Origin, Status, lessons_in, user_text};
 
 use crate::style::{Style, Tone};
 use crate::width::{clean_line, wrap};

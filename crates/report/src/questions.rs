@@ -1,7 +1,7 @@
 //! Questions of agents for the user, in words: the same in `status`, in the summary, in `show` and in `verdone answer`.
 
-use verdone_core::agent_tools::OpenQuestion;
 use verdone_core::base::id::StoryId;
+use verdone_core::journal::agent_tools::OpenQuestion;
 use verdone_core::journal::view::RunView;
 
 use crate::result_text::argument;

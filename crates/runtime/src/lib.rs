@@ -7,8 +7,6 @@ pub mod git;
 pub mod guard;
 pub mod hook;
 pub mod launcher;
-pub mod lessons;
-pub mod notify;
 pub mod preflight;
 pub mod process;
 pub mod project;

@@ -14,6 +14,7 @@ mod helpers_spared;
 pub(crate) mod job_control;
 mod launch;
 mod line_process;
+pub mod notify;
 pub mod output;
 mod probe;
 mod program;

@@ -5,6 +5,7 @@ pub mod client_plugin;
 pub mod client_settings;
 pub mod config_file;
 pub mod init;
+pub mod lessons;
 pub mod one_story_plan;
 pub mod plan_file;
 pub mod ralph_state;

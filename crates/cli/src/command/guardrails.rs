@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use verdone_report::Guardrails;
-use verdone_runtime::lessons::{FILE, LessonStore};
+use verdone_runtime::project::lessons::{FILE, LessonStore};
 
 use super::{Context, Outcome};
 use crate::args::GuardrailsArgs;

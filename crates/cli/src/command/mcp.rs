@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use verdone_core::agent_tools::SOCKET_VARIABLE;
+use verdone_core::journal::agent_tools::SOCKET_VARIABLE;
 use verdone_mcp::serve;
 use verdone_runtime::session::tools::Tools;
 

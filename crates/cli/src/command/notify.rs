@@ -2,7 +2,7 @@
 
 use verdone_core::journal::notify::Notification;
 use verdone_runtime::base::finding::Health;
-use verdone_runtime::notify::{Channels, Delivered, deliver, examine, project_name};
+use verdone_runtime::process::notify::{Channels, Delivered, deliver, examine, project_name};
 use verdone_runtime::process::signal::Signals;
 use verdone_runtime::project::config_file::Flags;
 

@@ -16,7 +16,6 @@ use jiff::Timestamp;
 use verdone_plan::Progress;
 
 use crate::agent::{AllowanceUse, SessionUse, TurnOutcome, Usage};
-use crate::agent_tools::OpenQuestion;
 use crate::base::finish::{Finish, StopSignal};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::base::verdict::{Red, RedPolicy};
@@ -24,6 +23,7 @@ use crate::check::CheckRun;
 use crate::config::{FailBehavior, Limits, OnReview, Regression};
 use crate::done::JudgeRecord;
 use crate::journal::active::ActiveTime;
+use crate::journal::agent_tools::OpenQuestion;
 use crate::journal::control::Request;
 use crate::journal::event::{Event, Place, Rejection, Seal, TurnTests};
 use crate::lifecycle::{Script, ScriptExit};

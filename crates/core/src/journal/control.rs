@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent_tools::ClaimStatus;
 use crate::base::id::StoryId;
+use crate::journal::agent_tools::ClaimStatus;
 
 /// One request. None of them can make a story done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -15,11 +15,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::agent_tools::OpenQuestion;
 use crate::base::finish::{Finish, StopSignal};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::check::CheckRun;
 use crate::journal::active::ActiveTime;
+use crate::journal::agent_tools::OpenQuestion;
 use crate::journal::control::Request;
 use crate::journal::event::{Recorded, Seal, WaitCause};
 use crate::verify::StoryResult;

@@ -4,12 +4,12 @@
 use std::fmt;
 use std::path::Path;
 
+use verdone_core::check::lessons::user_text;
 use verdone_core::config::Config;
 use verdone_core::done::Lessons;
 use verdone_core::hook::{
     Answer, HookEvent, HookInput, Permission, Record, Response, Situation, StartSource, Target, respond, target,
 };
-use verdone_core::lessons::user_text;
 use verdone_core::policy::{Mode, PolicyContext, Rule, ToolCall};
 
 use super::after_tool::{self, Concurrency};
@@ -18,8 +18,8 @@ use super::run_dirs::HookProject;
 use super::session_log::{SessionLog, redactor};
 use super::story::StoryFile;
 use super::{Fault, ralph_logs, transcript, watch};
-use crate::lessons::guardrails_text;
 use crate::process::signal::Signals;
+use crate::project::lessons::guardrails_text;
 
 /// The context in which events are judged.
 #[derive(Debug, Clone, Copy)]

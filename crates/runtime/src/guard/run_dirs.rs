@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::agent::client_variables::PROJECT_VARIABLE;
 use verdone_core::base::id::encode_component;
+use verdone_core::check::lessons::{Topics, choose, prompt_text, user_text};
 use verdone_core::config::{Config, ConfigProblem, config_of_one_file, for_hook, rule_lines};
 use verdone_core::hook::{Briefing, TestRuns};
-use verdone_core::lessons::{Topics, choose, prompt_text, user_text};
 use verdone_core::policy::{Mode, PolicyConfig, ReadOnlyReason, Rule, rules};
 
 use super::LOOKING;
 use super::attempt::{TurnOf, failing};
 use crate::launcher::Inside;
-use crate::lessons::{LessonStore, guardrails_text};
 use crate::process::RUN_VARIABLE;
 use crate::project::config_file::{SettingsError, read_text};
+use crate::project::lessons::{LessonStore, guardrails_text};
 use crate::project::{HOME, Project};
 use crate::store::Store;
 use crate::store::sessions::sessions_in_workspace;

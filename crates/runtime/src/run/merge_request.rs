@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use verdone_core::agent_tools::{Answer, MergeAnswer, RequestMerge};
 use verdone_core::base::id::{Oid, StoryId, encode_component};
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::CommandSpec;
 use verdone_core::engine::run::State;
 use verdone_core::evidence::Evidence;
 use verdone_core::evidence::audit::GitNote;
+use verdone_core::journal::agent_tools::{Answer, MergeAnswer, RequestMerge};
 use verdone_core::journal::control::Request;
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::verify::Outcome;

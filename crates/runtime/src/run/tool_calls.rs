@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
-use verdone_core::agent_tools::{
-    AddStory, Added, Answer, Call, ClaimStatus, Claimed, CompleteStory, NextStoryAnswer, Query, Recalled, ReportBlocked,
-    Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
-};
 use verdone_core::base::id::StoryId;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::engine::run::{Feedback, State};
+use verdone_core::journal::agent_tools::{
+    AddStory, Added, Answer, Call, ClaimStatus, Claimed, CompleteStory, NextStoryAnswer, Query, Recalled, ReportBlocked,
+    Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
+};
 use verdone_core::journal::control::Request;
 use verdone_core::journal::update::Reporter;
 use verdone_core::verify::Outcome;

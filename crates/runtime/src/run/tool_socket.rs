@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use verdone_core::agent_tools::{Answer, Query};
+use verdone_core::journal::agent_tools::{Answer, Query};
 use verdone_core::journal::update::{Reporter, Update};
 
 /// The folder below the run's directory, and the socket in it.

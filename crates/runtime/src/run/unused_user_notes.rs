@@ -2,8 +2,8 @@
 
 use std::io;
 
-use verdone_core::agent_tools::OpenQuestion;
 use verdone_core::base::id::RunId;
+use verdone_core::journal::agent_tools::OpenQuestion;
 use verdone_core::journal::control::Request;
 
 use crate::store::Store;

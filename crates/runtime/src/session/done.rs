@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use verdone_core::base::id::StoryId;
 use verdone_core::base::sanitise::sanitise_line;
+use verdone_core::check::lessons::user_text;
 use verdone_core::check::{Check, CheckOrigin, CheckOutcome, CheckRun};
 use verdone_core::config::Config;
 use verdone_core::done::{
@@ -20,15 +21,14 @@ use verdone_core::done::{
     open_questions,
 };
 use verdone_core::hook::SessionFold;
-use verdone_core::lessons::user_text;
 use verdone_core::verify::VerifyReport;
 use verdone_plan::{Plan, Progress, Selection, Story, select};
 use verdone_text::shell_word::{shell_argument, shell_word};
 
-use crate::lessons::guardrails_text;
 use crate::process::program_exists;
 use crate::project::ProjectError;
 use crate::project::approval::{ApprovalError, Approvals};
+use crate::project::lessons::guardrails_text;
 use crate::project::plan_file::{self, FindError, PlanFile, PlanLocation, PlanRequest, resolve_checks};
 use crate::project::ralph_state::{self, LoopFile, Projection};
 use crate::project::shown;

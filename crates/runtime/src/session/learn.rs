@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use verdone_core::engine::session::{StopDecision, StopFacts, StopTeaching};
 
 use super::Gate;
-use crate::lessons::{LessonStore, LessonsError};
 use crate::project::find_git_top;
+use crate::project::lessons::{LessonStore, LessonsError};
 
 /// Counts what blocked the session, and forgets what the user overrides. Returns why that failed: it never changes the decision.
 pub(super) fn learn(gate: &Gate<'_>, facts: &StopFacts, decision: &StopDecision) -> Result<(), LessonsError> {

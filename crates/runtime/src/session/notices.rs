@@ -7,7 +7,7 @@ use verdone_core::config::Config;
 use verdone_core::journal::notify::Announcer;
 
 use super::journal::LoopJournal;
-use crate::notify::{FAILURES, project_name, send_detached};
+use crate::process::notify::{FAILURES, project_name, send_detached};
 
 /// What happens from a certain point of the journal on.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ mod run_client;
 
 use std::path::PathBuf;
 
-use verdone_core::agent_tools::{Answer, Query};
+use verdone_core::journal::agent_tools::{Answer, Query};
 
 use crate::process::signal::Signals;
 

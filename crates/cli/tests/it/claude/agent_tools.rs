@@ -1,7 +1,7 @@
 //! The real client with Verdone's tools: what an agent calls during its turn, and what the run makes of it.
 
 use serde_json::{Value, json};
-use verdone_testkit::model_server::{Script, ToolResult, Turn};
+use verdone_testkit::model_server::{Request, Script, ToolResult, Turn};
 
 use crate::claude::world::{PATIENCE, World};
 
@@ -131,7 +131,7 @@ fn a_question_is_answered_and_the_next_session_goes_on_with_it() {
     world.model.extend(Script::new().on("US-001", [Turn::bash("echo two > a"), Turn::say("Done.")]));
     world.verdone(&["run"]).assert_code(0);
     world.assert_scripted();
-    let prompts: Vec<String> = world.model.turns().iter().map(|request| request.prompt()).collect();
+    let prompts: Vec<String> = world.model.turns().iter().map(Request::prompt).collect();
     let told = prompts.iter().rfind(|prompt| prompt.contains("US-001")).unwrap();
     assert!(told.contains("You asked: Which database?") && told.contains("The answer: The staging one."), "{told}");
     assert!(world.verdone(&["answer"]).stdout.contains("No agent has asked"), "a story that is done has no question");
@@ -172,6 +172,6 @@ fn the_run_answers_every_other_tool_and_hides_what_hidden_checks_say() {
     assert!(world.sandbox.read(".verdone/proposed-stories.md").contains("- [ ] Write c"));
     assert!(body(8)["error"].as_str().unwrap().contains("unknown variant `done`"), "{}", body(8));
     assert!(body(9)["error"].as_str().unwrap().contains("this session works on US-001"), "{}", body(9));
-    let said: String = world.model.turns().iter().flat_map(|request| request.tool_results()).map(|given| given.text).collect();
+    let said: String = world.model.turns().iter().flat_map(Request::tool_results).map(|given| given.text).collect();
     assert!(!said.contains("HIDDEN OUTPUT") && !said.contains("test -f good"), "{said}");
 }

@@ -8,7 +8,8 @@ use crate::commands::stage::{BINARY, repository, repository_root, verdone};
 fn the_example_in_the_skill_for_plans_is_a_plan_without_faults() {
     let skill = fs::read_to_string(repository_root().join("plugin/skills/plan/SKILL.md")).unwrap();
     let example = skill.split("```markdown\n").nth(1).unwrap().split("   ```").next().unwrap();
-    let example: String = example.lines().map(|line| format!("{}\n", line.strip_prefix("   ").unwrap_or(line))).collect();
+    let example: Vec<&str> = example.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)).collect();
+    let example = example.join("\n") + "\n";
     let sandbox = repository();
     sandbox.write("PLAN.md", &example);
     sandbox.write_script("tests/greet", "#!/bin/sh\nbin/greet Ada\n");

@@ -27,7 +27,7 @@ impl Scene {
         std::fs::create_dir_all(sandbox.root().join("hidden")).unwrap();
         sandbox.write(
             ".verdone/config.toml",
-            config.replace("hidden = \"hidden\"", &format!("hidden = {:?}", sandbox.root().join("hidden"))),
+            config.replace("hidden = \"hidden\"", &format!("hidden = \"{}\"", sandbox.root().join("hidden").display())),
         );
         sandbox.write(".verdone/guardrails.md", "- Use tabs\n- The database needs port 5433\n");
         sandbox.write("PLAN.md", PLAN);

@@ -4,11 +4,11 @@ use verdone_plan::{Progress, ReviewState};
 
 use super::{Attempt, CommittedStory, EndedIteration, Fatal, Feedback, Phase, State, failing_sentence};
 use crate::agent::{PromptUse, TurnOutcome};
-use crate::agent_tools::{ClaimStatus, OpenQuestion};
 use crate::base::finish::Finish;
 use crate::base::id::StoryId;
 use crate::check::CheckRun;
 use crate::journal::active::ActiveTime;
+use crate::journal::agent_tools::{ClaimStatus, OpenQuestion};
 use crate::journal::control::Request;
 use crate::journal::event::{Event, Place, Recorded, Rejection, TurnTests, Verified, WaitCause};
 use crate::verify::{Outcome, StoryResult, VerifyReport};

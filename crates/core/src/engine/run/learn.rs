@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::State;
 use crate::check::CheckRun;
+use crate::check::lessons::{Kind, Lesson, Origin};
 use crate::engine::session::{meaningful, places};
 use crate::journal::event::{Event, Rejection};
-use crate::lessons::{Kind, Lesson, Origin};
 use crate::verify::{Doubt, Failure, Outcome, Reason, VerifyReport};
 
 /// What to do with lessons after an event.

@@ -1,7 +1,7 @@
 //! The causes of a block as lessons, for those that keep blocking.
 
 use super::{BlockCause, ReleaseReason, StopDecision, StopFacts, Work};
-use crate::lessons::{Kind, Lesson};
+use crate::check::lessons::{Kind, Lesson};
 
 /// What a decision of the Stop gate teaches.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{Phase, RunView};
 use crate::agent::{PromptUse, TurnOutcome};
-use crate::agent_tools::OpenQuestion;
+use crate::journal::agent_tools::OpenQuestion;
 use crate::journal::control::Request;
 use crate::journal::event::Place;
 

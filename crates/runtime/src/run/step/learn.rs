@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use verdone_core::check::Check;
+use verdone_core::check::lessons::{Chosen, Topics, choose, prompt_text, story_names_file};
 use verdone_core::engine::run::{State, Taught, Teaching, teaching};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
-use verdone_core::lessons::{Chosen, Topics, choose, prompt_text, story_names_file};
 use verdone_plan::Story;
 use verdone_plan::scope::ScopeMatcher;
 
-use crate::lessons::LessonStore;
+use crate::project::lessons::LessonStore;
 use crate::run::context::RunContext;
 
 /// The guardrails of a prompt: the user's text and the lessons for the story.

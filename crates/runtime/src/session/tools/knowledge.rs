@@ -4,10 +4,10 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use verdone_core::agent_tools::{Answer, FoundStory, Passage, search};
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::evidence::audit::GitNote;
 use verdone_core::evidence::{Evidence, NotedCheck};
+use verdone_core::journal::agent_tools::{Answer, FoundStory, Passage, search};
 use verdone_plan::Plan;
 
 use crate::base::plain_file::{open_regular, read_regular};

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use verdone_core::agent_tools::{
-    Answer, Call, Need, NextStoryAnswer, Query, Recalled, Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
-};
 use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, Stage};
+use verdone_core::journal::agent_tools::{
+    Answer, Call, Need, NextStoryAnswer, Query, Recalled, Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
+};
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::journal::view::RunView;
 use verdone_core::verify::Outcome;

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use verdone_core::agent_tools::{Answer, Query};
+use verdone_core::journal::agent_tools::{Answer, Query};
 
 use crate::process::signal::Signals;
 

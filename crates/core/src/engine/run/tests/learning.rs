@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::lessons::Origin;
+use crate::check::lessons::Origin;
 
 fn here() -> Taught<'static> {
     Taught { root: Path::new("/w/project"), check: Some("own") }

@@ -1,7 +1,7 @@
 //! What the agent's tools ask of the run.
 
 use super::*;
-use crate::agent_tools::ClaimStatus;
+use crate::journal::agent_tools::ClaimStatus;
 
 fn asks(question: &str) -> Input {
     let (story, reason, question) = (StoryId::from("A"), "unclear".to_owned(), question.to_owned());

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use verdone_core::base::id::digest;
-use verdone_core::lessons::{HISTORY_VERSION, History, Memory};
+use verdone_core::check::lessons::{HISTORY_VERSION, History, Memory};
 
 use crate::base::atomic::{replace_for_good, replace_for_readers, write_atomically};
 use crate::base::plain_file::{open_regular, read_regular, real_folder};
@@ -164,7 +164,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> LessonsError {
 mod tests {
     use super::*;
     use jiff::Timestamp;
-    use verdone_core::lessons::{Kind, LearnSettings, Lesson, Origin, Status};
+    use verdone_core::check::lessons::{Kind, LearnSettings, Lesson, Origin, Status};
 
     struct Place {
         dir: tempfile::TempDir,

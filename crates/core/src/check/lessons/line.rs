@@ -55,14 +55,14 @@ impl Lesson {
         let check = self.check.as_ref().map(|check| format!(": `{check}`")).unwrap_or_default();
         let file = self.file.as_ref().map(|file| format!(" in `{file}`")).unwrap_or_default();
         let error = self.error.as_ref().map(|error| format!(" (\"{error}\")")).unwrap_or_default();
-        format!("- {}{check}{file}{error}", self.kind.words())
+        format!("- {}{check}{file}{error}", self.kind.line_start())
     }
 
     /// The lesson in a line, if it is one.
     pub fn parse(line: &str) -> Option<Self> {
         let text = line.strip_prefix("- ")?;
         Kind::ALL.into_iter().find_map(|kind| {
-            let rest = text.strip_prefix(kind.words())?;
+            let rest = text.strip_prefix(kind.line_start())?;
             let (check, rest) = part(rest, ": `", "`");
             let (file, rest) = part(rest, " in `", "`");
             let (error, _) = part(rest, " (\"", "\")");
@@ -75,7 +75,7 @@ impl Lesson {
     pub fn id(&self) -> String {
         let error = self.error.as_deref().map(normalise).unwrap_or_default();
         let parts =
-            [self.kind.words(), self.check.as_deref().unwrap_or_default(), self.file.as_deref().unwrap_or_default(), &error];
+            [self.kind.line_start(), self.check.as_deref().unwrap_or_default(), self.file.as_deref().unwrap_or_default(), &error];
         let digest = digest(parts.join("\0").as_bytes());
         let hex = digest.rsplit(':').next().unwrap_or(&digest);
         hex[..hex.len().min(12)].to_owned()

@@ -59,7 +59,7 @@ impl Kind {
     ];
 
     /// How its line begins. Lines in users' files are recognised by it, so it must not change.
-    pub fn words(self) -> &'static str {
+    pub fn line_start(self) -> &'static str {
         match self {
             Self::CheckFailed => "A check failed",
             Self::CheckUnclear => "A check gave no result",
