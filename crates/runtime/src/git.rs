@@ -9,7 +9,7 @@
 //! - our own folders: workspaces, temporary indexes
 //! - locks left behind by our own killed git processes
 //!
-//! [`Git::create`] makes a repository. Everything else only reads. Starting processes is the main cost here, so each query uses
+//! [`Git::create_demo_repository`] makes a repository. Everything else only reads. Starting processes is the main cost here, so each query uses
 //! as few as possible.
 
 mod added_lines;

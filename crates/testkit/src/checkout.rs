@@ -110,7 +110,8 @@ impl Checkout {
     }
 
     /// Panics unless the checkout is unchanged. A run may write below `.verdone/runs`, `.verdone/cache`, `.verdone/sessions` and `.verdone/requests`; create its
-    /// own refs; append lessons to `.verdone/guardrails.md`; mark stories in a plan that has uncommitted changes or is untracked; append to an existing progress file; and land, which
+    /// own refs; append lessons to `.verdone/guardrails.md`; mark stories in a plan that has uncommitted changes or is untracked; append to
+    /// an existing progress file; and land, which
     /// moves the branch forward and gives exactly the files that differ between the two commits the content of the new one.
     #[track_caller]
     pub fn assert_untouched(&self, sandbox: &Sandbox) {

@@ -42,7 +42,9 @@ fn users_files(world: &World) -> BTreeMap<PathBuf, Vec<u8>> {
     let home = world.sandbox.home();
     let own = |path: &Path| {
         let text = path.to_string_lossy();
-        ["/.git/", "/.verdone/runs", "/.verdone/cache", "/.verdone/.gitignore"].iter().any(|part| text.contains(part))
+        ["/.git/", "/.verdone/runs", "/.verdone/cache", "/.verdone/.gitignore", "/.verdone/guardrails.md"]
+            .iter()
+            .any(|part| text.contains(part))
             || [".local/state/verdone", ".claude/projects"].iter().any(|part| path.starts_with(home.join(part)))
     };
     let all = tree(&world.sandbox.work()).into_iter().chain(tree(&home));
