@@ -115,7 +115,8 @@ pub fn project(ask: &ConditionRequest<'_>, task: &str, report: &DoneReport) -> i
     let (iteration, most) = held.as_ref().map_or((0, 0), |held| (held.gate.blocks, held.max_blocks));
     let mut theirs = ralph_state::write_report(home, setting, &about, report, iteration)?;
     // A loop that has ended is no longer there for other tools.
-    if held.as_ref().is_some_and(verdone_core::engine::session::HeldLoop::is_active)
+    if let Some(held) = &held
+        && held.is_active()
         && !ralph_state::write_loop(home, setting, &about, &LoopFile::from_report(report, iteration, most))?
     {
         theirs.push("loop.json".to_owned());
