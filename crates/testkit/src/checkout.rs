@@ -223,6 +223,10 @@ impl Checkout {
             let before = was.map_or(Some(""), Entry::text);
             return before.zip(is.and_then(Entry::text)).is_some_and(|(before, now)| only_lessons_follow(before, now));
         }
+        if path.ends_with(".verdone/.gitignore") {
+            // Verdone creates it together with the first lesson, and hides both.
+            return was.is_none() && is.and_then(Entry::text).is_some_and(|text| text.ends_with("guardrails.md\n.gitignore\n"));
+        }
         let (Some(was), Some(is)) = (was, is) else { return false };
         if was.mode != is.mode {
             return false;

@@ -12,6 +12,7 @@ use verdone_core::config::template;
 use verdone_core::lifecycle::TEMPLATES;
 
 use crate::process::{self, Exit, missing_program, probe};
+use crate::project::lessons::GITIGNORE_LINE;
 use crate::project::{FRESHER, HOME};
 
 /// How many names are read from one folder: enough for any real project.
@@ -161,7 +162,7 @@ pub fn write(root: &Path, choices: &Choices<'_>) -> Result<Written, InitError> {
     let (config, gitignore) = (home.join("config.toml"), home.join(".gitignore"));
     let backup = back_up(&config)?;
     replace(&config, template(plan, agent, gates).as_bytes())?;
-    ignore_runs(&gitignore)?;
+    ignore_own_files(&gitignore)?;
     let starter = root.join(STARTER_NAME);
     let starter = (starter_plan && starter.symlink_metadata().is_err()).then_some(starter);
     if let Some(path) = &starter {
@@ -212,14 +213,17 @@ fn back_up(config: &Path) -> Result<Option<PathBuf>, InitError> {
     }
 }
 
-/// Keeps the user's lines and adds ours if it is missing.
-fn ignore_runs(path: &Path) -> Result<(), InitError> {
+/// Keeps the user's lines and adds ours if they are missing.
+fn ignore_own_files(path: &Path) -> Result<(), InitError> {
     let old = fs::read_to_string(path).unwrap_or_default();
-    if old.lines().any(|line| matches!(line.trim(), "runs/" | "runs" | "/runs/" | "/runs")) {
-        return Ok(());
+    let mut new = old.clone();
+    for line in ["runs/", GITIGNORE_LINE] {
+        if !old.lines().any(|known| known.trim().trim_matches('/') == line.trim_matches('/')) {
+            let gap = if new.is_empty() || new.ends_with('\n') { "" } else { "\n" };
+            new = format!("{new}{gap}{line}\n");
+        }
     }
-    let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
-    replace(path, format!("{old}{gap}runs/\n").as_bytes())
+    if new == old { Ok(()) } else { replace(path, new.as_bytes()) }
 }
 
 /// Replaces the file atomically: a reader sees either the old or the new bytes.
@@ -290,7 +294,7 @@ mod tests {
         let commands: Vec<_> = config.gate.iter().map(|gate| gate.command.display()).collect();
         assert_eq!(commands, ["npm test", "bats tests", "npm run lint"]);
         assert_eq!(config.plan, found.plan);
-        assert_eq!(fs::read_to_string(written.gitignore).unwrap(), "runs/\n");
+        assert_eq!(fs::read_to_string(written.gitignore).unwrap(), "runs/\nguardrails.md\n");
     }
 
     #[test]
@@ -303,7 +307,7 @@ mod tests {
             assert_eq!(backup, temp.path().join(format!(".verdone/config.toml.bak{n}")));
         }
         assert_eq!(fs::read_to_string(temp.path().join(".verdone/config.toml.bak")).unwrap(), "plan = \"mine.md\"\n");
-        assert_eq!(fs::read_to_string(temp.path().join(".verdone/.gitignore")).unwrap(), "notes.txt\nruns/\n");
+        assert_eq!(fs::read_to_string(temp.path().join(".verdone/.gitignore")).unwrap(), "notes.txt\nruns/\nguardrails.md\n");
     }
 
     #[test]

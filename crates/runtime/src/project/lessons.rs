@@ -2,7 +2,7 @@
 //! What is learned and chosen is decided in the core.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +17,10 @@ use crate::project::HOME;
 
 /// The file below the project's root.
 pub const FILE: &str = ".verdone/guardrails.md";
+
+/// The line that keeps lessons out of git. Without it they can be committed and shared.
+pub(crate) const GITIGNORE_LINE: &str = "guardrails.md";
+const OWN_GITIGNORE: &str = "# Delete the next line to commit and share the lessons.\nguardrails.md\n.gitignore\n";
 
 /// Larger files are not lists of lessons.
 const LARGEST: u64 = 1024 * 1024;
@@ -106,7 +110,20 @@ impl LessonStore {
         if self.text()? != before {
             return Err(LessonsError::Busy);
         }
+        if !path.exists() {
+            self.hide_from_git_status()?;
+        }
         write_atomically(&path, after.as_bytes()).map_err(failed(&path))
+    }
+
+    /// A file that Verdone creates does not appear in the user's git status. An existing `.gitignore` stays as it is: `verdone init` has
+    /// written the same line there.
+    fn hide_from_git_status(&self) -> Result<(), LessonsError> {
+        let path = self.root.join(HOME).join(".gitignore");
+        match File::create_new(&path).and_then(|mut file| file.write_all(OWN_GITIGNORE.as_bytes())) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            result => result.map_err(failed(&path)),
+        }
     }
 }
 
@@ -196,6 +213,7 @@ mod tests {
         fs::write(place.file(), "mine, without a line break").unwrap();
         place.learn("a").unwrap();
         place.learn("a").unwrap();
+        assert!(!place.store.root.join(".verdone/.gitignore").exists(), "the user's own file stays visible");
         assert_eq!(fs::read_to_string(place.file()).unwrap(), "mine, without a line break\n- A check failed: `a`\n");
         let memory = place.store.read();
         assert_eq!(memory.history.lessons.values().map(|entry| entry.times).collect::<Vec<_>>(), [2]);
@@ -235,6 +253,14 @@ mod tests {
         place.learn("a").unwrap();
         assert_eq!(fs::read_to_string(place.file()).unwrap(), "- A check failed: `a`\n", "it is there already");
         assert!(place.store.read().history.lessons.values().all(|entry| entry.is_users));
+    }
+
+    #[test]
+    fn a_file_that_verdone_creates_is_hidden_from_git_status() {
+        let place = Place::new();
+        place.learn("a").unwrap();
+        let ignore = fs::read_to_string(place.store.root.join(".verdone/.gitignore")).unwrap();
+        assert!(ignore.ends_with("\nguardrails.md\n.gitignore\n"), "{ignore}");
     }
 
     #[test]
