@@ -4,6 +4,7 @@
 //! done; marking rewrites only those bytes. Ambiguity is an error with a position, never a guess: an unreadable plan is
 //! *unknown*, not *complete*.
 
+mod added_story;
 mod checklist;
 pub mod complexity;
 mod details;

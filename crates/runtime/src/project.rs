@@ -4,6 +4,7 @@ pub mod approval;
 pub mod client_plugin;
 pub mod client_settings;
 pub mod config_file;
+pub(crate) mod home_gitignore;
 pub mod init;
 pub mod lessons;
 pub mod one_story_plan;

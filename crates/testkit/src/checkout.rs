@@ -225,7 +225,7 @@ impl Checkout {
         }
         if path.ends_with(".verdone/.gitignore") {
             // Verdone creates it together with the first lesson, and hides both.
-            return was.is_none() && is.and_then(Entry::text).is_some_and(|text| text.ends_with("guardrails.md\n.gitignore\n"));
+            return was.is_none() && is.and_then(Entry::text).is_some_and(|text| text.ends_with("\n.gitignore\n"));
         }
         let (Some(was), Some(is)) = (was, is) else { return false };
         if was.mode != is.mode {

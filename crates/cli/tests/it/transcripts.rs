@@ -201,7 +201,7 @@ Other files that look like plans: TODO.md
 Next: set the agent's command, then `verdone run`.
 "
     );
-    assert_eq!(place.read(".verdone/.gitignore"), "runs/\nguardrails.md\n");
+    assert_eq!(place.read(".verdone/.gitignore"), "runs/\nguardrails.md\nproposed-stories.md\n");
     let shown = place.run(&["config", "show"]);
     assert_eq!((shown.code, shown.err.as_str()), (0, ""), "the written config is a good config");
     assert!(shown.out.contains("gate.lint"), "{}", shown.out);

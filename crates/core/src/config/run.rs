@@ -16,11 +16,14 @@ pub struct RunSettings {
     /// Keep the machine awake while a run is active, with `systemd-inhibit` or, on macOS, `caffeinate`. Without either, this has no effect;
     /// `verdone doctor` says so.
     pub inhibit_sleep: bool,
+    /// Let the agent add stories to your plan with its tool `add_story`. Otherwise they wait in `.verdone/proposed-stories.md` until you move
+    /// them to the plan. An added story brings no commands.
+    pub add_stories: bool,
 }
 
 impl Default for RunSettings {
     fn default() -> Self {
-        Self { land: LandMode::default(), on_review: None, inhibit_sleep: true }
+        Self { land: LandMode::default(), on_review: None, inhibit_sleep: true, add_stories: false }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Evidence notes under `refs/notes/verdone`.
 
-use std::fs::{OpenOptions, TryLockError};
+use std::fs::{self, OpenOptions, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -8,6 +8,7 @@ use verdone_core::base::id::Oid;
 
 use super::chain::{IDENTITY_MAIL, IDENTITY_NAME};
 use super::error::GitError;
+use super::stale_lock::TICK;
 use super::{Git, is_object_id};
 use crate::base::fault::{self, Point};
 use crate::base::plain_file::open_regular;
@@ -35,10 +36,16 @@ impl Git {
                 Err(TryLockError::Error(source)) => return Err(GitError::Io { path, source }),
             }
         }
-        // Our lock only excludes other Verdone processes. Another git process may still hold the ref's lock for a moment.
+        // Our lock only excludes other Verdone processes: another git process may hold the ref's lock for a moment, and ours may be killed.
         for _ in 1..TRIES {
+            let since = SystemTime::now();
             match self.write_note(commit, text) {
-                Err(GitError::Failed { message, .. }) if message.contains("lock") => thread::sleep(Duration::from_millis(20)),
+                Err(GitError::Failed { code, .. }) => {
+                    if code.is_none() {
+                        self.remove_lock_of_killed_git(since)?;
+                    }
+                    thread::sleep(Duration::from_millis(20));
+                }
                 done => return done,
             }
         }
@@ -48,7 +55,21 @@ impl Git {
     /// The note of a commit, if it has one.
     pub fn read_note(&self, commit: &Oid) -> Result<Option<String>, GitError> {
         let answer = self.plumbing("notes").args(["--ref=verdone", "show", commit.as_str()]).answer()?;
-        Ok(answer.status.success().then(|| String::from_utf8_lossy(&answer.stdout).into_owned()))
+        if answer.status.code() == Some(1) {
+            return Ok(None);
+        }
+        let text = answer.success("notes")?;
+        Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// A git process that a signal ended leaves the lock of the ref behind. Only Verdone writes this ref, one process at a time.
+    fn remove_lock_of_killed_git(&self, since: SystemTime) -> Result<(), GitError> {
+        let path = self.common_dir.join(format!("{NOTES}.lock"));
+        let Ok(made) = fs::symlink_metadata(&path).and_then(|meta| meta.modified()) else { return Ok(()) };
+        if made < since.checked_sub(TICK).unwrap_or(since) {
+            return Ok(());
+        }
+        fs::remove_file(&path).map_err(GitError::io(&path))
     }
 
     fn write_note(&self, commit: &Oid, text: &str) -> Result<(), GitError> {

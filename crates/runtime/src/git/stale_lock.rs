@@ -19,7 +19,7 @@ use crate::base::plain_file::read_regular;
 /// Other programs than git lock only briefly.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// File times come from a coarser clock than `SystemTime::now`.
-const TICK: Duration = Duration::from_millis(10);
+pub(super) const TICK: Duration = Duration::from_millis(10);
 const LARGEST_HEAD: u64 = 64 * 1024;
 
 /// Where another process that holds the lock may be working.

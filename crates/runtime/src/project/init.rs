@@ -12,8 +12,7 @@ use verdone_core::config::template;
 use verdone_core::lifecycle::TEMPLATES;
 
 use crate::process::{self, Exit, missing_program, probe};
-use crate::project::lessons::GITIGNORE_LINE;
-use crate::project::{FRESHER, HOME};
+use crate::project::{FRESHER, HOME, home_gitignore};
 
 /// How many names are read from one folder: enough for any real project.
 const MOST_NAMES: usize = 4096;
@@ -159,10 +158,10 @@ pub fn write(root: &Path, choices: &Choices<'_>) -> Result<Written, InitError> {
     check_free(root, force)?;
     let home = root.join(HOME);
     fs::create_dir_all(&home).map_err(|source| InitError::Write { path: home.clone(), source })?;
-    let (config, gitignore) = (home.join("config.toml"), home.join(".gitignore"));
+    let (config, gitignore) = (home.join("config.toml"), home_gitignore::path(root));
     let backup = back_up(&config)?;
     replace(&config, template(plan, agent, gates).as_bytes())?;
-    ignore_own_files(&gitignore)?;
+    replace(&gitignore, home_gitignore::with_own_lines(&gitignore).as_bytes())?;
     let starter = root.join(STARTER_NAME);
     let starter = (starter_plan && starter.symlink_metadata().is_err()).then_some(starter);
     if let Some(path) = &starter {
@@ -211,19 +210,6 @@ fn back_up(config: &Path) -> Result<Option<PathBuf>, InitError> {
             Err(source) => return Err(InitError::Write { path, source }),
         }
     }
-}
-
-/// Keeps the user's lines and adds ours if they are missing.
-fn ignore_own_files(path: &Path) -> Result<(), InitError> {
-    let old = fs::read_to_string(path).unwrap_or_default();
-    let mut new = old.clone();
-    for line in ["runs/", GITIGNORE_LINE] {
-        if !old.lines().any(|known| known.trim().trim_matches('/') == line.trim_matches('/')) {
-            let gap = if new.is_empty() || new.ends_with('\n') { "" } else { "\n" };
-            new = format!("{new}{gap}{line}\n");
-        }
-    }
-    if new == old { Ok(()) } else { replace(path, new.as_bytes()) }
 }
 
 /// Replaces the file atomically: a reader sees either the old or the new bytes.
@@ -294,7 +280,7 @@ mod tests {
         let commands: Vec<_> = config.gate.iter().map(|gate| gate.command.display()).collect();
         assert_eq!(commands, ["npm test", "bats tests", "npm run lint"]);
         assert_eq!(config.plan, found.plan);
-        assert_eq!(fs::read_to_string(written.gitignore).unwrap(), "runs/\nguardrails.md\n");
+        assert_eq!(fs::read_to_string(written.gitignore).unwrap(), "runs/\nguardrails.md\nproposed-stories.md\n");
     }
 
     #[test]
@@ -307,7 +293,7 @@ mod tests {
             assert_eq!(backup, temp.path().join(format!(".verdone/config.toml.bak{n}")));
         }
         assert_eq!(fs::read_to_string(temp.path().join(".verdone/config.toml.bak")).unwrap(), "plan = \"mine.md\"\n");
-        assert_eq!(fs::read_to_string(temp.path().join(".verdone/.gitignore")).unwrap(), "notes.txt\nruns/\nguardrails.md\n");
+        assert_eq!(fs::read_to_string(temp.path().join(".verdone/.gitignore")).unwrap(), "notes.txt\nruns/\nguardrails.md\nproposed-stories.md\n");
     }
 
     #[test]

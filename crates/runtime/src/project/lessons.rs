@@ -2,7 +2,7 @@
 //! What is learned and chosen is decided in the core.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,13 +14,10 @@ use crate::base::atomic::{replace_for_good, replace_for_readers, write_atomicall
 use crate::base::plain_file::{open_regular, read_regular, real_folder};
 use crate::base::seal::state_home;
 use crate::project::HOME;
+use crate::project::home_gitignore::hide_new_files;
 
 /// The file below the project's root.
 pub const FILE: &str = ".verdone/guardrails.md";
-
-/// The line that keeps lessons out of git. Without it they can be committed and shared.
-pub(crate) const GITIGNORE_LINE: &str = "guardrails.md";
-const OWN_GITIGNORE: &str = "# Delete the next line to commit and share the lessons.\nguardrails.md\n.gitignore\n";
 
 /// Larger files are not lists of lessons.
 const LARGEST: u64 = 1024 * 1024;
@@ -111,19 +108,9 @@ impl LessonStore {
             return Err(LessonsError::Busy);
         }
         if !path.exists() {
-            self.hide_from_git_status()?;
+            hide_new_files(&self.root).map_err(failed(&path))?;
         }
         write_atomically(&path, after.as_bytes()).map_err(failed(&path))
-    }
-
-    /// A file that Verdone creates does not appear in the user's git status. An existing `.gitignore` stays as it is: `verdone init` has
-    /// written the same line there.
-    fn hide_from_git_status(&self) -> Result<(), LessonsError> {
-        let path = self.root.join(HOME).join(".gitignore");
-        match File::create_new(&path).and_then(|mut file| file.write_all(OWN_GITIGNORE.as_bytes())) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            result => result.map_err(failed(&path)),
-        }
     }
 }
 
@@ -260,7 +247,7 @@ mod tests {
         let place = Place::new();
         place.learn("a").unwrap();
         let ignore = fs::read_to_string(place.store.root.join(".verdone/.gitignore")).unwrap();
-        assert!(ignore.ends_with("\nguardrails.md\n.gitignore\n"), "{ignore}");
+        assert!(ignore.contains("\nguardrails.md\n"), "{ignore}");
     }
 
     #[test]

@@ -188,6 +188,13 @@ impl PlanFile {
         Ok(())
     }
 
+    /// Adds a story at the end, on disk. Returns its id, or `None` if the plan's format has no place for it.
+    pub fn add_story(&mut self, title: &str, criteria: &[String]) -> Result<Option<StoryId>, PlanFileError> {
+        let Some((text, id)) = self.document.text_with_story(title, criteria, &DIALECT) else { return Ok(None) };
+        self.held.write(text.as_bytes())?;
+        Ok(Some(id))
+    }
+
     /// Marks a story only in the file next to the plan, if there is one.
     pub fn mark_companion(&mut self, id: &StoryId, status: Status) -> Result<(), PlanFileError> {
         self.companion.as_mut().map_or(Ok(None), |companion| companion.mark(id, status)).map(drop)

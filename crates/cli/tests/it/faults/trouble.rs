@@ -2,7 +2,7 @@
 //! run ends like an undisturbed one.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_runtime::base::fault::Point;
@@ -292,6 +292,40 @@ fn git_that_hangs_is_ended_and_reported() {
     let output = world.run_with_fault("git-deadline=2000");
     output.assert_code(1);
     assert!(all_of(&output).contains("git update-ref did not finish within 2 s"), "{}", output.transcript());
+    fs::write(well, "").unwrap();
+    assert_recovers(&world, &output);
+}
+
+/// Kills `git notes add` while it holds its lock, until there is a file `well`.
+fn kills_notes(world: &World, also: &str) -> PathBuf {
+    let well = world.sandbox.home().join("shared/well");
+    let lock = world.sandbox.path(".git/refs/notes/verdone.lock");
+    replace_git(world, |real| {
+        let kill = format!("mkdir -p {0:?} && touch {lock:?}; {also}; kill -9 $$", lock.parent().unwrap());
+        let script = format!("case \"$*\" in *notes*add*) [ -f {well:?} ] || {{ {kill}; }};; esac");
+        format!("#!/bin/sh\n{script}\nexec {} \"$@\"\n", real.display())
+    });
+    well
+}
+
+#[test]
+fn a_git_process_that_is_killed_while_it_writes_a_note_is_started_again() {
+    let world = World::new();
+    let well = world.sandbox.home().join("shared/well");
+    kills_notes(&world, &format!("touch {well:?}"));
+    let output = world.run();
+    output.assert_code(0);
+    assert!(well.is_file() && !all_of(&output).contains("note could not be written"), "{}", output.transcript());
+    assert_recovers(&world, &output);
+}
+
+#[test]
+fn a_commit_whose_files_a_hook_rewrote_is_not_made_without_its_note() {
+    let world = World::new();
+    let well = kills_notes(&world, ":");
+    let output = world.run();
+    output.assert_code(1);
+    assert!(all_of(&output).contains("git notes failed"), "{}", output.transcript());
     fs::write(well, "").unwrap();
     assert_recovers(&world, &output);
 }

@@ -57,7 +57,11 @@ pub fn commit(context: &mut RunContext, state: &State, reporter: &mut dyn Report
             Err(CommitError::Git(error)) => return Err(error.into()),
         };
     // Before the branch moves, so that every visible commit has its evidence.
-    let noted = context.git.note(&commit, &evidence.to_note());
+    let noted = match context.git.note(&commit, &evidence.to_note()) {
+        // The journal has no evidence of what a hook rewrote, so this note could not be written later.
+        Err(error) if rewrote => return Err(error.into()),
+        noted => noted,
+    };
     if let Err(error) = &noted {
         let text = format!("the evidence note could not be written (the journal has the evidence): {error}");
         reporter.report(Update::Notice { text: &text });

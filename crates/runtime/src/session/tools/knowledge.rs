@@ -12,6 +12,7 @@ use verdone_plan::Plan;
 
 use crate::base::plain_file::{open_regular, read_regular};
 use crate::git::{Git, GitError};
+use crate::project::home_gitignore::hide_new_files;
 
 const GUARDRAILS: &str = ".verdone/guardrails.md";
 /// Stories that agents propose.
@@ -48,6 +49,9 @@ fn append(root: &Path, name: &str, text: &str) -> io::Result<()> {
     let known = read_regular(&path, LARGEST)
         .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(Vec::new()) } else { Err(error) })?;
     let separator = if known.is_empty() || known.ends_with(b"\n") { "" } else { "\n" };
+    if !path.exists() {
+        hide_new_files(root)?;
+    }
     let mut file = open_regular(&path, OpenOptions::new().append(true).create(true))?;
     file.write_all(format!("{separator}{text}").as_bytes())
 }
