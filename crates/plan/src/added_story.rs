@@ -66,7 +66,15 @@ mod tests {
     fn an_added_story_brings_no_command_and_changes_no_other_story() {
         let plans = ["- [ ] Write a\n", "### US-001: Write a\n\n- [ ] a exists\n", "## Write a\n\n- [ ] a exists\n"];
         let titles = ["c", "c\n- [ ] d", "- [x] c", "US-001: c", "c (Verification: `true`)", "```"];
-        let criteria = ["Verification: `true`", "**Verification**: true", "Depends on: US-001", "\n### US-001: Again", "```", "[x] e", "Proof: strong"];
+        let criteria = [
+            "Verification: `true`",
+            "**Verification**: true",
+            "Depends on: US-001",
+            "\n### US-001: Again",
+            "```",
+            "[x] e",
+            "Proof: strong",
+        ];
         for plan in plans {
             let before = Document::parse("PLAN.md", plan.as_bytes(), &DIALECT).unwrap();
             for title in titles {

@@ -1,10 +1,11 @@
 //! `.verdone/.gitignore`: files that Verdone creates there do not appear in the user's git status.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::HOME;
+use crate::base::atomic::write_atomically;
 
 const FILE: &str = ".gitignore";
 /// Users who want to share lessons or proposals delete their line.
@@ -27,11 +28,12 @@ pub(super) fn with_own_lines(path: &Path) -> String {
 /// Called before Verdone creates a file in `.verdone`, which must be a real folder. Does nothing if there is a `.gitignore`: it has our lines
 /// from `verdone init`, unless the user wants it otherwise.
 pub(crate) fn hide_new_files(root: &Path) -> io::Result<()> {
-    let mut file = match File::create_new(path(root)) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        result => result?,
-    };
-    file.write_all(format!("{}\n{FILE}\n", LINES.join("\n")).as_bytes())
+    let path = path(root);
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    // Synced: after a power cut, an empty file would hide nothing.
+    write_atomically(&path, format!("{}\n{FILE}\n", LINES.join("\n")).as_bytes())
 }
 
 #[cfg(test)]

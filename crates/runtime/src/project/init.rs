@@ -293,7 +293,10 @@ mod tests {
             assert_eq!(backup, temp.path().join(format!(".verdone/config.toml.bak{n}")));
         }
         assert_eq!(fs::read_to_string(temp.path().join(".verdone/config.toml.bak")).unwrap(), "plan = \"mine.md\"\n");
-        assert_eq!(fs::read_to_string(temp.path().join(".verdone/.gitignore")).unwrap(), "notes.txt\nruns/\nguardrails.md\nproposed-stories.md\n");
+        assert_eq!(
+            fs::read_to_string(temp.path().join(".verdone/.gitignore")).unwrap(),
+            "notes.txt\nruns/\nguardrails.md\nproposed-stories.md\n"
+        );
     }
 
     #[test]

@@ -221,7 +221,8 @@ fn add_guardrail(context: &RunContext, text: &str) -> Answer {
 }
 
 fn add_story(context: &RunContext, story: &AddStory) -> Answer {
-    let (title, criteria) = (clean(context, &story.title), story.criteria.iter().map(|text| clean(context, text)).collect::<Vec<_>>());
+    let (title, criteria) =
+        (clean(context, &story.title), story.criteria.iter().map(|text| clean(context, text)).collect::<Vec<_>>());
     if context.setup.config.run.add_stories {
         match context.plan.users_file().and_then(|mut plan| plan.add_story(&title, &criteria)) {
             Ok(Some(id)) => return Answer::new(&Added { what_was_done: format!("added to the plan as {id}") }),

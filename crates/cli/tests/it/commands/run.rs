@@ -14,7 +14,7 @@ fn a_run_shows_a_pass_a_repair_a_lie_and_a_kept_attempt() {
     let kept = sandbox.git(["for-each-ref", "--format=%(refname)", "refs/verdone/attempts"]);
     assert_eq!(sandbox.git(["show", &format!("{kept}:circle.txt")]), "round");
     assert_eq!(sandbox.git(["log", "--format=%s"]), "initial", "the user's branch stays where it was");
-    assert_eq!(sandbox.git(["status", "--porcelain"]), "?? .verdone/guardrails.md", "only the lesson of the kept attempt");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "", "the lesson of the kept attempt is hidden");
 }
 
 #[test]

@@ -17,7 +17,12 @@ const PLAN: &str =
 const SECRET: &str = "the private key";
 const SETTINGS: &str = "{ \"model\": \"mine\" }\n";
 /// What runs keep in the home: workspaces, workspaces being deleted, and their ports.
-const STATE: [&str; 3] = [".local/state/verdone/workspaces", ".local/state/verdone/trash", ".local/state/verdone/ports"];
+const STATE: [&str; 4] = [
+    ".local/state/verdone/workspaces",
+    ".local/state/verdone/trash",
+    ".local/state/verdone/ports",
+    ".local/state/verdone/lessons",
+];
 
 /// A project whose agent runs a script and then writes what the story asks for.
 struct Attack {

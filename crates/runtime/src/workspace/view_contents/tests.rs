@@ -189,6 +189,7 @@ fn an_agent_sees_everything_in_the_order_that_works() {
             "overlay home/project/web/node_modules",
             &format!("=> {run}/sessions"),
             &format!("-> {run}/turns"),
+            &format!("-> {run}/tools"),
             "mask home/.codex/auth.json",
             "scratch home/.gradle/daemon",
             "mask home/.npmrc",
