@@ -3,21 +3,21 @@
 use crate::{Dialect, Document, Status, Story, StoryId};
 
 impl Document {
-    /// The plan's text with one more story at its end, and the id of that story.
+    /// The plan with one more story at its end, and the id of that story.
     ///
     /// The text may come from an agent. Whatever is in it, the result has exactly one more story, which has no commands, and all other
     /// stories are unchanged. Nor can it lower the proof that it needs. Returns `None` if that is impossible, for example in a JSON plan.
-    pub fn text_with_story(&self, title: &str, criteria: &[String], dialect: &Dialect) -> Option<(String, StoryId)> {
+    pub fn with_story(&self, title: &str, criteria: &[String], dialect: &Dialect) -> Option<(Self, StoryId)> {
         let end = if self.text().ends_with('\n') { "" } else { "\n" };
-        let boxes: String = criteria.iter().map(|criterion| format!("- [ ] {criterion}\n")).collect();
-        let nested: String = criteria.iter().map(|criterion| format!("  - {criterion}\n")).collect();
+        let list = |mark: &str| criteria.iter().flat_map(|criterion| [mark, criterion, "\n"]).collect::<String>();
+        let (boxes, nested) = (list("- [ ] "), list("  - "));
         let numbered = self.next_id().map(|id| format!("\n### {id}: {title}\n\n{boxes}"));
         let candidates = [Some(format!("- [ ] {title}\n{nested}")), numbered, Some(format!("\n## {title}\n\n{boxes}"))];
         candidates.into_iter().flatten().find_map(|added| {
             let text = format!("{}{end}{added}", self.text());
             let new = Self::parse(self.name(), text.as_bytes(), dialect).ok()?;
             let id = self.only_new_story(&new).filter(|story| story.title == title)?.id.clone();
-            Some((text, id))
+            Some((new, id))
         })
     }
 
@@ -48,8 +48,8 @@ mod tests {
     fn add(plan: &str, title: &str, criteria: &[&str]) -> Option<(String, String)> {
         let document = Document::parse("PLAN.md", plan.as_bytes(), &DIALECT).unwrap();
         let criteria: Vec<String> = criteria.iter().map(|text| (*text).to_owned()).collect();
-        let (text, id) = document.text_with_story(title, &criteria, &DIALECT)?;
-        Some((text.strip_prefix(plan).unwrap().to_owned(), id.to_string()))
+        let (new, id) = document.with_story(title, &criteria, &DIALECT)?;
+        Some((new.text().strip_prefix(plan).unwrap().to_owned(), id.to_string()))
     }
 
     #[test]
@@ -79,8 +79,8 @@ mod tests {
             let before = Document::parse("PLAN.md", plan.as_bytes(), &DIALECT).unwrap();
             for title in titles {
                 for criterion in criteria {
-                    let Some((text, _)) = before.text_with_story(title, &[criterion.to_owned()], &DIALECT) else { continue };
-                    let after = Document::parse("PLAN.md", text.as_bytes(), &DIALECT).unwrap();
+                    let Some((after, _)) = before.with_story(title, &[criterion.to_owned()], &DIALECT) else { continue };
+                    let text = after.text();
                     let (new, others) = after.plan().stories.split_last().unwrap();
                     assert_eq!(others, before.plan().stories, "{text}");
                     assert!(new.checks.is_empty() && new.maybe_checks.is_empty() && new.proof.is_none(), "{text}");
@@ -94,6 +94,6 @@ mod tests {
     fn a_json_plan_gets_none() {
         let plan = r#"{"userStories": [{"id": "US-001", "title": "Write a", "passes": false}]}"#;
         let document = Document::parse("prd.json", plan.as_bytes(), &DIALECT).unwrap();
-        assert_eq!(document.text_with_story("Write b", &[], &DIALECT), None);
+        assert!(document.with_story("Write b", &[], &DIALECT).is_none());
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn path(root: &Path) -> PathBuf {
 pub(super) fn with_own_lines(path: &Path) -> String {
     let old = fs::read_to_string(path).unwrap_or_default();
     let is_missing = |line: &&&str| !old.lines().any(|known| known.trim().trim_matches('/') == line.trim_matches('/'));
-    let missing: String = LINES.iter().filter(is_missing).map(|line| format!("{line}\n")).collect();
+    let missing: String = LINES.iter().filter(is_missing).flat_map(|line| [*line, "\n"]).collect();
     let gap = if old.is_empty() || old.ends_with('\n') || missing.is_empty() { "" } else { "\n" };
     format!("{old}{gap}{missing}")
 }

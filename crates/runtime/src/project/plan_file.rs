@@ -188,10 +188,16 @@ impl PlanFile {
         Ok(())
     }
 
-    /// Adds a story at the end, on disk. Returns its id, or `None` if the plan's format has no place for it.
+    /// Adds a story at the end, in memory and on disk. Returns its id, or `None` if the plan's format has no place for it, or if somebody has
+    /// edited the file meanwhile.
     pub fn add_story(&mut self, title: &str, criteria: &[String]) -> Result<Option<StoryId>, PlanFileError> {
-        let Some((text, id)) = self.document.text_with_story(title, criteria, &DIALECT) else { return Ok(None) };
-        self.held.write(text.as_bytes())?;
+        if self.changed_plan()?.is_some() {
+            return Ok(None);
+        }
+        let Some((document, id)) = self.document.with_story(title, criteria, &DIALECT) else { return Ok(None) };
+        self.held.write(document.text().as_bytes())?;
+        self.document = document;
+        self.last_mark = None;
         Ok(Some(id))
     }
 

@@ -124,11 +124,6 @@ impl RunPlan {
         &self.location.plan
     }
 
-    /// The user's file as it is now.
-    pub fn users_file(&self) -> Result<PlanFile, PlanFileError> {
-        PlanFile::open(self.location.clone())
-    }
-
     /// The plan's files as git names them. An agent's edits of them are ignored.
     pub fn paths(&self) -> &PathSet {
         &self.paths
@@ -172,7 +167,7 @@ impl RunPlan {
             return Ok(Refreshed::Same);
         }
         let done = done_stories(self.file.plan());
-        self.file = self.users_file()?;
+        self.file = PlanFile::open(self.location.clone())?;
         self.committed.clear();
         mark_all(&mut self.file, &done)?;
         Ok(Refreshed::Edited)

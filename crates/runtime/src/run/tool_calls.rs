@@ -220,19 +220,21 @@ fn add_guardrail(context: &RunContext, text: &str) -> Answer {
     }
 }
 
-fn add_story(context: &RunContext, story: &AddStory) -> Answer {
+fn add_story(context: &mut RunContext, story: &AddStory) -> Answer {
     let (title, criteria) =
         (clean(context, &story.title), story.criteria.iter().map(|text| clean(context, text)).collect::<Vec<_>>());
     if context.setup.config.run.add_stories {
-        match context.plan.users_file().and_then(|mut plan| plan.add_story(&title, &criteria)) {
+        match context.plan.add_story(&title, &criteria) {
             Ok(Some(id)) => return Answer::new(&Added { what_was_done: format!("added to the plan as {id}") }),
-            // Some plans have no place for it. It waits with the other proposals.
+            // It waits with the other proposals.
             Ok(None) => {}
             Err(error) => return Answer::error(&format!("cannot change the plan: {error}"), "mention the story when you stop"),
         }
     }
     let mut text = format!("- [ ] {title}\n");
-    criteria.iter().for_each(|criterion| text.push_str(&format!("  - {criterion}\n")));
+    for criterion in &criteria {
+        text.push_str(&format!("  - {criterion}\n"));
+    }
     if let Some(reason) = &story.reason {
         text.push_str(&format!("  - Reason: {}\n", clean(context, reason)));
     }

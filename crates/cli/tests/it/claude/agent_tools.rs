@@ -179,20 +179,23 @@ fn the_run_answers_every_other_tool_and_hides_what_hidden_checks_say() {
 #[test]
 fn a_story_that_the_settings_let_an_agent_add_is_done_in_the_same_run() {
     let adds = [
-        tool("add_story", json!({ "title": "Write c", "criteria": ["c exists"] })),
-        tool("add_story", json!({ "title": "Write d", "criteria": ["Verification: `true`"] })),
+        tool("add_story", json!({ "title": "Write c", "criteria": ["Verification: `true`"] })),
         Turn::bash("echo two > a"),
         Turn::say("Done."),
     ];
     let [writes_b, writes_c] = ["b", "c"].map(|name| [Turn::bash(&format!("echo x > {name}")), Turn::say("Done.")]);
     let script = Script::new().on("US-001", adds).on("US-002", writes_b).on("US-003", writes_c);
-    let config = format!("{AGENT}\n[run]\nadd_stories = true\n");
-    let Some(world) = World::with(&[(".verdone/config.toml", &config), ("PLAN.md", TWO)], script) else { return };
-    world.verdone(&["run", "--accept-untested"]).assert_code(0);
+    let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", TWO)], script) else { return };
+    let config = world.sandbox.read(".verdone/config.toml").replace("[run]", "[run]\nadd_stories = true");
+    world.sandbox.write(".verdone/config.toml", format!("{config}[[gate]]\nname = \"clean\"\ncommand = \"test ! -f bad\"\n"));
+    world.verdone(&["run"]).assert_code(0);
     world.assert_scripted();
     assert_eq!(result(&world, 1).1["what_was_done"], "added to the plan as US-003");
-    assert!(result(&world, 2).1["what_was_done"].as_str().unwrap().starts_with("proposed in "), "it would bring a command");
     let plan = world.sandbox.read("PLAN.md");
-    assert!(plan.contains("Write c") && !plan.contains("Write d"), "{plan}");
-    assert!(world.sandbox.path("c").is_file(), "the story was done");
+    assert!(plan.starts_with(TWO.replace("[ ]", "[x]").as_str()) && plan.contains("### US-003: Write c"), "{plan}");
+    assert!(world.sandbox.path("c").is_file(), "the story was done and has landed");
+    let shown = world.verdone(&["plan", "show"]).stdout;
+    assert!(shown.contains("grep two a"), "{shown}");
+    let (_, added) = shown.split_once("Write c").unwrap();
+    assert!(!added.contains("check"), "an agent's story brings no command: {shown}");
 }

@@ -299,11 +299,11 @@ fn git_that_hangs_is_ended_and_reported() {
 /// Kills `git notes add` while it holds its lock, until there is a file `well`.
 fn kills_notes(world: &World, also: &str) -> PathBuf {
     let well = world.sandbox.home().join("shared/well");
-    let lock = world.sandbox.path(".git/refs/notes/verdone.lock");
+    let notes = world.sandbox.path(".git/refs/notes");
     replace_git(world, |real| {
-        let kill = format!("mkdir -p {0:?} && touch {lock:?}; {also}; kill -9 $$", lock.parent().unwrap());
-        let script = format!("case \"$*\" in *notes*add*) [ -f {well:?} ] || {{ {kill}; }};; esac");
-        format!("#!/bin/sh\n{script}\nexec {} \"$@\"\n", real.display())
+        let (well, notes, real) = (well.display(), notes.display(), real.display());
+        let kill = format!("mkdir -p {notes}; touch {notes}/verdone.lock; {also}; kill -9 $$");
+        format!("#!/bin/sh\ncase \"$*\" in *notes*add*) [ -f {well} ] || {{ {kill}; }};; esac\nexec {real} \"$@\"\n")
     });
     well
 }
@@ -312,7 +312,7 @@ fn kills_notes(world: &World, also: &str) -> PathBuf {
 fn a_git_process_that_is_killed_while_it_writes_a_note_is_started_again() {
     let world = World::new();
     let well = world.sandbox.home().join("shared/well");
-    kills_notes(&world, &format!("touch {well:?}"));
+    kills_notes(&world, &format!("touch {}", well.display()));
     let output = world.run();
     output.assert_code(0);
     assert!(well.is_file() && !all_of(&output).contains("note could not be written"), "{}", output.transcript());
