@@ -90,13 +90,14 @@ fn every_command_that_a_document_names_exists() {
 }
 
 /// The pages that teach. References are generated.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "quick-start",
     "plans",
     "checks-and-proofs",
     "runs",
     "workspaces-and-safety",
     "sessions",
+    "agent-tools",
     "plugin",
     "notifications",
     "troubleshooting",
