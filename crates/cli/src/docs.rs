@@ -203,8 +203,8 @@ every other line is reported with its number. Scripts get what it exports. Setti
 others) are reported, one line each; `dangerous_permissions` never bypasses anything.
 
 With `FRESHER_MODE=planning`, or that mode in its settings, `verdone run` writes a plan instead: from the Markdown files in the folder of specifications
-(`specs/`) to `IMPLEMENTATION_PLAN.md`. `.fresher/PROMPT.planning.md` and `.fresher/PROMPT.building.md` are added to the prompts. Lifecycle scripts run
-there, too.
+(`specs/`) to `IMPLEMENTATION_PLAN.md`. `.fresher/PROMPT.planning.md` and `.fresher/PROMPT.building.md` are added to the prompts. Lifecycle scripts
+run in this mode, too.
 ";
 
 #[test]

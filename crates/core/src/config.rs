@@ -173,7 +173,7 @@ impl Default for Commit {
     }
 }
 
-/// What happens when an agent asks for a merge of a story that is done. The review branch and the report are always made.
+/// What happens when an agent requests a merge of a finished story. Verdone always creates the review branch and the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Merge {

@@ -1,7 +1,7 @@
 //! `verdone mcp`: Verdone's tools over the Model Context Protocol, on standard input and output.
 //!
-//! It only translates: [`Tools`] answers every call, so no decision is made here. The one place with an async runtime, because the SDK
-//! needs one; calls block threads of their own.
+//! It only translates: [`Tools`] answers every call, so no decision is made here. This is the only crate with an async runtime,
+//! because the SDK needs one. Each call runs on a blocking thread.
 
 use std::io;
 use std::sync::Arc;
@@ -27,8 +27,9 @@ const LAST_GRACE: Duration = Duration::from_secs(15);
 /// Threads for calls, and for reading and writing. More calls at once wait.
 const MOST_THREADS: usize = 16;
 
-const INSTRUCTIONS: &str = "Verdone verifies work: call complete_story when a story is done, report_blocked when only the user can \
+const IN_RUN: &str = "Verdone verifies work: call complete_story when a story is done, report_blocked when only the user can \
     answer a question, and request_merge instead of git push.";
+const OUTSIDE: &str = "Verdone verifies work: read the plan, the lessons and the evidence, and verify the files as they are now.";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -44,7 +45,7 @@ pub fn serve(tools: Tools) -> Result<(), ServeError> {
     let served = runtime.block_on(async {
         let server = Server { tools: Arc::new(tools) };
         let running = server.serve(stdio()).await.map_err(|error| ServeError::Handshake(error.to_string()))?;
-        // How it ended says nothing that anyone could use: the client is gone.
+        // The client is gone, so the reason does not matter.
         let _ = running.waiting().await;
         Ok(())
     });
@@ -56,7 +57,7 @@ struct Server {
     tools: Arc<Tools>,
 }
 
-/// Ends the checks of a call that nobody waits for any more: it was cancelled, or the client is gone.
+/// Ends the checks of a call that was cancelled or whose client is gone.
 struct StopWhenDropped(Signals);
 
 impl Drop for StopWhenDropped {
@@ -81,7 +82,11 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
         let server = Implementation::new("verdone", env!("CARGO_PKG_VERSION"));
-        ServerConfig::new(capabilities).with_server_info(server).with_instructions(INSTRUCTIONS)
+        ServerConfig::new(capabilities).with_server_info(server).with_instructions(if self.tools.are_in_run() {
+            IN_RUN
+        } else {
+            OUTSIDE
+        })
     }
 
     async fn list_tools(
@@ -89,7 +94,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools().into_iter().map(listed).collect()))
+        Ok(ListToolsResult::with_all_items(tools().into_iter().filter(|tool| self.tools.has(tool.need)).map(listed).collect()))
     }
 
     async fn call_tool(
@@ -125,7 +130,10 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let Some(resource) = Resource::from_uri(&request.uri) else {
             let known = Resource::ALL.map(Resource::uri).join(", ");
-            return Err(ErrorData::resource_not_found(format!("{} does not exist; there are {known}", request.uri), None));
+            return Err(ErrorData::resource_not_found(
+                format!("unknown resource {}; known resources: {known}", request.uri),
+                None,
+            ));
         };
         let answer = self.answer(Query::Read(resource), &context).await?;
         match answer {

@@ -106,7 +106,8 @@ fn list(lessons: &[ListedLesson], zone: &TimeZone, style: &Style, out: &mut Stri
     for lesson in lessons {
         rows(Tone::Plain, &clean_line(&lesson.text), "", style, out);
         let history = lesson.history.as_ref();
-        let told = history.map_or_else(|| "came with the file".to_owned(), |history| sentence(history, zone));
+        let told =
+            history.map_or_else(|| "no history: the line was already in the file".to_owned(), |history| sentence(history, zone));
         rows(Tone::Dim, &told, "  ", style, out);
     }
 }

@@ -3,7 +3,7 @@
 /// Terminals differ in the sequence that they know; all of them ignore one that they do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalKind {
-    /// OSC 777, with a title: urxvt, foot, and terminals on VTE.
+    /// OSC 777, with a title: urxvt, foot, and VTE-based terminals.
     Urxvt,
     /// OSC 9, handed through to the terminal around tmux, if `allow-passthrough` is on. Otherwise tmux marks the window because of the bell.
     Tmux,

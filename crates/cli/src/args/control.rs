@@ -83,8 +83,8 @@ pub(crate) struct NoteArgs {
 
 /// Answer a question that an agent asked.
 ///
-/// An agent that cannot do a story without an answer asks, and the run continues with other stories. The answer is in the next prompt for
-/// the story, in this run or in the next run of the plan. Without TEXT, lists the questions.
+/// If an agent needs an answer from you, it asks, and the run continues with other stories. Your answer goes into the next prompt for that
+/// story, in this run or in the next run of the plan. Without TEXT, lists the questions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-/// List the lessons that failed attempts left, with their history.
+/// List the lessons from failed attempts, with their history.
 ///
-/// A failed or doubtful attempt adds one line to `.verdone/guardrails.md`; later prompts get the lines that share a file or a check with
+/// An attempt that fails or needs a review adds one line to `.verdone/guardrails.md`; later prompts get the lines that share a file or a check with
 /// their story. Edit or delete lines in the file as you like: what you delete does not come back, and your own lines are never changed.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-/// Test the notifications of the config.
+/// Test the configured notifications.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Example:
@@ -13,7 +13,7 @@ pub(crate) enum NotifyCommand {
 
 /// Send a test notification through each configured channel.
 ///
-/// Prints what became of it on each channel. The exit code is 0 if every channel worked, 1 if one did not, and 2 if `[notify]` in the config
+/// Prints the result for each channel. The exit code is 0 if every channel worked, 1 if one did not, and 2 if `[notify]` in the config
 /// names none.
 #[derive(Debug, Args)]
 #[command(after_help = "\

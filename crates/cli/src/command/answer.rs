@@ -1,13 +1,15 @@
 //! `verdone answer`: lists the questions of agents, and answers one.
 
+use std::collections::BTreeSet;
+
 use verdone_core::base::id::StoryId;
 use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::journal::control::Request;
 use verdone_core::journal::view::RunView;
-use verdone_report::questions;
+use verdone_report::questions as question_list;
 use verdone_runtime::process::RUN_VARIABLE;
-use verdone_runtime::store::Store;
 use verdone_runtime::store::inbox::Inbox;
+use verdone_runtime::store::{Store, StoredRun};
 
 use super::ask::LONGEST_NOTE;
 use super::chosen_run::{brief_view, is_going};
@@ -18,20 +20,18 @@ use crate::terminal::{print, printable};
 
 pub(super) fn run(args: &AnswerArgs, context: &Context) -> Outcome {
     let project = context.project()?;
-    // The latest run has the open questions of earlier ones.
-    let Some(stored) = Store::new(&project.root).latest_run()? else {
+    let runs = latest_of_each_plan(&Store::new(&project.root))?;
+    let Some((_, latest)) = runs.first() else {
         return Err(CliError::usage("no run was started here yet").hint("verdone run PLAN"));
     };
-    let mut view = brief_view(&stored)?;
-    stored.add_pending_requests(&mut view);
+    let questions = runs.iter().flat_map(|(_, view)| view.questions.clone()).collect();
+    let view = RunView { questions, ..latest.clone() };
     let (Some(id), Some(text)) = (&args.story, &args.text) else {
-        print(&questions(&view, &context.terminal.report_style()))?;
+        print(&question_list(&view, &context.terminal.report_style()))?;
         return Ok(0);
     };
     if context.environment.contains_key(RUN_VARIABLE) {
-        return Err(
-            CliError::usage("this is inside the run, whose questions only its user may answer").hint("use another terminal")
-        );
+        return Err(CliError::usage("an agent cannot answer its own question").hint("run `verdone answer` in another terminal"));
     }
     let text = sanitise_line(text).trim().to_owned();
     if text.is_empty() {
@@ -41,11 +41,28 @@ pub(super) fn run(args: &AnswerArgs, context: &Context) -> Outcome {
         return Err(CliError::usage(format!("the answer is too long: at most {LONGEST_NOTE} bytes")));
     }
     let story = asked(&view, id)?;
+    let has_it = |(_, view): &&(StoredRun, RunView)| view.questions.iter().any(|question| question.story == story);
+    let (stored, _) = runs.iter().find(has_it).unwrap_or(&runs[0]);
     let posted = Inbox::new(&stored.dir).post(&Request::Answer { story: story.clone(), text });
     posted.map_err(|error| CliError::error(format!("cannot reach the run: {error}")))?;
-    let who = if is_going(&project, &stored) { "The run" } else { "The next run of the plan" };
+    let who = if is_going(&project, stored) { "The run" } else { "The next run of the plan" };
     print(&printable(&format!("{who} works on {story} again, with your answer in the prompt.\n")))?;
     Ok(0)
+}
+
+/// The latest run of each plan has the open questions of earlier runs of that plan.
+fn latest_of_each_plan(store: &Store) -> Result<Vec<(StoredRun, RunView)>, CliError> {
+    let mut plans = BTreeSet::new();
+    let mut found = Vec::new();
+    let ids = store.ids().map_err(|error| CliError::error(format!("cannot read .verdone/runs: {error}")))?;
+    for stored in ids.into_iter().rev().map(|id| store.run(id)) {
+        let mut view = brief_view(&stored)?;
+        if plans.insert(view.plan.clone()) {
+            stored.add_pending_requests(&mut view);
+            found.push((stored, view));
+        }
+    }
+    Ok(found)
 }
 
 /// The story of a question, so that a typo is an error and not a silent success.

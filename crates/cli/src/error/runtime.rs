@@ -331,7 +331,7 @@ impl From<StepError> for CliError {
             StepError::Verify(error) => error.into(),
             StepError::Plan(error) => error.into(),
             StepError::Prompt(error) => error.into(),
-            StepError::CommitKept { .. } => Self::new(Kind::Human, error.to_string()),
+            StepError::CommitKept { .. } | StepError::ReviewBranch { .. } => Self::new(Kind::Human, error.to_string()),
             StepError::Io { .. } | StepError::NoAttempt(_) => Self::error(error.to_string()),
         }
     }

@@ -17,7 +17,7 @@ pub struct RunSettings {
     /// `verdone doctor` says so.
     pub inhibit_sleep: bool,
     /// Let the agent add stories to your plan with its tool `add_story`. Otherwise they wait in `.verdone/proposed-stories.md` until you move
-    /// them to the plan. An added story brings no commands.
+    /// them to the plan. An added story cannot contain commands.
     pub add_stories: bool,
 }
 

@@ -44,6 +44,9 @@ pub enum Request {
         story: StoryId,
         reason: String,
         question: String,
+        /// It comes from an earlier run, whose user has been notified.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        carried: bool,
     },
     /// The user's answer to it.
     Answer {

@@ -21,7 +21,7 @@ pub use webhook_url::{UrlFault, WebhookUrl};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotifyKind {
-    /// A run or a session loop ended, in whatever way, unless you stopped it yourself.
+    /// A run or a session loop ended, for any reason, unless you stopped it yourself.
     Finish,
     /// A story needs a review.
     NeedsReview,
@@ -72,7 +72,7 @@ pub fn kind_of(event: &Event) -> Option<NotifyKind> {
         Event::Regressed { .. } => Some(NotifyKind::Regression),
         Event::WaitStarted { why: WaitCause::UsageLimit, .. }
         | Event::AttemptRejected { rejection: Rejection::UsageLimit, .. } => Some(NotifyKind::UsageLimit),
-        Event::Asked { request: Request::Question { .. } } => Some(NotifyKind::Question),
+        Event::Asked { request: Request::Question { carried: false, .. } } => Some(NotifyKind::Question),
         Event::RunStarted { .. }
         | Event::BaselineChecked { .. }
         | Event::StorySelected { .. }

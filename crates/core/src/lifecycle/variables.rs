@@ -64,7 +64,7 @@ pub const VARIABLES: [Variable; 17] = [
     variable(
         "LAST_EXIT_CODE",
         "the agent's own exit code in the last turn of the last iteration, whatever the checks said; 124 if it ran out of time. \
-         Claude Code stays for many turns: 0 for a turn that ended well, otherwise 1",
+         Claude Code keeps running between turns: 0 if the turn ended normally, otherwise 1",
         AROUND,
         |_, facts| facts.last.map_or(0, |last| last.exit_code).to_string().into(),
     ),

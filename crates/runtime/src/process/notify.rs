@@ -43,7 +43,7 @@ struct Job {
     failures: Option<PathBuf>,
 }
 
-/// The entry point if the first argument is [`ARGUMENT`]. Prints a JSON list of what became of each channel.
+/// The entry point if the first argument is [`ARGUMENT`]. Prints the result of each channel as a JSON list.
 pub fn main() -> ExitCode {
     let mut line = String::new();
     let mut input = io::stdin().lock();
@@ -55,7 +55,7 @@ pub fn main() -> ExitCode {
     if job.failures.is_some() {
         own_session();
     } else {
-        // Our owner closes our input when it has ended, in whatever way.
+        // Our input closes when our parent ends, even if it is killed.
         let ended = signals.clone();
         std::thread::spawn(move || {
             let _ = io::stdin().lock().read_to_end(&mut Vec::new());

@@ -16,13 +16,20 @@ pub(super) fn path(root: &Path) -> PathBuf {
     root.join(HOME).join(FILE)
 }
 
-/// The text for `verdone init`: keeps the user's lines and adds ours if they are missing.
-pub(super) fn with_own_lines(path: &Path) -> String {
-    let old = fs::read_to_string(path).unwrap_or_default();
-    let is_missing = |line: &&&str| !old.lines().any(|known| known.trim().trim_matches('/') == line.trim_matches('/'));
-    let missing: String = LINES.iter().filter(is_missing).flat_map(|line| [*line, "\n"]).collect();
-    let gap = if old.is_empty() || old.ends_with('\n') || missing.is_empty() { "" } else { "\n" };
-    format!("{old}{gap}{missing}")
+/// The text for `verdone init`: keeps the user's lines and adds ours. A user who has the first of our lines and not the others has deleted
+/// them, unless the file is just what earlier versions wrote.
+pub(super) fn with_own_lines(path: &Path) -> io::Result<String> {
+    let old = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        result => result?,
+    };
+    let has = |line: &str| old.lines().any(|known| known.trim().trim_matches(['!', '/']) == line.trim_matches('/'));
+    if has(LINES[0]) && old != format!("{}\n", LINES[0]) {
+        return Ok(old);
+    }
+    let missing: String = LINES.iter().filter(|line| !has(line)).flat_map(|line| [*line, "\n"]).collect();
+    let gap = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
+    Ok(format!("{old}{gap}{missing}"))
 }
 
 /// Called before Verdone creates a file in `.verdone`, which must be a real folder. Does nothing if there is a `.gitignore`: it has our lines
@@ -47,9 +54,18 @@ mod tests {
         hide_new_files(folder.path()).unwrap();
         let own = path(folder.path());
         assert_eq!(fs::read_to_string(&own).unwrap(), "runs/\nguardrails.md\nproposed-stories.md\n.gitignore\n");
-        fs::write(&own, "/runs\nmine").unwrap();
-        hide_new_files(folder.path()).unwrap();
-        assert_eq!(fs::read_to_string(&own).unwrap(), "/runs\nmine");
-        assert_eq!(with_own_lines(&own), "/runs\nmine\nguardrails.md\nproposed-stories.md\n");
+        for (old, new) in [
+            ("runs/\n", "runs/\nguardrails.md\nproposed-stories.md\n"),
+            ("mine", "mine\nruns/\nguardrails.md\nproposed-stories.md\n"),
+            ("!guardrails.md\n", "!guardrails.md\nruns/\nproposed-stories.md\n"),
+            ("/runs\nmine\n", "/runs\nmine\n"),
+        ] {
+            fs::write(&own, old).unwrap();
+            hide_new_files(folder.path()).unwrap();
+            assert_eq!(fs::read_to_string(&own).unwrap(), old);
+            assert_eq!(with_own_lines(&own).unwrap(), new);
+        }
+        fs::write(&own, b"\xff").unwrap();
+        assert!(with_own_lines(&own).is_err(), "what cannot be read is not replaced");
     }
 }

@@ -161,7 +161,8 @@ pub fn write(root: &Path, choices: &Choices<'_>) -> Result<Written, InitError> {
     let (config, gitignore) = (home.join("config.toml"), home_gitignore::path(root));
     let backup = back_up(&config)?;
     replace(&config, template(plan, agent, gates).as_bytes())?;
-    replace(&gitignore, home_gitignore::with_own_lines(&gitignore).as_bytes())?;
+    let lines = home_gitignore::with_own_lines(&gitignore);
+    replace(&gitignore, lines.map_err(|source| InitError::Write { path: gitignore.clone(), source })?.as_bytes())?;
     let starter = root.join(STARTER_NAME);
     let starter = (starter_plan && starter.symlink_metadata().is_err()).then_some(starter);
     if let Some(path) = &starter {

@@ -9,7 +9,6 @@ use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::CommandSpec;
 use verdone_core::engine::run::State;
 use verdone_core::evidence::Evidence;
-use verdone_core::evidence::audit::GitNote;
 use verdone_core::journal::agent_tools::{Answer, MergeAnswer, RequestMerge};
 use verdone_core::journal::control::Request;
 use verdone_core::journal::update::{Reporter, Update};
@@ -20,6 +19,7 @@ use crate::base::atomic::write_atomically;
 use crate::process::{self, EnvPlan, Exit, Moment, RUN_VARIABLE, Spawn, Stdin};
 use crate::run::context::RunContext;
 use crate::run::step::{self, MidTurnReport, StepError};
+use crate::run::ticked::commit_of;
 use crate::session::tools::knowledge;
 
 /// A prepared review.
@@ -36,12 +36,11 @@ pub(super) fn answer(
     request: &RequestMerge,
     reporter: &mut dyn Reporter,
 ) -> Result<Answer, StepError> {
-    let Some(story) = context.plan.plan().story_meant(&StoryId::from(request.story.as_str())).map(|story| story.id.clone())
-    else {
+    let Some(planned) = context.plan.plan().story_meant(&StoryId::from(request.story.as_str())) else {
         return Ok(knowledge::no_story(context.plan.plan(), &request.story));
     };
-    let summary = clean(context, &request.summary);
-    if let Some(commit) = commit_of(context, &story)? {
+    let (story, summary) = (planned.id.clone(), clean(context, &request.summary));
+    if let Some((commit, _)) = commit_of(&context.git, planned, &context.tip)? {
         record(context, &Request::Merge { story: story.clone(), summary: summary.clone() }, reporter)?;
         let Prepared { branch, report, published } = prepare(context, &story, &summary, &commit, reporter)?;
         let published = published.unwrap_or_else(|| "Nothing was pushed.".to_owned());
@@ -83,19 +82,6 @@ pub(super) fn prepare_requested(context: &RunContext, state: &State, story: &Sto
     reporter.report(Update::Notice { text: &text });
 }
 
-/// The commit of a story that is done on the run's branch.
-fn commit_of(context: &RunContext, story: &StoryId) -> Result<Option<Oid>, StepError> {
-    for (commit, note) in context.git.evidence_notes()? {
-        let GitNote::Bytes(note) = note else { continue };
-        let Ok(evidence) = Evidence::from_note(&note) else { continue };
-        let is_done = matches!(evidence.outcome, Outcome::Done | Outcome::Accepted);
-        if evidence.story == *story && is_done && context.git.is_part_of(&commit, &context.tip)? {
-            return Ok(Some(commit));
-        }
-    }
-    Ok(None)
-}
-
 fn branch_of(story: &StoryId) -> String {
     format!("verdone/review/{}", encode_component(story.as_str()))
 }
@@ -113,14 +99,16 @@ fn prepare(
 ) -> Result<Prepared, StepError> {
     let (branch, report) = (branch_of(story), report_of(context, story));
     let at = context.git.branch_tip(&branch)?;
-    if at.as_ref() != Some(commit) {
-        context.git.set_branch(&branch, commit, at.as_ref())?;
+    if at.as_ref() == Some(commit) && report.is_file() {
+        return Ok(Prepared { branch, report, published: Some("This was done before, so nothing was run again.".to_owned()) });
     }
-    let note = context.git.evidence_notes()?.remove(commit);
-    let evidence = match note {
-        Some(GitNote::Bytes(note)) => Evidence::from_note(&note).ok(),
-        Some(GitNote::TooLarge(_)) | None => None,
-    };
+    if let Some(at) = &at
+        && !may_be_moved(context, story, at, commit)?
+    {
+        return Err(StepError::ReviewBranch { branch });
+    }
+    context.git.set_branch(&branch, commit, at.as_ref())?;
+    let evidence = context.git.read_note(commit)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
     let text = report_text(context, story, summary, commit, evidence.as_ref())?;
     let folder = context.setup.run_dir.join("merge");
     fs::create_dir_all(&folder).map_err(step::io_error("creating the folder for reports"))?;
@@ -128,6 +116,12 @@ fn prepare(
     let published = context.setup.config.merge.command.as_ref();
     let published = published.map(|command| publish(context, command, story, commit, (&branch, &report), reporter));
     Ok(Prepared { branch, report, published })
+}
+
+/// Whether a review branch has nothing but Verdone's own commits. Reviewers may have added theirs.
+fn may_be_moved(context: &RunContext, story: &StoryId, at: &Oid, commit: &Oid) -> Result<bool, StepError> {
+    let note = context.git.read_note(at)?.and_then(|note| Evidence::from_note(note.as_bytes()).ok());
+    Ok(note.is_some_and(|evidence| evidence.story == *story) || context.git.is_part_of(at, commit)?)
 }
 
 /// Runs the user's command. Its failure changes nothing about the story.

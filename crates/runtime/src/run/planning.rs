@@ -74,7 +74,7 @@ pub enum PlanningError {
     NotAPlan { kept: PathBuf, source: PlanError },
     #[error("the agent's plan names no story by an id; it is kept in {}", kept.display())]
     NoIds { kept: PathBuf },
-    #[error("the script {} ended the planning", .0.name())]
+    #[error("the script {} stopped the planning", .0.name())]
     Aborted(Script),
     #[error("the script next_iteration skipped the planning")]
     Skipped,

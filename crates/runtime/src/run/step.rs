@@ -64,6 +64,8 @@ pub enum StepError {
     Prompt(#[from] PromptError),
     #[error("{why}; the commit of {story} is kept: on branch {branch}, `git merge {kept}` adds it")]
     CommitKept { why: Box<GitError>, story: StoryId, branch: String, kept: String },
+    #[error("the branch {branch} has commits that are not Verdone's; rename or delete it first")]
+    ReviewBranch { branch: String },
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
     #[error("internal error: {0} without an attempt")]

@@ -1,6 +1,6 @@
 //! Boxes that are ticked when a run starts: which of them have evidence, in a journal here or in a note on a commit.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use verdone_core::base::id::{Oid, StoryId};
 use verdone_core::base::sanitise::sanitise_line;
@@ -62,20 +62,40 @@ fn has_evidence(known: &BTreeMap<StoryId, StoryResult>, id: &StoryId) -> bool {
     known.get(id).is_some_and(|result| result.is_taken())
 }
 
-/// The results in notes on commits in the history of `tip`. A note does not name its plan, so the title has to be the same, too.
+/// The results in notes on commits in the history of `tip`.
 fn noted(git: &Git, stories: &[&Story], tip: &Oid) -> Result<BTreeMap<StoryId, StoryResult>, GitError> {
-    let history = git.commits_reachable_from(tip)?;
+    let all = evidence_in_history(git, tip)?;
+    let result = |story: &&Story| {
+        let (_, evidence) = all.iter().find(|(_, evidence)| is_about(evidence, story))?;
+        Some((story.id.clone(), evidence.result()))
+    };
+    Ok(stories.iter().filter_map(result).collect())
+}
+
+/// The newest commit in the history of `tip` that has this story, with its evidence.
+pub(super) fn commit_of(git: &Git, story: &Story, tip: &Oid) -> Result<Option<(Oid, Evidence)>, GitError> {
+    Ok(evidence_in_history(git, tip)?.into_iter().find(|(_, evidence)| is_about(evidence, story)))
+}
+
+/// A note does not name its plan, so the title has to be the same, too.
+fn is_about(evidence: &Evidence, story: &Story) -> bool {
+    story.id == evidence.story && story.title == evidence.title
+}
+
+/// The valid evidence of stories that count as done, newest first, without reverted commits.
+fn evidence_in_history(git: &Git, tip: &Oid) -> Result<Vec<(Oid, Evidence)>, GitError> {
+    let mut notes = git.evidence_notes()?;
+    if notes.is_empty() {
+        return Ok(Vec::new());
+    }
     let reverted = git.reverted_in(tip)?;
-    let trees: HashMap<&Oid, &Oid> =
-        history.iter().filter(|commit| !reverted.contains(&commit.id)).map(|commit| (&commit.id, &commit.tree)).collect();
-    let mut found = BTreeMap::new();
-    for (commit, note) in git.evidence_notes()? {
-        let (GitNote::Bytes(bytes), Some(tree)) = (note, trees.get(&commit)) else { continue };
+    let mut found = Vec::new();
+    for commit in git.commits_reachable_from(tip)? {
+        let Some(GitNote::Bytes(bytes)) = notes.remove(&commit.id) else { continue };
         let Ok(evidence) = Evidence::from_note(&bytes) else { continue };
-        let is_about = |story: &&&Story| story.id == evidence.story && story.title == evidence.title;
-        let Some(story) = stories.iter().find(is_about) else { continue };
-        if evidence.result().is_taken() && evidence.overclaim().is_none() && evidence.tree == **tree {
-            found.insert(story.id.clone(), evidence.result());
+        let is_valid = evidence.result().is_taken() && evidence.overclaim().is_none() && evidence.tree == commit.tree;
+        if is_valid && !reverted.contains(&commit.id) {
+            found.push((commit.id, evidence));
         }
     }
     Ok(found)

@@ -178,7 +178,7 @@ fn report_blocked(
         Err(refused) => return Ok(refused),
     };
     let (reason, question) = (clean(context, &blocked.reason), clean(context, &blocked.question));
-    record(context, &Request::Question { story: story.clone(), reason, question }, reporter)?;
+    record(context, &Request::Question { story: story.clone(), reason, question, carried: false }, reporter)?;
     Ok(Answer::new(&Claimed {
         story,
         verification: None,

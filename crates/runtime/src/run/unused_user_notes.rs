@@ -9,8 +9,8 @@ use verdone_core::journal::control::Request;
 use crate::store::Store;
 use crate::store::inbox::Inbox;
 
-/// Leaves the unused notes and the questions of the last run of this plan for the new run, as if they had been sent now. If the new run ends before
-/// its first event, they are still unused there.
+/// Leaves the unused notes and the questions of the last run of this plan for the new run, as if they had been sent now. If the new run
+/// ends before its first event, they are still unused there.
 pub(super) fn carry_over(store: &Store, this: &RunId, plan: &str) -> io::Result<()> {
     let inbox = Inbox::new(&store.dir(this));
     let earlier = store.ids()?.into_iter().rev().filter(|id| id < this).map(|id| store.run(id));
@@ -22,7 +22,7 @@ pub(super) fn carry_over(store: &Store, this: &RunId, plan: &str) -> io::Result<
         inbox.post(&Request::Note { text })?;
     }
     for OpenQuestion { story, reason, question, answer } in view.questions {
-        inbox.post(&Request::Question { story: story.clone(), reason, question })?;
+        inbox.post(&Request::Question { story: story.clone(), reason, question, carried: true })?;
         if let Some(text) = answer {
             inbox.post(&Request::Answer { story, text })?;
         }

@@ -7,7 +7,7 @@ mod run_client;
 
 use std::path::PathBuf;
 
-use verdone_core::journal::agent_tools::{Answer, Query};
+use verdone_core::journal::agent_tools::{Answer, Need, Query};
 
 use crate::process::signal::Signals;
 
@@ -21,6 +21,15 @@ pub enum Tools {
 }
 
 impl Tools {
+    pub fn are_in_run(&self) -> bool {
+        matches!(self, Self::Run { .. })
+    }
+
+    /// Whether a tool with this need can be called here.
+    pub fn has(&self, need: Need) -> bool {
+        need == Need::Nothing || self.are_in_run()
+    }
+
     /// Answers one query. Blocks until it is answered, or until the signals ask to stop.
     pub fn answer(&self, query: &Query, signals: &Signals) -> Answer {
         match self {

@@ -57,7 +57,7 @@ fn the_official_client_lists_and_calls_the_tools_of_a_project() {
     let seen = scene.run("look");
     assert_eq!(seen["server"]["name"], "verdone");
     let names: Vec<&str> = seen["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names.len(), 10, "{names:?}");
+    assert_eq!(names, ["next_story", "get_story", "verify", "recall", "status"], "only what works outside of a run");
     for tool in seen["tools"].as_array().unwrap() {
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");
     }

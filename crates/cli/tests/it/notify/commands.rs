@@ -31,7 +31,7 @@ fn a_command_gets_the_text_the_facts_and_json_without_secrets() {
 
 #[test]
 fn a_command_that_fails_is_one_warning_and_changes_nothing_for_the_run() {
-    let world = reviewed("Write a", "[notify]\ncommand = \"echo no loudspeaker >&2; exit 3; :\"\n");
+    let world = reviewed("Write a", "[notify]\ncommand = \"echo no loudspeaker >&2; exit 3\"\n");
     let output = world.run(4);
     let everything = format!("{}{}", output.stdout, output.stderr);
     assert_eq!(everything.matches("notification not sent (command): exit code 3: no loudspeaker").count(), 1, "{everything}");
@@ -40,7 +40,7 @@ fn a_command_that_fails_is_one_warning_and_changes_nothing_for_the_run() {
 
 #[test]
 fn a_command_in_a_shell_line_gets_the_text_as_its_argument() {
-    let world = project(ONE, "[notify]\ncommand = \"speak\"\n");
+    let world = project(ONE, "[notify]\ncommand = 'speak \"$1\"'\n");
     world.sandbox.add_script("speak", RECORD);
     world.run(0);
     let heard = heard(&world.sandbox.home());

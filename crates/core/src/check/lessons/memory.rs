@@ -18,7 +18,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Takes over what the user did to the file: a lesson whose line is gone was dropped by the user, and one whose line is back is kept.
+    /// Applies the user's edits: a lesson whose line is gone counts as dropped by the user; one whose line is back is kept.
     pub fn follow_user(&mut self) {
         for entry in self.history.lessons.values_mut() {
             let is_there = has_line(&self.text, &entry.lesson.line());

@@ -432,7 +432,7 @@ fn ask(state: &mut State, request: &Request) {
         }
         Request::Note { text } => state.notes.push(text.clone()),
         Request::Claim { story, status, summary, .. } => claim(state, story, *status, summary),
-        Request::Question { story, reason, question } => {
+        Request::Question { story, reason, question, .. } => {
             state.progress.failed.insert(story.clone(), waits_for_answer(question));
             let (reason, question) = (reason.clone(), question.clone());
             state.questions.insert(story.clone(), OpenQuestion { story: story.clone(), reason, question, answer: None });

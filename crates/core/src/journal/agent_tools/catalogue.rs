@@ -69,7 +69,7 @@ const LIST: [(&str, Need, &str); 10] = [
     ("recall", Need::Nothing, "Search the project's guardrails and the evidence of finished stories."),
     ("add_guardrail", Need::Run, "Add one lesson for later sessions to .verdone/guardrails.md."),
     ("add_story", Need::Run, "Propose a story for the plan. It waits for the user, unless the settings allow more."),
-    ("status", Need::Nothing, "How far the run and the plan are."),
+    ("status", Need::Nothing, "The progress of the run and the plan."),
 ];
 
 fn schema_of<T: JsonSchema>() -> Value {

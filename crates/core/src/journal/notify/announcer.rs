@@ -22,7 +22,7 @@ pub struct Announcer {
     plan: Option<String>,
     is_loop: bool,
     titles: BTreeMap<StoryId, String>,
-    /// What became of the stories that it worked on.
+    /// Outcomes of the stories so far.
     outcomes: BTreeMap<StoryId, Outcome>,
     /// Why it ends.
     reason: String,

@@ -59,7 +59,12 @@ fn observed(events: impl IntoIterator<Item = Event>) -> Vec<Notification> {
 #[test]
 fn each_kind_says_what_happened_in_one_line() {
     let rejected = Event::AttemptRejected { place: place("A"), rejection: Rejection::UsageLimit, reason: "used up".to_owned() };
-    let question = Request::Question { story: StoryId::from("A"), reason: String::new(), question: "Which port?".to_owned() };
+    let question = Request::Question {
+        story: StoryId::from("A"),
+        reason: String::new(),
+        question: "Which port?".to_owned(),
+        carried: false,
+    };
     for (events, kind, text) in [
         (
             vec![selected("A"), Event::Asked { request: question }],

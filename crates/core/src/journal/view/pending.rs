@@ -31,7 +31,7 @@ impl RunView {
             Request::Pause if self.phase == Phase::Waiting => self.paused = true,
             Request::Pause if self.paused => {}
             Request::Resume => self.forget_pause(),
-            Request::Question { story, reason, question } => {
+            Request::Question { story, reason, question, .. } => {
                 self.questions.retain(|known| known.story != *story);
                 let (reason, question) = (reason.clone(), question.clone());
                 self.questions.push(OpenQuestion { story: story.clone(), reason, question, answer: None });

@@ -20,7 +20,7 @@ const SECRET: &str = "NOTIFY_WEBHOOK_SECRET";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Channels {
-    /// The terminal of the run. Whoever shows the run writes to it.
+    /// The run's terminal; the command line writes to it.
     pub terminal: bool,
     pub notify_send: bool,
     pub command: Option<CommandSpec>,
@@ -52,7 +52,7 @@ impl Channels {
         Self { terminal, notify_send, command: settings.command.clone(), webhook, timeout_ms }
     }
 
-    /// Whether nothing is to be delivered by another process.
+    /// Whether no channel needs another process.
     pub fn is_empty(&self) -> bool {
         !self.notify_send && self.command.is_none() && self.webhook.is_none()
     }

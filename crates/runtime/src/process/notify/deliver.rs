@@ -15,14 +15,14 @@ use verdone_core::journal::notify::Notification;
 use super::channels::{Channels, NOTIFY_SEND};
 use super::webhook;
 use crate::process::signal::Signals;
-use crate::process::{EnvPlan, Exit, Spawn, SpawnError, Stdin, Sweep, argv_with, run_without_sweep};
+use crate::process::{EnvPlan, Exit, Spawn, SpawnError, Stdin, Sweep, argv, run_without_sweep};
 
 /// The time between asking a process to end and killing it.
 const GRACE: Duration = Duration::from_millis(500);
 /// How much of a command's output is kept for the warning.
 const OUTPUT: u64 = 4 * 1024;
 
-/// What became of a notification on one channel.
+/// The result of one channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
     /// Its name for people, without secrets.
@@ -82,7 +82,16 @@ impl Sender<'_> {
 
     fn command(&self, command: &CommandSpec) -> Result<(), String> {
         let json = self.json().map_err(|error| error.to_string())?;
-        self.run(argv_with(command, self.notification.text.clone().into()), Stdin::Bytes(json.into_bytes()))
+        self.run(self.argv(command), Stdin::Bytes(json.into_bytes()))
+    }
+
+    /// The text is the last argument of a list, and `$1` in a shell line, which stays as the user wrote it.
+    fn argv(&self, command: &CommandSpec) -> Vec<OsString> {
+        let text = [self.notification.text.clone().into()];
+        match command {
+            CommandSpec::Argv(_) => argv(command).into_iter().chain(text).collect(),
+            CommandSpec::Shell(_) => argv(command).into_iter().chain(["verdone".into()]).chain(text).collect(),
+        }
     }
 
     pub(super) fn json(&self) -> serde_json::Result<String> {

@@ -161,6 +161,7 @@ fn begin(
     // These commands run outside workspaces.
     settings.autorun.extend(check_scripts(&context.setup.config.done.ci.command));
     settings.autorun.extend(check_scripts(&context.setup.config.merge.command));
+    settings.autorun.extend(check_scripts(&context.setup.config.notify.command));
     let trees = Trees::compare(&TreesRequest {
         git: &context.git,
         settings: &settings,

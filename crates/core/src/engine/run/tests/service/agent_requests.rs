@@ -5,7 +5,7 @@ use crate::journal::agent_tools::ClaimStatus;
 
 fn asks(question: &str) -> Input {
     let (story, reason, question) = (StoryId::from("A"), "unclear".to_owned(), question.to_owned());
-    Input::Asked(Request::Question { story, reason, question })
+    Input::Asked(Request::Question { story, reason, question, carried: false })
 }
 
 fn claims(status: ClaimStatus) -> Input {
