@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use verdone_core::base::id::StoryId;
@@ -21,21 +22,41 @@ use verdone_core::journal::update::Reporter;
 use verdone_core::verify::Outcome;
 use verdone_plan::{Status, Story};
 
+use crate::base::active_clock::Stopwatch;
 use crate::run::context::RunContext;
 use crate::run::merge_request;
 use crate::run::step::{self, MidTurnReport, StepError};
-use crate::run::tool_socket::ToolSocket;
 use crate::session::tools::knowledge;
 use crate::store::inbox::Inbox;
 
-/// Answers the calls that have arrived.
-pub(super) fn serve(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) {
-    while let Some((query, mut caller)) = context.tools.as_ref().and_then(ToolSocket::next) {
-        let answer = match &query {
-            Query::Call(call) => answer(context, state, call, reporter),
-            Query::Read(resource) => read(context, state, *resource),
-        };
-        caller.answer(&answer.unwrap_or_else(|error| failed(&error)));
+/// Answers one call, if one has arrived: limits and signals of the turn must be looked at before the next. Returns how long a
+/// verification took that the agent asked for.
+pub(super) fn serve(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Option<Duration> {
+    let (query, mut caller) = context.tools.as_ref()?.next(&context.setup.signals)?;
+    let clock = Stopwatch::start();
+    let answer = match &query {
+        Query::Call(call) => answer(context, state, call, reporter),
+        Query::Read(resource) => read(context, state, *resource),
+    };
+    let took = clock.elapsed();
+    caller.answer(&answer.unwrap_or_else(|error| failed(&error)), &context.setup.signals);
+    verifies(&query).then_some(took)
+}
+
+fn verifies(query: &Query) -> bool {
+    match query {
+        Query::Call(Call::CompleteStory(claim)) => claim.status == ClaimStatus::Success,
+        Query::Call(Call::Verify(_) | Call::RequestMerge(_)) => true,
+        Query::Call(
+            Call::NextStory(_)
+            | Call::GetStory(_)
+            | Call::ReportBlocked(_)
+            | Call::Recall(_)
+            | Call::AddGuardrail(_)
+            | Call::AddStory(_)
+            | Call::Status(_),
+        )
+        | Query::Read(_) => false,
     }
 }
 
