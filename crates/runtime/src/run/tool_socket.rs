@@ -66,15 +66,23 @@ impl ToolSocket {
         }
         let (stream, _) = self.listener.accept().ok()?;
         let mut caller = Caller { stream };
-        match caller.read(signals) {
+        let unreadable = |error| Answer::error(&format!("the call cannot be read: {error}"), "use `verdone mcp`");
+        match caller.read(signals).map_err(unreadable).and_then(checked) {
             Ok(query) => Some((query, caller)),
-            Err(error) => {
-                let refusal = Answer::error(&format!("the call cannot be read: {error}"), "use `verdone mcp`");
+            Err(refusal) => {
                 caller.answer(&refusal, signals);
                 None
             }
         }
     }
+}
+
+fn checked(query: Query) -> Result<Query, Answer> {
+    match &query {
+        Query::Call(call) => call.check()?,
+        Query::Read(_) => {}
+    }
+    Ok(query)
 }
 
 impl Caller {
@@ -153,7 +161,7 @@ fn short_path(folder: &File) -> PathBuf {
 mod tests {
     use super::*;
     use verdone_core::base::finish::StopSignal;
-    use verdone_core::journal::agent_tools::Resource;
+    use verdone_core::journal::agent_tools::{Call, LONGEST_TEXT, Recall, Resource};
 
     /// Less than two deadlines.
     const SOON: Duration = Duration::from_millis(1_900);
@@ -208,6 +216,19 @@ mod tests {
         assert!(took(|| Caller { stream: ours }.answer(&huge, &signals)) < SOON);
         theirs.shutdown(std::net::Shutdown::Both).unwrap();
         sips.join().unwrap();
+    }
+
+    #[test]
+    fn a_call_that_no_server_would_send_is_refused_by_the_run() {
+        let (_dir, socket) = listening();
+        let mut caller = UnixStream::connect(&socket.path).unwrap();
+        let text = "x".repeat(LONGEST_TEXT + 1);
+        let query = Query::Call(Call::Recall(Recall { query: text }));
+        writeln!(caller, "{}", serde_json::to_string(&query).unwrap()).unwrap();
+        assert!(socket.next(&Signals::none()).is_none());
+        let mut answer = String::new();
+        caller.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("`query` is longer than"), "{answer}");
     }
 
     #[test]

@@ -25,6 +25,14 @@ fn arguments_are_read_strictly_and_errors_name_what_is_known() {
         ("complete_story", wrong, "unknown variant `done`, expected one of `success`, `partial`, `blocked`"),
         ("complete_story", empty, "`summary` is empty"),
         ("complete_story", long, "`summary` is longer than 16384 bytes"),
+        ("add_story", json!({ "title": "x", "criteria": ["a", " "] }), "`criteria` is empty"),
+        (
+            "add_story",
+            json!({ "title": "x", "criteria": ["x".repeat(LONGEST_TEXT + 1)] }),
+            "`criteria` is longer than 16384 bytes",
+        ),
+        ("add_story", json!({ "title": "x", "criteria": vec!["x"; MOST_CRITERIA + 1] }), "more than 50 `criteria`"),
+        ("add_story", json!({ "title": "x", "reason": "x".repeat(LONGEST_TEXT + 1) }), "`reason` is longer than 16384 bytes"),
         ("status", json!({ "verbose": true }), "unknown field `verbose`, there are no fields"),
         ("get_story", json!({ "story": 7 }), "invalid type: integer `7`, expected a string"),
     ];
