@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use crate::agent::tool_server::SOCKET_VARIABLE;
+use crate::check::lessons::LONGEST_NOTE;
 pub use answers::{
     Added, Claimed, FailingCheck, FoundStory, MergeAnswer, NextStoryAnswer, OpenQuestion, Recalled, StatusAnswer, StoryAnswer,
     VerificationAnswer,
@@ -126,8 +127,9 @@ impl Call {
             if text.trim().is_empty() {
                 return Err(Answer::error(&format!("`{name}` is empty"), "fill it in and call again"));
             }
-            if text.len() > LONGEST_TEXT {
-                return Err(Answer::error(&format!("`{name}` is longer than {LONGEST_TEXT} bytes"), "shorten it and call again"));
+            let longest = if matches!(self, Self::AddGuardrail(_)) { LONGEST_NOTE } else { LONGEST_TEXT };
+            if text.len() > longest {
+                return Err(Answer::error(&format!("`{name}` is longer than {longest} bytes"), "shorten it and call again"));
             }
         }
         if let Self::AddStory(story) = self

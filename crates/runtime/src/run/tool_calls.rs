@@ -25,7 +25,7 @@ use verdone_plan::{Status, Story};
 use crate::base::active_clock::Stopwatch;
 use crate::run::context::RunContext;
 use crate::run::merge_request;
-use crate::run::step::{self, MidTurnReport, StepError};
+use crate::run::step::{self, MidTurnReport, Noted, StepError};
 use crate::session::tools::knowledge;
 use crate::store::inbox::Inbox;
 
@@ -76,7 +76,7 @@ fn answer(context: &mut RunContext, state: &State, call: &Call, reporter: &mut d
         Call::Recall(call) => {
             Ok(Answer::new(&Recalled { found: knowledge::recall(&context.setup.root, &context.git, &call.query)? }))
         }
-        Call::AddGuardrail(call) => Ok(add_guardrail(context, &call.text)),
+        Call::AddGuardrail(call) => Ok(add_guardrail(context, state, &call.text)),
         Call::AddStory(story) => Ok(add_story(context, story)),
         Call::Status(_) => Ok(status(context, state)),
     }
@@ -231,12 +231,12 @@ fn get_story(context: &RunContext, state: &State, id: &str) -> Answer {
     }
 }
 
-fn add_guardrail(context: &RunContext, text: &str) -> Answer {
-    match knowledge::add_guardrail(&context.setup.root, &clean(context, text)) {
-        Ok(true) => {
-            Answer::new(&Added { what_was_done: "added to .verdone/guardrails.md; every later prompt has it".to_owned() })
-        }
-        Ok(false) => Answer::new(&Added { what_was_done: "it is already in .verdone/guardrails.md".to_owned() }),
+fn add_guardrail(context: &RunContext, state: &State, text: &str) -> Answer {
+    let added = |what: &str| Answer::new(&Added { what_was_done: what.to_owned() });
+    match step::add_note(context, state, &clean(context, text)) {
+        Ok(Noted::Added) => added("added to the lessons in .verdone/guardrails.md; later prompts quote it if there is room"),
+        Ok(Noted::AlreadyThere) => added("it is already in .verdone/guardrails.md"),
+        Ok(Noted::NotWanted) => Answer::error("the user does not want this lesson", "continue without it"),
         Err(error) => Answer::error(&format!("cannot write .verdone/guardrails.md: {error}"), "continue without it"),
     }
 }

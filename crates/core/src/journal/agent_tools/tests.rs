@@ -25,6 +25,7 @@ fn arguments_are_read_strictly_and_errors_name_what_is_known() {
         ("complete_story", wrong, "unknown variant `done`, expected one of `success`, `partial`, `blocked`"),
         ("complete_story", empty, "`summary` is empty"),
         ("complete_story", long, "`summary` is longer than 16384 bytes"),
+        ("add_guardrail", json!({ "text": "x".repeat(161) }), "`text` is longer than 160 bytes"),
         ("add_story", json!({ "title": "x", "criteria": ["a", " "] }), "`criteria` is empty"),
         (
             "add_story",
