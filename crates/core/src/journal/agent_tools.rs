@@ -4,6 +4,7 @@
 mod answers;
 mod arguments;
 mod catalogue;
+mod question;
 mod recall;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ pub use arguments::{
     AddGuardrail, AddStory, ClaimStatus, CompleteStory, GetStory, NoArguments, Recall, ReportBlocked, RequestMerge, VerifyStage,
 };
 pub use catalogue::{Need, ToolInfo, tools};
+pub use question::QuestionStatus;
 pub use recall::{Passage, search};
 
 /// Longer texts belong in a file.

@@ -14,8 +14,8 @@ use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::engine::run::{Feedback, State};
 use verdone_core::journal::agent_tools::{
-    AddStory, Added, Answer, Call, ClaimStatus, Claimed, CompleteStory, NextStoryAnswer, Query, Recalled, ReportBlocked,
-    Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
+    AddStory, Added, Answer, Call, ClaimStatus, Claimed, CompleteStory, NextStoryAnswer, Query, QuestionStatus, Recalled,
+    ReportBlocked, Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
 };
 use verdone_core::journal::control::Request;
 use verdone_core::journal::update::Reporter;
@@ -28,6 +28,9 @@ use crate::run::merge_request;
 use crate::run::step::{self, MidTurnReport, Noted, StepError};
 use crate::session::tools::knowledge;
 use crate::store::inbox::Inbox;
+
+const WAIT_FOR_ANSWER: &str =
+    "End your turn now: the run continues with other stories, and the next session for this story gets the answer.";
 
 /// Answers one call, if one has arrived: limits and signals of the turn must be looked at before the next. Returns how long a
 /// verification took that the agent asked for.
@@ -199,16 +202,24 @@ fn report_blocked(
         Err(refused) => return Ok(refused),
     };
     let (reason, question) = (clean(context, &blocked.reason), clean(context, &blocked.question));
-    record(context, &Request::Question { story: story.clone(), reason, question }, reporter)?;
-    Ok(Answer::new(&Claimed {
-        story,
-        verification: None,
-        should_continue: false,
-        what_to_do:
-            "The question is recorded. End your turn now: the run continues with other stories, and the next session for this \
-                     story gets the answer."
-                .to_owned(),
-    }))
+    let in_turn = context.attempt.question.as_ref().filter(|(turn, _)| *turn == context.turns_run);
+    let (should_continue, what_to_do) =
+        match QuestionStatus::of(&question, state.questions.get(&story), in_turn.map(|(_, asked)| asked.as_str())) {
+            QuestionStatus::New => {
+                record(context, &Request::Question { story: story.clone(), reason, question: question.clone() }, reporter)?;
+                context.attempt.question = Some((context.turns_run, question));
+                (false, format!("The question is recorded. {WAIT_FOR_ANSWER}"))
+            }
+            QuestionStatus::AlreadyAsked => (false, format!("The question was already asked. {WAIT_FOR_ANSWER}")),
+            QuestionStatus::Answered(answer) => (true, format!("The question was already asked. The answer: {answer}")),
+            QuestionStatus::OneTooMany => {
+                return Ok(Answer::error(
+                    "a turn can ask one question, and this one has",
+                    "end your turn and wait for the answer",
+                ));
+            }
+        };
+    Ok(Answer::new(&Claimed { story, verification: None, should_continue, what_to_do }))
 }
 
 fn story_answer(context: &RunContext, state: &State, story: &Story) -> StoryAnswer {

@@ -90,6 +90,29 @@ fn what_a_server_asks_survives_the_way_to_the_run() {
 }
 
 #[test]
+fn a_question_is_asked_once_and_a_turn_has_one() {
+    let known = |answer: Option<&str>| OpenQuestion {
+        story: "US-1".into(),
+        reason: "why".to_owned(),
+        question: "Which port?".to_owned(),
+        answer: answer.map(str::to_owned),
+    };
+    let (open, answered) = (known(None), known(Some("8080")));
+    let cases = [
+        ("Which port?", None, None, QuestionStatus::New),
+        ("Which port?", None, Some("Which port?"), QuestionStatus::AlreadyAsked),
+        ("Which port?", Some(&open), None, QuestionStatus::AlreadyAsked),
+        ("Which port?", Some(&answered), None, QuestionStatus::Answered("8080".to_owned())),
+        ("Which host?", Some(&answered), None, QuestionStatus::New),
+        ("Which host?", None, Some("Which port?"), QuestionStatus::OneTooMany),
+        ("Which host?", Some(&open), Some("Which port?"), QuestionStatus::OneTooMany),
+    ];
+    for (question, known, in_turn, expected) in cases {
+        assert_eq!(QuestionStatus::of(question, known, in_turn), expected, "{question} {known:?} {in_turn:?}");
+    }
+}
+
+#[test]
 fn the_passage_with_the_most_common_words_comes_first() {
     let passage = |text: &str| Passage { source: "guardrails".to_owned(), text: text.to_owned() };
     let all = [passage("Use tabs"), passage("Database tests need a port"), passage("Tests of the parser are slow")];
