@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 pub use crate::agent::tool_server::SOCKET_VARIABLE;
 use crate::check::lessons::LONGEST_NOTE;
 pub use answers::{
-    Added, Claimed, FailingCheck, FoundStory, MergeAnswer, NextStoryAnswer, OpenQuestion, Recalled, StatusAnswer, StoryAnswer,
-    VerificationAnswer,
+    Added, Claimed, FailingCheck, FoundStory, MergeAnswer, NextStoryAnswer, OpenQuestion, Recalled, StageAnswer, StatusAnswer,
+    StoryAnswer, VerificationAnswer,
 };
 pub use arguments::{
     AddGuardrail, AddStory, ClaimStatus, CompleteStory, GetStory, NoArguments, Recall, ReportBlocked, RequestMerge, VerifyStage,

@@ -5,7 +5,6 @@
 //! No call closes a story: the verification after the turn decides.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,7 +14,7 @@ use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::engine::run::{Feedback, State};
 use verdone_core::journal::agent_tools::{
     AddStory, Added, Answer, Call, ClaimStatus, Claimed, CompleteStory, NextStoryAnswer, Query, QuestionStatus, Recalled,
-    ReportBlocked, Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
+    ReportBlocked, Resource, StageAnswer, StatusAnswer, StoryAnswer, VerificationAnswer,
 };
 use verdone_core::journal::control::Request;
 use verdone_core::journal::update::Reporter;
@@ -186,9 +185,7 @@ fn verify(
     let tree = context.read_attempt()?.tree;
     let runs = context.run_checks(&tree, &gates, reporter)?;
     let feedback = Feedback::from_runs(&runs);
-    let outcome = if feedback.failed.is_empty() { Outcome::Done } else { Outcome::Failed };
-    let problems = if feedback.failed.is_empty() { Vec::new() } else { vec![feedback.reason] };
-    Ok(Answer::new(&VerificationAnswer::of_runs(outcome, problems, &feedback.failed)))
+    Ok(Answer::new(&StageAnswer::of_runs(wanted.name(), feedback.reason, &feedback.failed)))
 }
 
 fn report_blocked(
@@ -305,16 +302,12 @@ fn status(context: &RunContext, state: &State) -> Answer {
 
 fn read(context: &RunContext, state: &State, resource: Resource) -> Result<Answer, StepError> {
     let text = match resource {
-        Resource::Plan => plan_text(context.plan.path()),
+        Resource::Plan => context.plan.document().text().to_owned(),
         Resource::Guardrails => knowledge::guardrails(&context.setup.root),
         Resource::LastFailure => last_failure(state),
         Resource::Evidence => knowledge::evidence_text(&context.git)?,
     };
     Ok(Answer { is_error: false, body: Value::String(text) })
-}
-
-fn plan_text(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 fn last_failure(state: &State) -> String {

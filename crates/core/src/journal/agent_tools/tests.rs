@@ -152,4 +152,8 @@ fn nothing_but_the_name_of_a_hidden_check_is_in_an_answer() {
         }
     }
     assert_eq!(answer.failing[1].result, "did not pass");
+    let stage = |failed: &[CheckRun]| serde_json::to_value(StageAnswer::of_runs("quality", "why".to_owned(), failed)).unwrap();
+    assert_eq!(stage(&[]), json!({ "stage": "quality", "passed": true, "problems": [], "failing": [] }));
+    let failed = stage(&[run("open")]);
+    assert_eq!((&failed["passed"], failed.get("outcome")), (&json!(false), None), "gates of a stage decide about no story");
 }
