@@ -9,8 +9,10 @@ impl Document {
     /// stories are unchanged. Nor can it lower the proof that it needs. Returns `None` if that is impossible, for example in a JSON plan.
     pub fn with_story(&self, title: &str, criteria: &[String], dialect: &Dialect) -> Option<(Self, StoryId)> {
         let end = if self.text().ends_with('\n') { "" } else { "\n" };
-        let list = |mark: &str| criteria.iter().flat_map(|criterion| [mark, criterion, "\n"]).collect::<String>();
-        let (boxes, nested) = (list("- [ ] "), list("  - "));
+        let title_alone = [title.to_owned()];
+        let tasks = if criteria.is_empty() { &title_alone[..] } else { criteria };
+        let list = |mark: &str, lines: &[String]| lines.iter().flat_map(|line| [mark, line, "\n"]).collect::<String>();
+        let (boxes, nested) = (list("- [ ] ", tasks), list("  - ", criteria));
         let numbered = self.next_id().map(|id| format!("\n### {id}: {title}\n\n{boxes}"));
         let candidates = [Some(format!("- [ ] {title}\n{nested}")), numbered, Some(format!("\n## {title}\n\n{boxes}"))];
         candidates.into_iter().flatten().find_map(|added| {
@@ -58,6 +60,8 @@ mod tests {
         assert_eq!(text, "\n- [ ] Write c\n  - c exists\n");
         let (text, id) = add("### US-009: Write a\n\n- [ ] a exists\n", "Write c", &["c exists"]).unwrap();
         assert_eq!((text.as_str(), id.as_str()), ("\n### US-010: Write c\n\n- [ ] c exists\n", "US-010"));
+        let (text, _) = add("### US-009: Write a\n\n- [ ] a exists\n", "Write c", &[]).unwrap();
+        assert_eq!(text, "\n### US-010: Write c\n\n- [ ] Write c\n");
         let (text, _) = add("## Write a\n\n- [ ] a exists\n", "Write c", &["c exists"]).unwrap();
         assert_eq!(text, "\n## Write c\n\n- [ ] c exists\n");
     }

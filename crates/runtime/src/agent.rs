@@ -27,7 +27,7 @@ use crate::git::reflog_mark;
 use crate::launcher::Inside;
 use crate::process::output::create_fresh;
 use crate::process::signal::Signals;
-use crate::process::{self, EnvPlan, Exit, Moment, Spawn, SpawnError, Stdin};
+use crate::process::{self, EnvPlan, Exit, HeldUp, Moment, Spawn, SpawnError, Stdin};
 
 pub use check::check as check_agent;
 pub(crate) use check::check_judge;
@@ -59,6 +59,8 @@ pub struct TurnRequest<'a> {
     /// The socket on which the run answers tool calls, as a path inside. `None`: the agent has no tools of ours.
     pub tools: Option<&'a Path>,
     pub limits: &'a Limits,
+    /// Where the run excuses the agent for waiting.
+    pub held_up: &'a HeldUp,
     pub redactor: &'a Redactor,
 }
 
@@ -156,7 +158,7 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
         keep: Some(request.run_dir.join(&output_file)),
         redactor: request.redactor,
     };
-    match process::run(&spawn, signals, on) {
+    match process::run_excusing(&spawn, signals, request.held_up, on) {
         Ok(ended) => {
             result.outcome = outcome(ended.exit, limits, ended.output.tail(300));
             result.exit_code = exit_code(ended.exit);

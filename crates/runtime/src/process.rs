@@ -9,6 +9,7 @@ mod background;
 mod detached;
 mod environment;
 mod flood_limit;
+mod held_up;
 mod helper_program;
 mod helpers_spared;
 pub(crate) mod job_control;
@@ -47,12 +48,13 @@ pub(crate) use detached::{start_detached, start_detached_with};
 pub(crate) use environment::inherited;
 pub use environment::{EnvPlan, redactor_from_environment};
 pub(crate) use flood_limit::FloodLimit;
+pub use held_up::HeldUp;
 pub(crate) use helper_program::HelperProgram;
 pub(crate) use helpers_spared::{forget_spared, start_spared};
 pub use line_process::{LineProcess, Received};
 pub(crate) use probe::probe;
 pub use program::{check_program, find_program, missing_program, program_exists};
-pub use supervise::{Sweep, run, run_and_end_marked, run_without_sweep};
+pub use supervise::{Sweep, run, run_and_end_marked, run_excusing, run_without_sweep};
 pub use tree::{adopt_orphans, let_orphans_go_of, stop_adopting_orphans};
 
 /// Whether a process has not ended. One that ended, but was not collected by its parent, is not alive: where the first process of a

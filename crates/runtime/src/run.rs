@@ -306,7 +306,7 @@ impl Ready {
             exports,
         };
         let context = RunContext {
-            attempt: AttemptContext { since: setup.since, candidate: None, claims_from: 0, lessons: Vec::new() },
+            attempt: AttemptContext { since: setup.since, candidate: None, claims_from: 0, lessons: Vec::new(), question: None },
             tip: branch.tip.clone(),
             plan: RunPlan::of_user(&git, plan),
             git: git.marked(RUN_VARIABLE, setup.run.as_str()),

@@ -18,7 +18,7 @@ use verdone_core::config::{Agents, CommandAgent, Limits, ScriptedAgent};
 use verdone_core::journal::event::Place;
 use verdone_runtime::agent::{TurnRequest, TurnResult, run_turn, scripted};
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::process::{EnvPlan, Moment};
+use verdone_runtime::process::{EnvPlan, HeldUp, Moment};
 
 const TESTS: [(&str, fn()); 14] = [
     ("prompts_arrive_on_stdin_as_an_argument_and_in_a_file", prompts_arrive),
@@ -89,6 +89,7 @@ impl Scene {
             plan: Path::new("PLAN.md"),
             tools: None,
             limits: &self.limits,
+            held_up: &HeldUp::default(),
             redactor: &self.redactor,
         };
         run_turn(&request, &self.signals, on).unwrap()

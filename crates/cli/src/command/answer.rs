@@ -24,8 +24,8 @@ pub(super) fn run(args: &AnswerArgs, context: &Context) -> Outcome {
     let Some((_, latest)) = runs.first() else {
         return Err(CliError::usage("no run was started here yet").hint("verdone run PLAN"));
     };
-    let questions = runs.iter().flat_map(|(_, view)| view.questions.clone()).collect();
-    let view = RunView { questions, ..latest.clone() };
+    let mut view = latest.clone();
+    view.questions = runs.iter().flat_map(|(_, view)| view.questions.clone()).collect();
     let (Some(id), Some(text)) = (&args.story, &args.text) else {
         print(&question_list(&view, &context.terminal.report_style()))?;
         return Ok(0);

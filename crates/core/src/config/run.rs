@@ -16,8 +16,8 @@ pub struct RunSettings {
     /// Keep the machine awake while a run is active, with `systemd-inhibit` or, on macOS, `caffeinate`. Without either, this has no effect;
     /// `verdone doctor` says so.
     pub inhibit_sleep: bool,
-    /// Let the agent add stories to your plan with its tool `add_story`. Otherwise they wait in `.verdone/proposed-stories.md` until you move
-    /// them to the plan. An added story cannot contain commands.
+    /// Let the agent add stories with its tool `add_story`, if the plan is not committed and the project has gates. Otherwise they wait in
+    /// `.verdone/proposed-stories.md` until you move them to the plan. An added story cannot contain commands.
     pub add_stories: bool,
 }
 

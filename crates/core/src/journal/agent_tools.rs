@@ -4,24 +4,29 @@
 mod answers;
 mod arguments;
 mod catalogue;
+mod question;
 mod recall;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use crate::agent::tool_server::SOCKET_VARIABLE;
+use crate::check::lessons::LONGEST_NOTE;
 pub use answers::{
-    Added, Claimed, FailingCheck, FoundStory, MergeAnswer, NextStoryAnswer, OpenQuestion, Recalled, StatusAnswer, StoryAnswer,
-    VerificationAnswer,
+    Added, Claimed, FailingCheck, FoundStory, MergeAnswer, NextStoryAnswer, OpenQuestion, Recalled, StageAnswer, StatusAnswer,
+    StoryAnswer, VerificationAnswer,
 };
 pub use arguments::{
     AddGuardrail, AddStory, ClaimStatus, CompleteStory, GetStory, NoArguments, Recall, ReportBlocked, RequestMerge, VerifyStage,
 };
 pub use catalogue::{Need, ToolInfo, tools};
+pub use question::QuestionStatus;
 pub use recall::{Passage, search};
 
 /// Longer texts belong in a file.
 pub const LONGEST_TEXT: usize = 16 * 1024;
+/// A story with more criteria is several stories.
+pub const MOST_CRITERIA: usize = 50;
 
 /// One call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,12 +119,27 @@ impl Call {
     pub fn parse(tool: &str, arguments: &Map<String, Value>) -> Result<Self, Answer> {
         let call = serde_json::from_value::<Self>(json!({ "tool": tool, "arguments": arguments }));
         let call = call.map_err(|error| Answer::error(&error.to_string(), "call it again with arguments that fit its schema"))?;
-        match call.texts().into_iter().find(|(_, text)| text.len() > LONGEST_TEXT) {
-            Some((name, _)) => {
-                Err(Answer::error(&format!("`{name}` is longer than {LONGEST_TEXT} bytes"), "shorten it and call again"))
+        call.check()?;
+        Ok(call)
+    }
+
+    /// Refuses empty and huge texts. The server does it, and so does the run, because anything can connect to the run's socket.
+    pub fn check(&self) -> Result<(), Answer> {
+        for (name, text) in self.texts() {
+            if text.trim().is_empty() {
+                return Err(Answer::error(&format!("`{name}` is empty"), "fill it in and call again"));
             }
-            None => call.refuse_empty(),
+            let longest = if matches!(self, Self::AddGuardrail(_)) { LONGEST_NOTE } else { LONGEST_TEXT };
+            if text.len() > longest {
+                return Err(Answer::error(&format!("`{name}` is longer than {longest} bytes"), "shorten it and call again"));
+            }
         }
+        if let Self::AddStory(story) = self
+            && story.criteria.len() > MOST_CRITERIA
+        {
+            return Err(Answer::error(&format!("more than {MOST_CRITERIA} `criteria`"), "propose several stories"));
+        }
+        Ok(())
     }
 
     /// The tool's name.
@@ -143,13 +163,6 @@ impl Call {
         catalogue::need_of(self.tool())
     }
 
-    fn refuse_empty(self) -> Result<Self, Answer> {
-        match self.texts().into_iter().find(|(_, text)| text.trim().is_empty()) {
-            Some((name, _)) => Err(Answer::error(&format!("`{name}` is empty"), "fill it in and call again")),
-            None => Ok(self),
-        }
-    }
-
     fn texts(&self) -> Vec<(&'static str, &str)> {
         match self {
             Self::CompleteStory(call) => vec![("story", &call.story), ("summary", &call.summary)],
@@ -160,7 +173,11 @@ impl Call {
             Self::RequestMerge(call) => vec![("story", &call.story), ("summary", &call.summary)],
             Self::Recall(call) => vec![("query", &call.query)],
             Self::AddGuardrail(call) => vec![("text", &call.text)],
-            Self::AddStory(call) => vec![("title", &call.title)],
+            Self::AddStory(call) => {
+                let criteria = call.criteria.iter().map(|text| ("criteria", text.as_str()));
+                let reason = call.reason.iter().map(|text| ("reason", text.as_str()));
+                [("title", call.title.as_str())].into_iter().chain(criteria).chain(reason).collect()
+            }
             Self::Verify(call) => call.stage.iter().map(|stage| ("stage", stage.as_str())).collect(),
             Self::NextStory(NoArguments {}) | Self::Status(NoArguments {}) => Vec::new(),
         }

@@ -154,6 +154,7 @@ impl Claude {
             saw_start: &|session| guard.saw_the_start_of(session),
             hook_failed: &|cause| guard.process_failed(cause),
             on,
+            held_up: request.held_up,
             capture: Capture::new(request.redactor, limits.output_bytes, Some(file)),
             flow: FloodLimit::new(),
             redactor: request.redactor,

@@ -25,7 +25,7 @@ use crate::base::active_clock::Stopwatch;
 use crate::launcher::Inside;
 use crate::process::output::create_fresh;
 use crate::process::signal::Signals;
-use crate::process::{self, EnvPlan, Exit, Moment, Spawn, Stdin};
+use crate::process::{self, EnvPlan, Exit, HeldUp, Moment, Spawn, Stdin};
 
 /// Exit code of the CI command for "not known yet".
 const NOT_YET: i32 = 75;
@@ -166,6 +166,7 @@ fn by_client(
         plan: seat.plan,
         tools: None,
         limits: court.limits,
+        held_up: &HeldUp::default(),
         redactor: court.redactor,
     };
     let schema = answer_schema();

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use super::flood_limit::FloodLimit;
 use super::launch::{self, Launched, Prepared, prepare};
-use super::{Ended, Exit, Moment, Spawn, SpawnError, Stdin, tree};
+use super::{Ended, Exit, HeldUp, Moment, Spawn, SpawnError, Stdin, tree};
 use crate::base::active_clock::Stopwatch;
 use crate::launcher::Inside;
 use crate::process::output::{Capture, Captured, Stream, create_fresh};
@@ -31,18 +31,28 @@ const CHUNK: usize = 32 * 1024;
 
 /// Starts a process and waits until it and everything it started is gone.
 pub fn run(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
+    run_excusing(spawn, signals, &HeldUp::default(), on)
+}
+
+/// Like [`run`], but `on` may make the process wait and excuse it for that.
+pub fn run_excusing(
+    spawn: &Spawn<'_>,
+    signals: &Signals,
+    held_up: &HeldUp,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> Result<Ended, SpawnError> {
     if ends_by_itself(spawn) {
-        return watch(spawn, signals, on, &After::Namespace);
+        return watch(spawn, signals, held_up, on, &After::Namespace);
     }
     let sweep = Sweep::begin();
-    watch(spawn, signals, on, &After::Sweep(&sweep))
+    watch(spawn, signals, held_up, on, &After::Sweep(&sweep))
 }
 
 /// Like [`run`], but while other processes of ours are running: ends only its own group. Processes that escape from the group are ended by
 /// the caller's [`Sweep`] at the end.
 pub fn run_without_sweep(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<Ended, SpawnError> {
     let after = if ends_by_itself(spawn) { After::Namespace } else { After::Group };
-    watch(spawn, signals, on, &after)
+    watch(spawn, signals, &HeldUp::default(), on, &after)
 }
 
 /// Like [`run_without_sweep`], but immediately ends leftovers that still have this environment
@@ -50,7 +60,7 @@ pub fn run_without_sweep(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMu
 pub fn run_and_end_marked(spawn: &Spawn<'_>, mark: (&str, &str), signals: &Signals) -> Result<Ended, SpawnError> {
     tree::adopt_orphans();
     let after = if ends_by_itself(spawn) { After::Namespace } else { After::Marked(mark) };
-    watch(spawn, signals, &mut |_| {}, &after)
+    watch(spawn, signals, &HeldUp::default(), &mut |_| {}, &after)
 }
 
 fn ends_by_itself(spawn: &Spawn<'_>) -> bool {
@@ -82,7 +92,13 @@ impl Sweep {
     }
 }
 
-fn watch(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>), after: &After<'_>) -> Result<Ended, SpawnError> {
+fn watch(
+    spawn: &Spawn<'_>,
+    signals: &Signals,
+    held_up: &HeldUp,
+    on: &mut dyn FnMut(Moment<'_>),
+    after: &After<'_>,
+) -> Result<Ended, SpawnError> {
     if let Some(signal) = signals.requested() {
         let output = Captured { digest: verdone_core::base::id::digest(b""), ..Captured::default() };
         return Ok(Ended { exit: Exit::Interrupted(signal), output, duration: Duration::ZERO, leftovers: 0 });
@@ -90,7 +106,7 @@ fn watch(spawn: &Spawn<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>), a
     let keep = |path: &std::path::PathBuf| create_fresh(path).map_err(|source| SpawnError::Keep { path: path.clone(), source });
     let file = spawn.keep.as_ref().map(keep).transpose()?;
     let Launched { mut child, report } = start(spawn)?;
-    let mut watch = Watch::begin(spawn, signals, &mut child, file, on)?;
+    let mut watch = Watch::begin(spawn, signals, held_up, &mut child, file, on)?;
     let why = watch.until_exit();
     watch.drain(DRAIN);
     if matches!(after, After::Group) {
@@ -156,8 +172,7 @@ struct Watch<'w, 'a> {
     clock: Stopwatch,
     last_output: Duration,
     last_tick: Duration,
-    /// How long the caller did something else during ticks, such as answering a tool call. The process is not to blame for it.
-    held_up: Duration,
+    held_up: &'w HeldUp,
     open_pipes: u8,
     exited: bool,
     phase: Phase,
@@ -168,6 +183,7 @@ impl<'w, 'a> Watch<'w, 'a> {
     fn begin(
         spawn: &'w Spawn<'a>,
         signals: &'w Signals,
+        held_up: &'w HeldUp,
         child: &mut Child,
         file: Option<File>,
         on: &'w mut dyn FnMut(Moment<'_>),
@@ -208,7 +224,7 @@ impl<'w, 'a> Watch<'w, 'a> {
             flow: FloodLimit::new(),
             clock: Stopwatch::start(),
             last_output: Duration::ZERO,
-            held_up: Duration::ZERO,
+            held_up,
             last_tick: Duration::ZERO,
             open_pipes: 2,
             exited: false,
@@ -243,7 +259,7 @@ impl<'w, 'a> Watch<'w, 'a> {
         match self.signals.stop() {
             Some(Stop::Insisted(signal)) => self.kill(Exit::Interrupted(signal)),
             Some(Stop::Asked(signal)) => self.ask(Exit::Interrupted(signal)),
-            None if over(self.spawn.wall, self.held_up) => self.ask(Exit::Wall),
+            None if over(self.spawn.wall, self.held_up.time()) => self.ask(Exit::Wall),
             None if over(self.spawn.idle, self.last_output) => self.ask(Exit::Idle),
             None => {}
         }
@@ -300,17 +316,15 @@ impl<'w, 'a> Watch<'w, 'a> {
             self.capture.flush();
             self.flow.fill(now, &mut |stream, text| (self.on)(Moment::Line { stream, text }));
             (self.on)(Moment::Tick);
-            let took = self.clock.elapsed().saturating_sub(now);
-            if took >= TICK {
-                self.held_up += took;
-                self.last_output = now + took;
+            if self.held_up.take_waited() {
+                self.last_output = self.clock.elapsed();
             }
         }
     }
 
     fn until_next_limit(&mut self) -> Duration {
         let now = self.clock.elapsed();
-        let wall = self.spawn.wall.map(|wall| (self.held_up + wall).saturating_sub(now));
+        let wall = self.spawn.wall.map(|wall| (self.held_up.time() + wall).saturating_sub(now));
         let idle = self.spawn.idle.map(|idle| (self.last_output + idle).saturating_sub(now));
         let next = match self.phase {
             Phase::Running => wall.into_iter().chain(idle).min().unwrap_or(TICK),

@@ -105,6 +105,8 @@ pub struct AttemptContext {
     pub candidate: Option<Candidate>,
     /// Ids of the lessons that its prompts had.
     pub lessons: Vec<String>,
+    /// The last question that its agent asked, and the turn, as counted by `turns_run`.
+    pub question: Option<(u32, String)>,
 }
 
 /// The result of an attempt: a tree that may become a commit.

@@ -27,7 +27,7 @@ use crate::base::atomic::write_atomically;
 use crate::git::{Git, GitError};
 use crate::process::signal::Signals;
 use crate::process::watchdog::Watchdog;
-use crate::process::{self, Moment};
+use crate::process::{self, HeldUp, Moment};
 use crate::project::Project;
 use crate::project::approval::{ApprovalError, Approvals};
 use crate::project::config_file::SettingsError;
@@ -272,6 +272,7 @@ impl PlanningTurn<'_> {
             plan: self.request.output,
             tools: None,
             limits: &config.limits,
+            held_up: &HeldUp::default(),
             redactor: &redactor,
         };
         let clock = Stopwatch::start();

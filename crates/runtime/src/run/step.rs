@@ -39,7 +39,7 @@ pub use commit::{commit, entry};
 pub use finish::{finish, is_plan_message, progress_message};
 pub use keep_attempt::keep;
 pub use land::land;
-pub use learn::learn;
+pub use learn::{Noted, add_note, learn};
 pub use prepare::prepare;
 pub use red_check::red_check;
 pub use regression::{regression, reopen};

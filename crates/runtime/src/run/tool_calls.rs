@@ -5,7 +5,7 @@
 //! No call closes a story: the verification after the turn decides.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use verdone_core::base::id::StoryId;
@@ -13,29 +13,52 @@ use verdone_core::base::sanitise::sanitise_line;
 use verdone_core::check::{Check, CheckOrigin, Stage};
 use verdone_core::engine::run::{Feedback, State};
 use verdone_core::journal::agent_tools::{
-    AddStory, Added, Answer, Call, ClaimStatus, Claimed, CompleteStory, NextStoryAnswer, Query, Recalled, ReportBlocked,
-    Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
+    AddStory, Added, Answer, Call, ClaimStatus, Claimed, CompleteStory, NextStoryAnswer, Query, QuestionStatus, Recalled,
+    ReportBlocked, Resource, StageAnswer, StatusAnswer, StoryAnswer, VerificationAnswer,
 };
 use verdone_core::journal::control::Request;
 use verdone_core::journal::update::Reporter;
 use verdone_core::verify::Outcome;
 use verdone_plan::{Status, Story};
 
+use crate::base::active_clock::Stopwatch;
 use crate::run::context::RunContext;
 use crate::run::merge_request;
-use crate::run::step::{self, MidTurnReport, StepError};
-use crate::run::tool_socket::ToolSocket;
+use crate::run::step::{self, MidTurnReport, Noted, StepError};
 use crate::session::tools::knowledge;
 use crate::store::inbox::Inbox;
 
-/// Answers the calls that have arrived.
-pub(super) fn serve(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) {
-    while let Some((query, mut caller)) = context.tools.as_ref().and_then(ToolSocket::next) {
-        let answer = match &query {
-            Query::Call(call) => answer(context, state, call, reporter),
-            Query::Read(resource) => read(context, state, *resource),
-        };
-        caller.answer(&answer.unwrap_or_else(|error| failed(&error)));
+const WAIT_FOR_ANSWER: &str =
+    "End your turn now: the run continues with other stories, and the next session for this story gets the answer.";
+
+/// Answers one call, if one has arrived: limits and signals of the turn must be looked at before the next. Returns how long a
+/// verification took that the agent asked for.
+pub(super) fn serve(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Option<Duration> {
+    let (query, mut caller) = context.tools.as_ref()?.next(&context.setup.signals)?;
+    let clock = Stopwatch::start();
+    let answer = match &query {
+        Query::Call(call) => answer(context, state, call, reporter),
+        Query::Read(resource) => read(context, state, *resource),
+    };
+    let took = clock.elapsed();
+    caller.answer(&answer.unwrap_or_else(|error| failed(&error)), &context.setup.signals);
+    verifies(&query).then_some(took)
+}
+
+fn verifies(query: &Query) -> bool {
+    match query {
+        Query::Call(Call::CompleteStory(claim)) => claim.status == ClaimStatus::Success,
+        Query::Call(Call::Verify(_) | Call::RequestMerge(_)) => true,
+        Query::Call(
+            Call::NextStory(_)
+            | Call::GetStory(_)
+            | Call::ReportBlocked(_)
+            | Call::Recall(_)
+            | Call::AddGuardrail(_)
+            | Call::AddStory(_)
+            | Call::Status(_),
+        )
+        | Query::Read(_) => false,
     }
 }
 
@@ -55,7 +78,7 @@ fn answer(context: &mut RunContext, state: &State, call: &Call, reporter: &mut d
         Call::Recall(call) => {
             Ok(Answer::new(&Recalled { found: knowledge::recall(&context.setup.root, &context.git, &call.query)? }))
         }
-        Call::AddGuardrail(call) => Ok(add_guardrail(context, &call.text)),
+        Call::AddGuardrail(call) => Ok(add_guardrail(context, state, &call.text)),
         Call::AddStory(story) => Ok(add_story(context, story)),
         Call::Status(_) => Ok(status(context, state)),
     }
@@ -162,9 +185,7 @@ fn verify(
     let tree = context.read_attempt()?.tree;
     let runs = context.run_checks(&tree, &gates, reporter)?;
     let feedback = Feedback::from_runs(&runs);
-    let outcome = if feedback.failed.is_empty() { Outcome::Done } else { Outcome::Failed };
-    let problems = if feedback.failed.is_empty() { Vec::new() } else { vec![feedback.reason] };
-    Ok(Answer::new(&VerificationAnswer::of_runs(outcome, problems, &feedback.failed)))
+    Ok(Answer::new(&StageAnswer::of_runs(wanted.name(), feedback.reason, &feedback.failed)))
 }
 
 fn report_blocked(
@@ -178,16 +199,28 @@ fn report_blocked(
         Err(refused) => return Ok(refused),
     };
     let (reason, question) = (clean(context, &blocked.reason), clean(context, &blocked.question));
-    record(context, &Request::Question { story: story.clone(), reason, question, carried: false }, reporter)?;
-    Ok(Answer::new(&Claimed {
-        story,
-        verification: None,
-        should_continue: false,
-        what_to_do:
-            "The question is recorded. End your turn now: the run continues with other stories, and the next session for this \
-                     story gets the answer."
-                .to_owned(),
-    }))
+    let in_turn = context.attempt.question.as_ref().filter(|(turn, _)| *turn == context.turns_run);
+    let (should_continue, what_to_do) =
+        match QuestionStatus::of(&question, state.questions.get(&story), in_turn.map(|(_, asked)| asked.as_str())) {
+            QuestionStatus::New => {
+                record(
+                    context,
+                    &Request::Question { story: story.clone(), reason, question: question.clone(), carried: false },
+                    reporter,
+                )?;
+                context.attempt.question = Some((context.turns_run, question));
+                (false, format!("The question is recorded. {WAIT_FOR_ANSWER}"))
+            }
+            QuestionStatus::AlreadyAsked => (false, format!("The question was already asked. {WAIT_FOR_ANSWER}")),
+            QuestionStatus::Answered(answer) => (true, format!("The question was already asked. The answer: {answer}")),
+            QuestionStatus::OneTooMany => {
+                return Ok(Answer::error(
+                    "a turn can ask one question, and this one has",
+                    "end your turn and wait for the answer",
+                ));
+            }
+        };
+    Ok(Answer::new(&Claimed { story, verification: None, should_continue, what_to_do }))
 }
 
 fn story_answer(context: &RunContext, state: &State, story: &Story) -> StoryAnswer {
@@ -210,20 +243,25 @@ fn get_story(context: &RunContext, state: &State, id: &str) -> Answer {
     }
 }
 
-fn add_guardrail(context: &RunContext, text: &str) -> Answer {
-    match knowledge::add_guardrail(&context.setup.root, &clean(context, text)) {
-        Ok(true) => {
-            Answer::new(&Added { what_was_done: "added to .verdone/guardrails.md; every later prompt has it".to_owned() })
-        }
-        Ok(false) => Answer::new(&Added { what_was_done: "it is already in .verdone/guardrails.md".to_owned() }),
+fn add_guardrail(context: &RunContext, state: &State, text: &str) -> Answer {
+    let added = |what: &str| Answer::new(&Added { what_was_done: what.to_owned() });
+    match step::add_note(context, state, &clean(context, text)) {
+        Ok(Noted::Added) => added("added to the lessons in .verdone/guardrails.md; later prompts quote it if there is room"),
+        Ok(Noted::AlreadyThere) => added("it is already in .verdone/guardrails.md"),
+        Ok(Noted::NotWanted) => Answer::error("the user does not want this lesson", "continue without it"),
         Err(error) => Answer::error(&format!("cannot write .verdone/guardrails.md: {error}"), "continue without it"),
     }
+}
+
+/// A change of a committed plan would be lost with an attempt that fails. A story brings no check, so without gates it could never be done.
+fn may_add_stories(context: &RunContext) -> bool {
+    context.setup.config.run.add_stories && !context.plan.is_committed() && !context.setup.gates.is_empty()
 }
 
 fn add_story(context: &mut RunContext, story: &AddStory) -> Answer {
     let (title, criteria) =
         (clean(context, &story.title), story.criteria.iter().map(|text| clean(context, text)).collect::<Vec<_>>());
-    if context.setup.config.run.add_stories {
+    if may_add_stories(context) {
         match context.plan.add_story(&title, &criteria) {
             Ok(Some(id)) => return Answer::new(&Added { what_was_done: format!("added to the plan as {id}") }),
             // It waits with the other proposals.
@@ -273,16 +311,12 @@ fn status(context: &RunContext, state: &State) -> Answer {
 
 fn read(context: &RunContext, state: &State, resource: Resource) -> Result<Answer, StepError> {
     let text = match resource {
-        Resource::Plan => plan_text(context.plan.path()),
+        Resource::Plan => context.plan.document().text().to_owned(),
         Resource::Guardrails => knowledge::guardrails(&context.setup.root),
         Resource::LastFailure => last_failure(state),
         Resource::Evidence => knowledge::evidence_text(&context.git)?,
     };
     Ok(Answer { is_error: false, body: Value::String(text) })
-}
-
-fn plan_text(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 fn last_failure(state: &State) -> String {

@@ -36,14 +36,21 @@ impl Inbox {
         Self { dir: run_dir.join("inbox"), removed: BTreeSet::new() }
     }
 
-    /// Leaves a request for the run.
+    /// Leaves a request for the run. One that the run would not read is an error.
     pub fn post(&self, request: &Request) -> io::Result<()> {
+        let text = serde_json::to_vec(request)?;
+        if text.len() as u64 > LARGEST {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("the request is larger than {} KiB", LARGEST / 1024),
+            ));
+        }
         fs::create_dir_all(&self.dir)?;
         // Sort after all pending requests, even if the wall clock was set back: pause and resume must not swap places.
         let last = self.waiting()?.last().and_then(|path| path.file_stem()?.to_str()?.split('-').next()?.parse::<i128>().ok());
         let number = Timestamp::now().as_nanosecond().max(last.unwrap_or(0).saturating_add(1));
         let name = format!("{number:020}-{}.json", std::process::id());
-        write_atomically(&self.dir.join(name), &serde_json::to_vec(request)?)
+        write_atomically(&self.dir.join(name), &text)
     }
 
     /// The requests that the run has not recorded yet. Leaves out those that cannot be read.
@@ -129,6 +136,17 @@ mod tests {
         fs::write(dir.path().join("inbox/09999999999999999999-7.json"), "\"pause\"").unwrap();
         inbox.post(&Request::Resume).unwrap();
         assert_eq!(drain(&mut inbox), [Request::Pause, Request::Resume]);
+    }
+
+    #[test]
+    fn what_is_posted_can_be_read_and_what_is_too_large_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut inbox = Inbox::new(dir.path());
+        let note = |length: u64| Request::Note { text: "x".repeat(usize::try_from(length).unwrap()) };
+        let around = serde_json::to_vec(&note(0)).unwrap().len() as u64;
+        inbox.post(&note(LARGEST - around)).unwrap();
+        assert!(inbox.post(&note(LARGEST - around + 1)).is_err());
+        assert_eq!(drain(&mut inbox), [note(LARGEST - around)]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use verdone_core::base::finish::StopSignal;
 use verdone_core::base::redact::Redactor;
 use verdone_runtime::process::output::Stream;
 use verdone_runtime::process::signal::Signals;
-use verdone_runtime::process::{self, Ended, EnvPlan, Exit, LineProcess, Moment, Received, Spawn, SpawnError, Stdin};
+use verdone_runtime::process::{self, Ended, EnvPlan, Exit, HeldUp, LineProcess, Moment, Received, Spawn, SpawnError, Stdin};
 use verdone_testkit::PATIENCE;
 
 use crate::alone;
@@ -267,6 +267,28 @@ fn a_real_signal_wakes_a_waiting_supervisor() {
     let ended = run_with(&spawn(&script, &redactor), &signals);
     assert_eq!(ended.exit, Exit::Interrupted(StopSignal::Sigterm));
     assert_eq!(signals.requested(), Some(StopSignal::Sigterm));
+}
+
+#[test]
+fn only_what_the_caller_excuses_does_not_count_towards_the_limits() {
+    let (_one, redactor) = (alone(), Redactor::default());
+    let wall = Spawn { wall: Some(Duration::from_millis(900)), ..spawn("sleep 1.5", &redactor) };
+    let idle = Spawn { idle: Some(Duration::from_millis(900)), ..spawn("sleep 1.5", &redactor) };
+    for (spawn, cut) in [(wall, Exit::Wall), (idle, Exit::Idle)] {
+        let run = |excuses: bool| {
+            let held_up = HeldUp::default();
+            let mut on = |moment: Moment<'_>| {
+                if matches!(moment, Moment::Tick) {
+                    std::thread::sleep(Duration::from_millis(400));
+                    if excuses {
+                        held_up.excuse(Duration::from_millis(400));
+                    }
+                }
+            };
+            process::run_excusing(&spawn, &Signals::none(), &held_up, &mut on).unwrap().exit
+        };
+        assert_eq!((run(false), run(true)), (cut, Exit::Code(0)));
+    }
 }
 
 #[test]

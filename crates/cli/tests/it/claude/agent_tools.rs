@@ -167,8 +167,8 @@ fn the_run_answers_every_other_tool_and_hides_what_hidden_checks_say() {
     let names: Vec<Value> = body(4)["failing"].as_array().unwrap().iter().map(|check| check["name"].clone()).collect();
     assert!(names.contains(&json!("secret")), "{}", body(4));
     assert!(body(5)["what_was_done"].as_str().unwrap().contains("guardrails.md"));
-    assert_eq!(world.sandbox.read(".verdone/guardrails.md"), "- Use tabs and nothing else\n");
-    assert_eq!(body(6)["found"][0]["text"], "Use tabs and nothing else");
+    assert_eq!(world.sandbox.read(".verdone/guardrails.md"), "- An agent noted (\"Use tabs and nothing else\")\n");
+    assert_eq!(body(6)["found"][0]["text"], "An agent noted (\"Use tabs and nothing else\")");
     assert!(world.sandbox.read(".verdone/proposed-stories.md").contains("- [ ] Write c"));
     assert!(body(8)["error"].as_str().unwrap().contains("unknown variant `done`"), "{}", body(8));
     assert!(body(9)["error"].as_str().unwrap().contains("this session works on US-001"), "{}", body(9));
@@ -188,6 +188,7 @@ fn a_story_that_the_settings_let_an_agent_add_is_done_in_the_same_run() {
     let Some(world) = World::with(&[(".verdone/config.toml", AGENT), ("PLAN.md", TWO)], script) else { return };
     let config = world.sandbox.read(".verdone/config.toml").replace("[run]", "[run]\nadd_stories = true");
     world.sandbox.write(".verdone/config.toml", format!("{config}[[gate]]\nname = \"clean\"\ncommand = \"test ! -f bad\"\n"));
+    world.sandbox.write("PLAN.md", format!("{TWO}\n"));
     world.verdone(&["run"]).assert_code(0);
     world.assert_scripted();
     assert_eq!(result(&world, 1).1["what_was_done"], "added to the plan as US-003");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::run_loop::world::{ONE, VERDONE, World, always};
+use crate::run_loop::world::{ONE, Settings, VERDONE, World, always};
 
 /// Speaks MCP by hand: says hello, makes one call and waits for its answer.
 fn call(shared: &Path, tool: &str, arguments: &Value) -> String {
@@ -52,19 +52,43 @@ fn a_scripted_agent_reaches_the_run_with_views_and_without() {
     }
 }
 
-#[test]
-fn whatever_connects_to_the_socket_the_run_goes_on() {
-    // Rubbish, an unfinished line, and a connection that never says anything.
-    let script = "import os, socket, time\n\
-        path = os.environ['VERDONE_TOOLS']\n\
-        os.chdir(os.path.dirname(path))\n\
-        kept = []\n\
-        for text in [b'{', b'\\xff\\xfe\\n', b'{\"call\":{\"tool\":\"push\"}}\\n', b'[' * 100000, b'']:\n\
-        \x20   one = socket.socket(socket.AF_UNIX); one.connect('socket'); one.sendall(text); kept.append(one)\n\
-        open('/dev/null').read()\n";
-    let world = World::new(ONE, &always("{ run = \"python3 ../tmp/noise.py\" }, { create = \"a\" }"));
+/// A world whose agent first runs this script in the folder of the run's socket.
+fn world_with_noise(script: &str, limits: &str) -> World {
+    let steps = always("{ run = \"python3 ../tmp/noise.py\" }, { create = \"a\" }");
+    let world = World::with(ONE, &steps, &Settings { limits, ..Settings::default() });
+    let script = format!(
+        "import os, socket, time\n\
+         os.chdir(os.path.dirname(os.environ['VERDONE_TOOLS']))\n\
+         kept = []\n\
+         def say(text):\n\
+         \x20   one = socket.socket(socket.AF_UNIX); one.connect('socket'); kept.append(one); one.sendall(text)\n\
+         {script}"
+    );
     fs::create_dir_all(world.sandbox.root().join("tmp")).unwrap();
     fs::write(world.sandbox.root().join("tmp/noise.py"), script).unwrap();
+    world
+}
+
+#[test]
+fn whatever_connects_to_the_socket_the_run_goes_on() {
+    // Rubbish, unfinished lines and silence, each from a connection that stays open, and after them a call that is answered.
+    let script = "for text in [b'{', b'\\xff\\xfe\\n', b'{\"call\":{\"tool\":\"push\"}}\\n', b'[' * 1000, b'']: say(text)\n\
+        say(b'{\"read\":\"plan\"}\\n')\n\
+        assert b'US-001' in kept[-1].recv(100000)\n";
+    let world = world_with_noise(script, "");
     world.run(0);
     assert_eq!((world.all("asked").len(), world.all("committed").len()), (0, 1));
+}
+
+#[test]
+fn an_agent_that_floods_the_socket_gets_no_more_time() {
+    // Ends by itself, so that a turn that is not cut is seen as one.
+    let script = "end = time.time() + 30\n\
+        while time.time() < end:\n\
+        \x20   say(b'')\n\
+        \x20   if len(kept) > 20: kept.pop(0).close()\n";
+    let world = world_with_noise(script, "turn_time = \"2s\"\nattempts = 1\nturns = 1\n");
+    world.run(1);
+    let outcomes: Vec<String> = world.all("turn_ended").iter().map(|turn| turn["outcome"].to_string()).collect();
+    assert!(outcomes.len() == 1 && outcomes[0].contains("timed_out"), "{outcomes:?}");
 }

@@ -29,10 +29,12 @@ pub enum Kind {
     StopUncommitted,
     StopUnchanged,
     StopTasks,
+    /// The only kind that repeats an agent.
+    AgentNote,
 }
 
 impl Kind {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::CheckFailed,
         Self::CheckUnclear,
         Self::HiddenCheckFailed,
@@ -56,6 +58,7 @@ impl Kind {
         Self::StopUncommitted,
         Self::StopUnchanged,
         Self::StopTasks,
+        Self::AgentNote,
     ];
 
     /// How its line begins. Lines in users' files are recognised by it, so it must not change.
@@ -84,6 +87,7 @@ impl Kind {
             Self::StopUncommitted => "Sessions stopped with uncommitted changes",
             Self::StopUnchanged => "Sessions stopped without changing a file",
             Self::StopTasks => "Sessions stopped with unfinished tasks",
+            Self::AgentNote => "An agent noted",
         }
     }
 
@@ -112,7 +116,8 @@ impl Kind {
             | Self::NothingChanged
             | Self::CommitRefused
             | Self::TurnFailed
-            | Self::TestsFailed => false,
+            | Self::TestsFailed
+            | Self::AgentNote => false,
         }
     }
 }

@@ -10,6 +10,8 @@ use crate::base::sanitise::sanitise_line;
 const LONGEST_CHECK: usize = 80;
 const LONGEST_FILE: usize = 120;
 const LONGEST_ERROR: usize = 160;
+/// The most bytes of an agent that a lesson repeats.
+pub const LONGEST_NOTE: usize = LONGEST_ERROR;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lesson {
@@ -20,7 +22,7 @@ pub struct Lesson {
     /// The file, relative to the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The first line of the check's first error.
+    /// The first line of the check's first error, or what an agent noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -43,6 +45,11 @@ impl Lesson {
     #[must_use]
     pub fn with_error(self, error: &str) -> Self {
         Self { error: quotable(error, LONGEST_ERROR), ..self }
+    }
+
+    /// What an agent wants later sessions to know. Always quoted, so that it cannot pass for the user's words.
+    pub fn of_agent(text: &str) -> Option<Self> {
+        Some(Self::new(Kind::AgentNote).with_error(text)).filter(|note| note.error.is_some())
     }
 
     /// Whether it is about this check. Long or strange names are compared as they are written.
@@ -71,8 +78,9 @@ impl Lesson {
         })
     }
 
-    /// The same for lessons that differ only in numbers, letter case or spaces of the error.
+    /// The same for lessons that differ only in numbers, letter case or spaces of the error. In a note, numbers matter.
     pub fn id(&self) -> String {
+        let normalise = if self.kind == Kind::AgentNote { str::to_lowercase } else { normalise };
         let error = self.error.as_deref().map(normalise).unwrap_or_default();
         let parts =
             [self.kind.line_start(), self.check.as_deref().unwrap_or_default(), self.file.as_deref().unwrap_or_default(), &error];

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::guardrails_text::{append_line, has_line, lessons_in, remove_line};
 use super::history::{Entry, History, Origin, Status};
+use super::kind::Kind;
 use super::line::Lesson;
 use super::settings::LearnSettings;
 
@@ -30,6 +31,12 @@ impl Memory {
                 (Status::Kept, true) | (Status::Dropped | Status::DroppedByUser | Status::Overridden, false) => {}
             }
         }
+    }
+
+    /// Whether the file has this lesson.
+    pub fn has(&self, lesson: &Lesson) -> bool {
+        let id = lesson.id();
+        lessons_in(&self.text).any(|found| found.id() == id)
     }
 
     /// Adds what an attempt or the Stop gate taught.
@@ -87,7 +94,8 @@ impl Memory {
         }
     }
 
-    /// Drops lessons until the others fit: those that no pass followed before the others, and among them the oldest. The newest stays.
+    /// Drops lessons until the others fit: notes of agents before facts, those that no pass followed before the others, and among them the
+    /// oldest. The newest stays.
     fn make_room(&mut self, newest: &str, settings: &LearnSettings) {
         loop {
             let ours = self.history.lessons.iter().filter(|(_, entry)| entry.status == Status::Kept && !entry.is_users);
@@ -97,7 +105,10 @@ impl Memory {
                 return;
             }
             let others = ours.into_iter().filter(|(id, _)| *id != newest);
-            let victim = others.min_by_key(|(id, entry)| (entry.passed > 0, entry.last_touched(), (*id).clone()));
+            let victim = others.min_by_key(|(id, entry)| {
+                let is_fact = entry.lesson.kind != Kind::AgentNote;
+                (is_fact, entry.passed > 0, entry.last_touched(), (*id).clone())
+            });
             let Some(victim) = victim.map(|(id, _)| id.clone()) else { return };
             self.drop_lesson(&victim, Status::Dropped);
         }

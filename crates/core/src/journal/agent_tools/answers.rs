@@ -138,6 +138,29 @@ impl VerificationAnswer {
     }
 }
 
+/// The result of the gates of one stage. It has no outcome: they do not decide about a story.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StageAnswer {
+    pub stage: String,
+    pub passed: bool,
+    pub problems: Vec<String>,
+    pub failing: Vec<FailingCheck>,
+}
+
+impl StageAnswer {
+    pub fn of_runs(stage: &str, reason: String, failed: &[CheckRun]) -> Self {
+        let failing: Vec<FailingCheck> = failed.iter().map(|run| failing_check(run, run.hidden)).collect();
+        let passed = failing.is_empty();
+        let problems = if passed { Vec::new() } else { vec![reason] };
+        Self { stage: stage.to_owned(), passed, problems, failing }
+    }
+
+    pub fn of_report(stage: &str, report: &VerifyReport) -> Self {
+        let VerificationAnswer { outcome, problems, failing, .. } = VerificationAnswer::new(report);
+        Self { stage: stage.to_owned(), passed: outcome != Outcome::Failed && failing.is_empty(), problems, failing }
+    }
+}
+
 fn failing_check(run: &CheckRun, hidden: bool) -> FailingCheck {
     let hidden = hidden || run.hidden;
     let run = CheckRun { hidden, ..run.clone() }.for_agent();

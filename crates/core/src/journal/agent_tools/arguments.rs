@@ -76,7 +76,7 @@ pub struct Recall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddGuardrail {
-    /// One lesson, in one sentence.
+    /// One lesson, in one sentence of at most 160 bytes.
     pub text: String,
 }
 

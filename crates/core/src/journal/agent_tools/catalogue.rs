@@ -67,7 +67,7 @@ const LIST: [(&str, Need, &str); 10] = [
         "Prepare a story that is done for review: a local branch and a Markdown report. Use it instead of `git push`.",
     ),
     ("recall", Need::Nothing, "Search the project's guardrails and the evidence of finished stories."),
-    ("add_guardrail", Need::Run, "Add one lesson for later sessions to .verdone/guardrails.md."),
+    ("add_guardrail", Need::Run, "Leave one short note for later sessions among the lessons in .verdone/guardrails.md."),
     ("add_story", Need::Run, "Propose a story for the plan. It waits for the user, unless the settings allow more."),
     ("status", Need::Nothing, "The progress of the run and the plan."),
 ];

@@ -25,6 +25,15 @@ fn arguments_are_read_strictly_and_errors_name_what_is_known() {
         ("complete_story", wrong, "unknown variant `done`, expected one of `success`, `partial`, `blocked`"),
         ("complete_story", empty, "`summary` is empty"),
         ("complete_story", long, "`summary` is longer than 16384 bytes"),
+        ("add_guardrail", json!({ "text": "x".repeat(161) }), "`text` is longer than 160 bytes"),
+        ("add_story", json!({ "title": "x", "criteria": ["a", " "] }), "`criteria` is empty"),
+        (
+            "add_story",
+            json!({ "title": "x", "criteria": ["x".repeat(LONGEST_TEXT + 1)] }),
+            "`criteria` is longer than 16384 bytes",
+        ),
+        ("add_story", json!({ "title": "x", "criteria": vec!["x"; MOST_CRITERIA + 1] }), "more than 50 `criteria`"),
+        ("add_story", json!({ "title": "x", "reason": "x".repeat(LONGEST_TEXT + 1) }), "`reason` is longer than 16384 bytes"),
         ("status", json!({ "verbose": true }), "unknown field `verbose`, there are no fields"),
         ("get_story", json!({ "story": 7 }), "invalid type: integer `7`, expected a string"),
     ];
@@ -81,6 +90,29 @@ fn what_a_server_asks_survives_the_way_to_the_run() {
 }
 
 #[test]
+fn a_question_is_asked_once_and_a_turn_has_one() {
+    let known = |answer: Option<&str>| OpenQuestion {
+        story: "US-1".into(),
+        reason: "why".to_owned(),
+        question: "Which port?".to_owned(),
+        answer: answer.map(str::to_owned),
+    };
+    let (open, answered) = (known(None), known(Some("8080")));
+    let cases = [
+        ("Which port?", None, None, QuestionStatus::New),
+        ("Which port?", None, Some("Which port?"), QuestionStatus::AlreadyAsked),
+        ("Which port?", Some(&open), None, QuestionStatus::AlreadyAsked),
+        ("Which port?", Some(&answered), None, QuestionStatus::Answered("8080".to_owned())),
+        ("Which host?", Some(&answered), None, QuestionStatus::New),
+        ("Which host?", None, Some("Which port?"), QuestionStatus::OneTooMany),
+        ("Which host?", Some(&open), Some("Which port?"), QuestionStatus::OneTooMany),
+    ];
+    for (question, known, in_turn, expected) in cases {
+        assert_eq!(QuestionStatus::of(question, known, in_turn), expected, "{question} {known:?} {in_turn:?}");
+    }
+}
+
+#[test]
 fn the_passage_with_the_most_common_words_comes_first() {
     let passage = |text: &str| Passage { source: "guardrails".to_owned(), text: text.to_owned() };
     let all = [passage("Use tabs"), passage("Database tests need a port"), passage("Tests of the parser are slow")];
@@ -120,4 +152,8 @@ fn nothing_but_the_name_of_a_hidden_check_is_in_an_answer() {
         }
     }
     assert_eq!(answer.failing[1].result, "did not pass");
+    let stage = |failed: &[CheckRun]| serde_json::to_value(StageAnswer::of_runs("quality", "why".to_owned(), failed)).unwrap();
+    assert_eq!(stage(&[]), json!({ "stage": "quality", "passed": true, "problems": [], "failing": [] }));
+    let failed = stage(&[run("open")]);
+    assert_eq!((&failed["passed"], failed.get("outcome")), (&json!(false), None), "gates of a stage decide about no story");
 }

@@ -17,7 +17,7 @@ use crate::base::active_clock::Stopwatch;
 use crate::guard::Judgement;
 use crate::process::output::{Capture, Stream};
 use crate::process::signal::{Signals, Stop};
-use crate::process::{EnvPlan, FloodLimit, LineProcess, Moment, Received, Spawn, SpawnError, Stdin};
+use crate::process::{EnvPlan, FloodLimit, HeldUp, LineProcess, Moment, Received, Spawn, SpawnError, Stdin};
 
 /// A client that is silent for this long after its start never answers.
 const START: Duration = Duration::from_mins(1);
@@ -88,6 +88,7 @@ pub(super) struct TurnHandlers<'a> {
     /// Called when a hook that runs as a process fails.
     pub(super) hook_failed: &'a dyn Fn(&str),
     pub(super) on: &'a mut dyn FnMut(Moment<'_>),
+    pub(super) held_up: &'a HeldUp,
     pub(super) capture: Capture<'a>,
     pub(super) flow: FloodLimit,
     pub(super) redactor: &'a Redactor,
@@ -212,13 +213,11 @@ impl Client {
         ears: &mut TurnHandlers<'_>,
     ) -> (Option<TurnEnd>, Option<TurnAbort>) {
         let (mut last_output, mut last_tick) = (Duration::ZERO, Duration::ZERO);
-        // How long ticks took, because a tool call was answered in them. The client waited for us.
-        let mut held_up = Duration::ZERO;
         // Why the turn is being ended, and the deadline for that.
         let mut cutting: Option<(TurnAbort, Duration)> = None;
         loop {
             let heard = self.companion.receive(TICK);
-            let now = clock.elapsed();
+            let mut now = clock.elapsed();
             let mut asked = None;
             if self.errands.heed(signals) {
                 // The client is waiting for us, so it is not idle.
@@ -240,18 +239,16 @@ impl Client {
                 ears.capture.flush();
                 ears.flow.fill(now, &mut |stream, text| (ears.on)(Moment::Line { stream, text }));
                 (ears.on)(Moment::Tick);
-                let took = clock.elapsed().saturating_sub(now);
-                if took >= TICK {
-                    held_up += took;
-                    last_output = now + took;
-                    continue;
+                now = clock.elapsed();
+                if ears.held_up.take_waited() {
+                    last_output = now;
                 }
             }
             let over = |limit: Option<Duration>, since: Duration| limit.is_some_and(|limit| now.saturating_sub(since) >= limit);
             let why = match signals.stop() {
                 Some(_) => Some(TurnAbort::Stopped),
                 None if asked.is_some() => asked.map(TurnAbort::Asked),
-                None if over(limits.wall, held_up) => Some(TurnAbort::Wall),
+                None if over(limits.wall, ears.held_up.time()) => Some(TurnAbort::Wall),
                 None if over(limits.idle, last_output) => Some(TurnAbort::Idle),
                 None => None,
             };

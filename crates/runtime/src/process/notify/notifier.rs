@@ -45,9 +45,10 @@ impl<'a> Notifier<'a> {
         if self.channels.terminal {
             self.shown.report(Update::Notification { title: &notification.title, text: &notification.text });
         }
-        if !self.channels.is_empty()
-            && let Some(text) = self.deliveries.start(notification)
-        {
+        if self.channels.is_empty() {
+            return;
+        }
+        for text in self.deliveries.start(notification) {
             self.shown.report(Update::Notice { text: &text });
         }
     }

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use verdone_core::check::Check;
-use verdone_core::check::lessons::{Chosen, Topics, choose, prompt_text, story_names_file};
+use verdone_core::check::lessons::{Chosen, Lesson, Origin, Topics, choose, prompt_text, story_names_file};
 use verdone_core::engine::run::{State, Taught, Teaching, teaching};
 use verdone_core::journal::event::Event;
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_plan::Story;
 use verdone_plan::scope::ScopeMatcher;
 
-use crate::project::lessons::LessonStore;
+use crate::project::lessons::{LessonStore, LessonsError};
 use crate::run::context::RunContext;
 
 /// The guardrails of a prompt: the user's text and the lessons for the story.
@@ -39,6 +39,33 @@ pub fn learn(context: &RunContext, state: &State, event: &Event, reporter: &mut 
     if let Err(error) = done {
         reporter.report(Update::Notice { text: &format!("the lesson of this attempt was not saved: {error}") });
     }
+}
+
+/// What became of an agent's note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noted {
+    Added,
+    AlreadyThere,
+    /// Lessons are turned off, or the user deleted this one.
+    NotWanted,
+}
+
+/// Adds what an agent wants later sessions to know. It becomes a lesson like others, and never one of the user's lines.
+pub fn add_note(context: &RunContext, state: &State, text: &str) -> Result<Noted, LessonsError> {
+    let (Some(note), Some(attempt)) = (Lesson::of_agent(text), &state.attempt) else { return Ok(Noted::NotWanted) };
+    let (story, attempt) = (attempt.place.story.to_string(), attempt.place.attempt);
+    let origin = Origin::Attempt { run: context.setup.run.to_string(), story, attempt };
+    let mut noted = Noted::NotWanted;
+    store(context).update(|memory| {
+        let was_there = memory.has(&note);
+        memory.learn(note.clone(), origin, &context.setup.config.learn, Timestamp::now());
+        noted = match (was_there, memory.has(&note)) {
+            (true, _) => Noted::AlreadyThere,
+            (false, true) => Noted::Added,
+            (false, false) => Noted::NotWanted,
+        };
+    })?;
+    Ok(noted)
 }
 
 /// Chooses the lessons for a story's prompt.

@@ -22,7 +22,7 @@ use super::{StepError, attempt_of, io_error};
 use crate::agent::{RunAgent, TurnRequest};
 use crate::base::active_clock::Stopwatch;
 use crate::guard::{TurnOf, turn_tests};
-use crate::process::Moment;
+use crate::process::{HeldUp, Moment};
 use crate::project::template::project_instructions;
 use crate::run::context::RunContext;
 use crate::run::tool_calls;
@@ -44,9 +44,12 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
     let limits = within_the_run(&context.setup.config.limits, context.setup.clock);
     let (agents, run, run_dir) = (context.setup.config.agent.clone(), context.setup.run.clone(), context.setup.run_dir.clone());
     let (redactor, signals) = (context.setup.redactor.clone(), context.setup.signals.clone());
+    let held_up = HeldUp::default();
+    let mut spare = spare_time(&context.setup.config.limits, context.setup.clock);
     let request = TurnRequest {
         agent: &agents,
         limits: &limits,
+        held_up: &held_up,
         prompt: &prompt,
         cwd: &workspace.cwd,
         inside: workspace.inside.as_ref(),
@@ -68,8 +71,12 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
     agent.works_in(&workspace);
     let mut on = |moment: Moment<'_>| {
         show(reporter, &mut live, clock, &moment);
-        if matches!(moment, Moment::Tick) {
-            tool_calls::serve(context, state, reporter);
+        if matches!(moment, Moment::Tick)
+            && let Some(time) = tool_calls::serve(context, state, reporter)
+        {
+            let time = time.min(spare);
+            spare -= time;
+            held_up.excuse(time);
         }
     };
     let kept = agent.turn(&request, budget, &signals, &mut on);
@@ -107,6 +114,14 @@ pub(super) fn within_the_run(limits: &Limits, clock: Stopwatch) -> Limits {
         }
     }
     limits
+}
+
+/// How much longer than `limits.turn_time` a turn may take for verifications that its agent asked for: `limits.total_time` has no
+/// exceptions.
+fn spare_time(limits: &Limits, clock: Stopwatch) -> Duration {
+    let Some(total) = limits.total_time.limit() else { return Duration::MAX };
+    let left = total.saturating_sub(clock.elapsed());
+    limits.turn_time.limit().map_or(Duration::ZERO, |turn| left.saturating_sub(turn))
 }
 
 fn show(reporter: &mut dyn Reporter, live: &mut LiveOutput, clock: Stopwatch, moment: &Moment<'_>) {

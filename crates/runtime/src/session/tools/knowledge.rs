@@ -25,17 +25,6 @@ pub(crate) fn guardrails(root: &Path) -> String {
     read_regular(&root.join(GUARDRAILS), LARGEST).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
-/// Appends one lesson. Returns `false` if it is there already.
-pub(crate) fn add_guardrail(root: &Path, text: &str) -> io::Result<bool> {
-    let line = format!("- {}", sanitise_line(text).trim());
-    let known = guardrails(root);
-    if known.lines().any(|known| known.trim() == line) {
-        return Ok(false);
-    }
-    append(root, GUARDRAILS, &format!("{line}\n"))?;
-    Ok(true)
-}
-
 /// Appends a story that an agent proposes. It becomes work only when the user moves it to the plan.
 pub(crate) fn propose(root: &Path, text: &str) -> io::Result<()> {
     append(root, PROPOSALS, text)

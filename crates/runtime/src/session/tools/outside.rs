@@ -6,7 +6,7 @@ use serde_json::Value;
 use verdone_core::base::id::StoryId;
 use verdone_core::check::{Check, Stage};
 use verdone_core::journal::agent_tools::{
-    Answer, Call, Need, NextStoryAnswer, Query, Recalled, Resource, StatusAnswer, StoryAnswer, VerificationAnswer,
+    Answer, Call, Need, NextStoryAnswer, Query, Recalled, Resource, StageAnswer, StatusAnswer, StoryAnswer, VerificationAnswer,
 };
 use verdone_core::journal::update::{Reporter, Update};
 use verdone_core::journal::view::RunView;
@@ -140,7 +140,10 @@ fn verify(start: &Path, stage: Option<&str>, signals: &Signals) -> Result<Answer
     let stage = stage.map(|stage| Stage::from(stage.to_owned()));
     let request = CheckoutRequest { root: project(start)?.root, story: None, stage, use_cache: true };
     let found = on_demand::verify(&request, signals, &mut Silent)?;
-    Ok(Answer::new(&VerificationAnswer::new(&found.report)))
+    Ok(match &request.stage {
+        Some(stage) => Answer::new(&StageAnswer::of_report(stage.name(), &found.report)),
+        None => Answer::new(&VerificationAnswer::new(&found.report)),
+    })
 }
 
 struct Silent;
