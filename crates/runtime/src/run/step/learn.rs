@@ -42,6 +42,7 @@ pub fn learn(context: &RunContext, state: &State, event: &Event, reporter: &mut 
 }
 
 /// What became of an agent's note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noted {
     Added,
     AlreadyThere,
