@@ -209,8 +209,8 @@ mod tests {
         let huge = Answer { is_error: false, body: "x".repeat(8 * 1024 * 1024).into() };
         let mut theirs_reads = theirs.try_clone().unwrap();
         let sips = std::thread::spawn(move || {
-            while theirs_reads.read(&mut [0; 16]).is_ok_and(|length| length > 0) {
-                std::thread::sleep(Duration::from_millis(1));
+            while theirs_reads.read(&mut [0; 4096]).is_ok_and(|length| length > 0) {
+                std::thread::sleep(Duration::from_millis(10));
             }
         });
         assert!(took(|| Caller { stream: ours }.answer(&huge, &signals)) < SOON);
