@@ -166,7 +166,7 @@ const LIFECYCLE_END: &str = "
 starts. If a run died and the next one cleans up after it, no scripts run for the dead run.
 
 While an agent writes a plan (`verdone plan new`, `verdone run --mode planning`), the same scripts run at the same moments, with `MODE` set to
-`planning`: its one turn is the only iteration. If `next_iteration` skips it, there is no plan. Whatever ends the planning ends it with exit code 4; a
+`planning`: its one turn is the only iteration. If `next_iteration` skips it, there is no plan. If a script stops or skips the planning, the exit code is 4; a
 plan that was written before `post_iteration` stays.
 
 ## How a script runs

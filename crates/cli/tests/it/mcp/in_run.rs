@@ -52,17 +52,20 @@ fn a_scripted_agent_reaches_the_run_with_views_and_without() {
     }
 }
 
-/// A world whose agent first runs this script in the folder of the run's socket.
+/// A world whose agent runs this script in the folder of the run's socket, and after it does the story.
 fn world_with_noise(script: &str, limits: &str) -> World {
-    let steps = always("{ run = \"python3 ../tmp/noise.py\" }, { create = \"a\" }");
+    let steps = always("{ run = \"python3 ../tmp/noise.py\" }");
     let world = World::with(ONE, &steps, &Settings { limits, ..Settings::default() });
+    world.sandbox.add_tool("python3");
     let script = format!(
         "import os, socket, time\n\
+         tree = os.getcwd()\n\
          os.chdir(os.path.dirname(os.environ['VERDONE_TOOLS']))\n\
          kept = []\n\
          def say(text):\n\
          \x20   one = socket.socket(socket.AF_UNIX); one.connect('socket'); kept.append(one); one.sendall(text)\n\
-         {script}"
+         {script}\
+         open(tree + '/a', 'w').write('x')\n"
     );
     fs::create_dir_all(world.sandbox.root().join("tmp")).unwrap();
     fs::write(world.sandbox.root().join("tmp/noise.py"), script).unwrap();
@@ -88,7 +91,7 @@ fn an_agent_that_floods_the_socket_gets_no_more_time() {
         \x20   say(b'')\n\
         \x20   if len(kept) > 20: kept.pop(0).close()\n";
     let world = world_with_noise(script, "turn_time = \"2s\"\nattempts = 1\nturns = 1\n");
-    world.run(1);
+    world.run(4);
     let outcomes: Vec<String> = world.all("turn_ended").iter().map(|turn| turn["outcome"].to_string()).collect();
     assert!(outcomes.len() == 1 && outcomes[0].contains("timed_out"), "{outcomes:?}");
 }
