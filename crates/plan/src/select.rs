@@ -1,7 +1,7 @@
 //! Selects the next story. Among stories whose dependencies are done: in progress first, then by priority, then by file order.
 //! Stories with failed attempts come after those without.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use schemars::JsonSchema;
@@ -17,6 +17,8 @@ pub struct Progress {
     pub attempts: BTreeMap<StoryId, u32>,
     /// Stories that get no further attempt in this run, with the reason.
     pub failed: BTreeMap<StoryId, String>,
+    /// Stories that wait for the user's answer to a question.
+    pub asked: BTreeSet<StoryId>,
     /// Stories that wait for a review. Stacked ones count as done for the stories that build on them.
     pub review: BTreeMap<StoryId, ReviewState>,
 }
@@ -86,8 +88,8 @@ struct Rank {
 
 impl Progress {
     /// Whether the story gets no attempt at the moment.
-    fn is_settled(&self, story: &StoryId) -> bool {
-        self.failed.contains_key(story) || self.review.contains_key(story)
+    pub fn is_settled(&self, story: &StoryId) -> bool {
+        self.failed.contains_key(story) || self.asked.contains(story) || self.review.contains_key(story)
     }
 }
 
@@ -99,10 +101,12 @@ fn dependencies_done(plan: &Plan, progress: &Progress, story: &Story) -> bool {
 fn why_nothing(plan: &Plan, progress: &Progress, candidates: Range<usize>) -> String {
     let open = || plan.stories[candidates.clone()].iter().filter(|story| story.status != Status::Done);
     let failed = open().filter(|story| progress.failed.contains_key(&story.id)).count();
+    let asked = open().filter(|story| progress.asked.contains(&story.id) && !progress.failed.contains_key(&story.id)).count();
     let review = open().filter(|story| progress.review.contains_key(&story.id)).count();
-    let waiting = open().count() - failed - review;
+    let waiting = open().count() - failed - asked - review;
     let parts = [
         (failed, format!("{failed} failed")),
+        (asked, format!("{asked} waiting for your answer")),
         (review, format!("{review} for you to review")),
         (waiting, format!("{waiting} waiting for a story that is not done")),
     ];

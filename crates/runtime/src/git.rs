@@ -99,7 +99,7 @@ pub use reset_files::ResetFiles;
 pub use status::{Blob, Change, Entry, Kind, Status};
 pub(crate) use story_commit::COMMIT_TIME;
 pub use submodule::Module;
-pub use touched::{file_clock, file_clock_after};
+pub use touched::{file_clock, file_clock_after, latest_file_time};
 pub(crate) use tree_changes::{Side, TreeChange};
 pub(crate) use tree_files::TreeFile;
 pub use tree_now::TreeNow;

@@ -109,7 +109,7 @@ impl Finish {
             Self::Stalled => {
                 "limits.consecutive_failures attempts in a row failed, a done story broke twice, or a script skipped 20 iterations in a row"
             }
-            Self::Blocked => "the remaining stories failed, depend on a failed one, or need a review",
+            Self::Blocked => "the remaining stories failed, depend on a failed one, or wait for your review or answer",
             Self::HookAbort => "a lifecycle script ended the run",
             Self::Error => "Verdone or the agent could not continue (2 if the agent could not be started at all)",
         }

@@ -20,6 +20,10 @@ fn waiting(stories: &[(&str, ReviewState)], failed: &[&str]) -> Progress {
     Progress { review: stories.iter().map(|(id, how)| (StoryId::from(*id), *how)).collect(), ..progress(&[], failed) }
 }
 
+fn asked(stories: &[&str], failed: &[&str]) -> Progress {
+    Progress { asked: stories.iter().map(|id| StoryId::from(*id)).collect(), ..progress(&[], failed) }
+}
+
 /// A plan, the progress so far, the only wanted story, and the answer.
 type Row<'a> = (&'a str, Progress, Option<&'a str>, Result<&'a str, &'a str>);
 
@@ -51,6 +55,8 @@ fn the_next_story_is_in_progress_then_by_priority_then_first_and_untouched() {
         (chain, waiting(&[("A2", ReviewState::Stacked)], &[]), None, Ok("A1")),
         (chain, waiting(&[("A2", ReviewState::Aside)], &[]), None, Err("1 for you to review, 2 waiting for a story that is not done")),
         (two, waiting(&[("A1", ReviewState::Aside), ("A2", ReviewState::Aside)], &["A3", "A4", "A5"]), None, Err("3 failed, 2 for you to review")),
+        (two, asked(&["A3"], &[]), None, Ok("A4")),
+        (two, asked(&["A1", "A2"], &["A2", "A3", "A4", "A5"]), None, Err("4 failed, 1 waiting for your answer")),
         (done, progress(&[], &[]), None, Err("all done")),
         (&half, progress(&[], &[]), Some("A2"), Err("all done")),
         (two, progress(&[], &[]), Some("A9"), Err("all done")),

@@ -21,19 +21,26 @@ const MOST_THREADS: usize = 4;
 /// Fewer files are checked by one thread.
 const FEW: usize = 2_000;
 
-/// The time that a file system would give to a change now.
+/// The earliest time that a file system would give to a change now.
 pub fn file_clock() -> SystemTime {
     #[cfg(target_os = "linux")]
-    {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-        let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0).min(999_999_999);
-        u64::try_from(now.tv_sec).map_or(UNIX_EPOCH, |seconds| UNIX_EPOCH + Duration::new(seconds, nanoseconds))
-    }
+    return read_clock(rustix::time::ClockId::RealtimeCoarse);
     #[cfg(not(target_os = "linux"))]
     SystemTime::now()
 }
 
-/// Waits until that clock ticks, so that later changes have a later time. Takes a few milliseconds at most.
+/// The latest time that a change so far can have: since Linux 6.13, some changes get a time between two ticks of the file clock.
+pub fn latest_file_time() -> SystemTime {
+    read_clock(rustix::time::ClockId::Realtime)
+}
+
+fn read_clock(clock: rustix::time::ClockId) -> SystemTime {
+    let now = rustix::time::clock_gettime(clock);
+    let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0).min(999_999_999);
+    u64::try_from(now.tv_sec).map_or(UNIX_EPOCH, |seconds| UNIX_EPOCH + Duration::new(seconds, nanoseconds))
+}
+
+/// Waits until the file clock has passed `moment`, so that later changes have a later time. Takes a few milliseconds at most.
 pub fn file_clock_after(moment: SystemTime) -> SystemTime {
     let begin = Instant::now();
     loop {

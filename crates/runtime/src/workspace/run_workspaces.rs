@@ -32,7 +32,7 @@ use super::view::View;
 use super::view_contents::{Abilities, AgentInUse, BuildFolders, Hidden, System, Tree, ViewKind, ViewRequest, Visible, build};
 use crate::base::plain_file::read_regular;
 use crate::git::{
-    Alternates, Git, IgnoredEntry, Module, PrivateRepository, RepoPath, copy_index_file, file_clock, file_clock_after,
+    Alternates, Git, IgnoredEntry, Module, PrivateRepository, RepoPath, copy_index_file, file_clock_after, latest_file_time,
 };
 use crate::launcher::Inside;
 use crate::process::{EnvPlan, check_program, own_program};
@@ -207,7 +207,7 @@ impl Workspaces {
             reader: None,
             login: None,
             place: None,
-            ready: file_clock(),
+            ready: latest_file_time(),
             opened: None,
             index,
             laid_out,

@@ -214,6 +214,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
 /// Records a story's result. The attempt at it is over.
 fn record_result(state: &mut State, story: &StoryId, result: StoryResult) {
     state.questions.remove(story);
+    state.progress.asked.remove(story);
     state.results.insert(story.clone(), result);
     state.last_failures.remove(story);
     state.since_regression += 1;
@@ -426,6 +427,7 @@ fn ask(state: &mut State, request: &Request) {
         }
         Request::Retry { story } => {
             state.questions.remove(story);
+            state.progress.asked.remove(story);
             state.progress.failed.remove(story);
             state.progress.attempts.remove(story);
             state.skipped_now.remove(story);
@@ -433,7 +435,7 @@ fn ask(state: &mut State, request: &Request) {
         Request::Note { text } => state.notes.push(text.clone()),
         Request::Claim { story, status, summary, .. } => claim(state, story, *status, summary),
         Request::Question { story, reason, question, .. } => {
-            state.progress.failed.insert(story.clone(), waits_for_answer(question));
+            state.progress.asked.insert(story.clone());
             let (reason, question) = (reason.clone(), question.clone());
             state.questions.insert(story.clone(), OpenQuestion { story: story.clone(), reason, question, answer: None });
         }
@@ -461,13 +463,7 @@ fn claim(state: &mut State, story: &StoryId, status: ClaimStatus, summary: &str)
 fn answer(state: &mut State, story: &StoryId, text: &str) {
     let Some(question) = state.questions.get_mut(story) else { return };
     question.answer = Some(text.to_owned());
-    if state.progress.failed.get(story) == Some(&waits_for_answer(&question.question)) {
-        state.progress.failed.remove(story);
-    }
-}
-
-fn waits_for_answer(question: &str) -> String {
-    format!("waits for an answer: {question}")
+    state.progress.asked.remove(story);
 }
 
 fn unfinished_words(left: &str) -> String {

@@ -53,7 +53,7 @@ fn failed(state: &State, attempt: &Attempt) -> Vec<String> {
 /// Remaining stories, the current one first.
 fn remaining_stories(context: &RunContext, state: &State, attempt: &Attempt) -> Vec<String> {
     let present = &attempt.place.story;
-    let open = context.plan.plan().open().filter(|story| !state.progress.failed.contains_key(&story.id));
+    let open = context.plan.plan().open().filter(|story| !state.progress.is_settled(&story.id));
     let (now, later): (Vec<&Story>, Vec<&Story>) = open.partition(|story| story.id == *present);
     let mut left: Vec<String> = now.into_iter().map(|story| format!("{}, now", named(story))).collect();
     left.extend(later.iter().take(MOST_LEFT).map(|story| named(story)));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::Oid;
 use verdone_runtime::git::{
-    Alternates, AttemptTree, Filters, Git, GitError, PathSet, PrivateRepository, ReadBack, file_clock, file_clock_after,
+    Alternates, AttemptTree, Filters, Git, GitError, PathSet, PrivateRepository, ReadBack, file_clock_after, latest_file_time,
 };
 
 use crate::git_module::repo::{Repo, environment, run_git};
@@ -31,7 +31,7 @@ impl Workspace {
     pub(crate) fn at(git: &Git, home: &Path, head: Option<&Oid>, tree: &Oid) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let excluded = [".verdone/runs"].into_iter().collect();
-        let mut new = Self { dir, home: home.to_owned(), excluded, largest_file: 1_000_000, opened: file_clock() };
+        let mut new = Self { dir, home: home.to_owned(), excluded, largest_file: 1_000_000, opened: latest_file_time() };
         fs::create_dir(new.tree()).unwrap();
         fs::create_dir(new.objects()).unwrap();
         git.lay_out_files(tree, &new.tree(), &new.index(), &Filters::None).unwrap();
@@ -41,7 +41,7 @@ impl Workspace {
             let private = PrivateRepository { at: &at, branch: BRANCH, head, objects: Alternates::Direct, index: Some(&index) };
             git.make_private_repository(&private).unwrap();
         }
-        new.opened = file_clock_after(file_clock());
+        new.opened = file_clock_after(latest_file_time());
         new
     }
 

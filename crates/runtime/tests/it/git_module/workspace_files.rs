@@ -3,7 +3,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::{Duration, SystemTime};
 
 use verdone_core::base::id::Oid;
-use verdone_runtime::git::{BuiltFrom, DatedBy, EarlierBuild, Filters, file_clock, file_clock_after};
+use verdone_runtime::git::{BuiltFrom, DatedBy, EarlierBuild, Filters, file_clock_after, latest_file_time};
 
 use crate::git_module::repo::{Repo, odd_names};
 use crate::git_module::workspace::Workspace;
@@ -132,7 +132,7 @@ fn files_that_a_cache_was_built_from_keep_their_times_and_all_others_are_of_a_la
     }
     repo.git(&["update-index", "--refresh"]);
     let first = Workspace::new(&repo);
-    let begun = file_clock_after(file_clock());
+    let begun = file_clock_after(latest_file_time());
     let dated = repo.git.date_files(&first.tree(), &first.index(), BuiltFrom::Checkout, begun).unwrap();
     // The three files and git's ignore rule.
     assert_eq!(dated, [DatedBy::User; 4]);

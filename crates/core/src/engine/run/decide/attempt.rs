@@ -301,7 +301,9 @@ pub(super) fn called_off(state: &State, attempt: &Attempt) -> Option<String> {
 }
 
 fn skipped(state: &State, attempt: &Attempt) -> Option<String> {
-    state.progress.failed.get(&attempt.place.story).cloned()
+    let story = &attempt.place.story;
+    let asked = || state.progress.asked.contains(story).then(|| "it waits for the user's answer".to_owned());
+    state.progress.failed.get(story).cloned().or_else(asked)
 }
 
 pub(super) fn reject(mut events: Vec<Event>, place: &Place, rejection: Rejection, reason: impl Into<String>) -> Decision {
