@@ -83,6 +83,21 @@ impl TurnOutcome {
         }
     }
 
+    /// Whether the agent's service answered, so that earlier errors and usage limits are over.
+    pub fn shows_working_service(&self) -> bool {
+        match self {
+            Self::Ended | Self::TimedOut { .. } | Self::Idle { .. } | Self::MaxTurns { .. } | Self::Refused { .. } => true,
+            Self::Crashed { .. }
+            | Self::Interrupted
+            | Self::NotRunnable { .. }
+            | Self::ApiError { .. }
+            | Self::UsageLimit { .. }
+            | Self::Auth { .. }
+            | Self::Budget { .. }
+            | Self::GuardDead { .. } => false,
+        }
+    }
+
     /// The exit code that fits, if the agent's process had none: `timeout` and shells use the same.
     pub fn exit_code(&self) -> i32 {
         match self {

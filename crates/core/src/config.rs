@@ -113,7 +113,8 @@ pub struct Limits {
     /// The maximum total cost of a run's agents in US dollars, for agents that report their cost. The answer that exceeds it is still paid
     /// for.
     pub cost_usd: Usd,
-    /// The number of errors in a row from the agent's service that the run waits out, each time longer than before.
+    /// The number of errors in a row from the agent's service after which the run ends. By default it keeps trying as long as `total_time`
+    /// allows, each time after a longer wait of up to 4 minutes.
     pub api_errors: u32,
     /// Whether to wait until a usage limit resets. If false, the run ends.
     pub wait_for_usage: bool,
@@ -147,7 +148,7 @@ impl Default for Limits {
             no_progress: 2,
             crashes: 3,
             cost_usd: Usd::whole(20),
-            api_errors: 8,
+            api_errors: 0,
             wait_for_usage: true,
             grace: Span::from_secs(5),
             output_bytes: 4 * 1024 * 1024,

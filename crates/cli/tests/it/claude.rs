@@ -11,6 +11,7 @@ mod guarded;
 mod hooks;
 mod judging;
 mod long_lived;
+mod outages;
 mod planning;
 mod plugin;
 mod resume;

@@ -25,7 +25,7 @@ use crate::done::JudgeRecord;
 use crate::journal::active::ActiveTime;
 use crate::journal::agent_tools::OpenQuestion;
 use crate::journal::control::Request;
-use crate::journal::event::{Event, Place, Rejection, Seal, TurnTests};
+use crate::journal::event::{Event, Place, Rejection, Seal, TurnTests, WaitCause};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::verify::{FeedbackTurn, Outcome, Proof, StoryResult, VerifyReport};
 
@@ -70,6 +70,7 @@ pub enum Phase {
     Turn,
     /// Waiting until the agent's service can be used again.
     Waiting {
+        why: WaitCause,
         until: Timestamp,
         /// The turn that follows.
         turn: Place,

@@ -17,7 +17,8 @@ use crate::verify::{Outcome, StoryResult, VerifyReport};
 const EXIT_CONFIG: u8 = 2;
 
 pub fn apply(state: &mut State, recorded: &Recorded) {
-    let standing = state.paused || matches!(state.phase, Phase::Waiting { .. } | Phase::Stopped { .. });
+    let waits = matches!(&state.phase, Phase::Waiting { why, .. } if why.stops_clock());
+    let standing = state.paused || waits || matches!(state.phase, Phase::Stopped { .. });
     state.active.advance(recorded, standing);
     // After the reset, the usage is unknown.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
@@ -104,7 +105,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
                 WaitCause::ServiceError => state.service_errors += 1,
                 WaitCause::UsageLimit => state.usage_waits += 1,
             }
-            state.phase = Phase::Waiting { until: *until, turn: place.clone() };
+            state.phase = Phase::Waiting { why: *why, until: *until, turn: place.clone() };
         }
         Event::Verified(verified) => {
             state.cost_usd += verified.cost_usd().unwrap_or(0.0);
@@ -273,15 +274,16 @@ fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
 }
 
 fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
+    if outcome.shows_working_service() {
+        (state.service_errors, state.usage_waits) = (0, 0);
+    }
     match outcome {
         TurnOutcome::Crashed { .. } | TurnOutcome::ApiError { retryable: false, .. } => state.crashes += 1,
         TurnOutcome::Ended
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
         | TurnOutcome::MaxTurns { .. }
-        | TurnOutcome::Refused { .. } => {
-            (state.crashes, state.service_errors, state.usage_waits) = (0, 0, 0);
-        }
+        | TurnOutcome::Refused { .. } => state.crashes = 0,
         // The agent's budget is the rest of the run's budget.
         TurnOutcome::Budget { .. } => state.out_of_budget = true,
         // The run waits for the first two to pass.

@@ -2,6 +2,7 @@
 
 mod agent_requests;
 mod end_of_waits;
+mod outage;
 
 use jiff::SignedDuration;
 
@@ -292,16 +293,6 @@ fn a_turn_that_works_forgives_the_errors_before_it() {
         assert_eq!(bench.attempt().place.turn, turn);
         bench.turn(TurnOutcome::Ended, 0.0);
         bench.verify(RED);
-    }
-}
-
-#[test]
-fn no_wait_is_longer_than_some_minutes_however_often_the_service_failed() {
-    let mut bench = Bench::with(|limits| limits.api_errors = u32::MAX);
-    for _ in 0..70 {
-        bench.turn(overloaded(), 0.0);
-        assert!(bench.waits_for() <= SignedDuration::from_secs(375), "{}", bench.waits_for());
-        bench.give(Input::Waited { over: true });
     }
 }
 

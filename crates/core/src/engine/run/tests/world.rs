@@ -275,7 +275,7 @@ pub(super) fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec
 
 pub(super) fn rules() -> Rules {
     Rules {
-        limits: Limits { max_iterations: 0, ..Limits::default() },
+        limits: Limits { max_iterations: 0, api_errors: 8, ..Limits::default() },
         red_check: RedPolicy::Flag,
         red_baseline: false,
         fail_behavior: FailBehavior::Continue,
