@@ -46,6 +46,10 @@ pub enum TurnOutcome {
     },
     /// The agent is not logged in, or its key was refused.
     Auth { reason: String },
+    /// The account has no credit left, or cannot be charged.
+    Billing { reason: String },
+    /// The model does not exist, or the account may not use it.
+    UnknownModel { reason: String },
     /// The agent's own limit on model calls per turn was reached.
     MaxTurns { reason: String },
     /// The agent's own cost limit was reached.
@@ -69,7 +73,11 @@ pub enum PromptUse {
 impl TurnOutcome {
     pub fn prompt_use(&self) -> PromptUse {
         match self {
-            Self::Interrupted | Self::NotRunnable { .. } | Self::Auth { .. } => PromptUse::Lost,
+            Self::Interrupted
+            | Self::NotRunnable { .. }
+            | Self::Auth { .. }
+            | Self::Billing { .. }
+            | Self::UnknownModel { .. } => PromptUse::Lost,
             Self::UsageLimit { .. } | Self::ApiError { retryable: true, .. } => PromptUse::Repeated,
             Self::ApiError { retryable: false, .. }
             | Self::Ended
@@ -93,6 +101,8 @@ impl TurnOutcome {
             | Self::ApiError { .. }
             | Self::UsageLimit { .. }
             | Self::Auth { .. }
+            | Self::Billing { .. }
+            | Self::UnknownModel { .. }
             | Self::Budget { .. }
             | Self::GuardDead { .. } => false,
         }
@@ -109,6 +119,8 @@ impl TurnOutcome {
             | Self::ApiError { .. }
             | Self::UsageLimit { .. }
             | Self::Auth { .. }
+            | Self::Billing { .. }
+            | Self::UnknownModel { .. }
             | Self::MaxTurns { .. }
             | Self::Budget { .. }
             | Self::Refused { .. }
@@ -126,6 +138,8 @@ impl TurnOutcome {
             Self::ApiError { reason, status, retryable } => Self::ApiError { reason: change(&reason), status, retryable },
             Self::UsageLimit { reason, resets_at } => Self::UsageLimit { reason: change(&reason), resets_at },
             Self::Auth { reason } => Self::Auth { reason: change(&reason) },
+            Self::Billing { reason } => Self::Billing { reason: change(&reason) },
+            Self::UnknownModel { reason } => Self::UnknownModel { reason: change(&reason) },
             Self::MaxTurns { reason } => Self::MaxTurns { reason: change(&reason) },
             Self::Budget { reason } => Self::Budget { reason: change(&reason) },
             Self::Refused { reason } => Self::Refused { reason: change(&reason) },
@@ -146,6 +160,8 @@ impl TurnOutcome {
             Self::UsageLimit { reason, resets_at: None } => format!("reached a usage limit: {reason}"),
             Self::UsageLimit { reason, resets_at: Some(at) } => format!("reached a usage limit until {at}: {reason}"),
             Self::Auth { reason } => format!("could not log in: {reason}"),
+            Self::Billing { reason } => format!("has no credit: {reason}"),
+            Self::UnknownModel { reason } => format!("cannot use its model: {reason}"),
             Self::MaxTurns { reason } => format!("used up its model calls: {reason}"),
             Self::Budget { reason } => format!("used up its budget: {reason}"),
             Self::Refused { reason } => format!("was refused by the model: {reason}"),

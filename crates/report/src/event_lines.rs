@@ -360,6 +360,8 @@ fn turn_ended(outcome: &TurnOutcome, duration_ms: u64, usage: Option<String>, do
         | TurnOutcome::ApiError { .. }
         | TurnOutcome::UsageLimit { .. }
         | TurnOutcome::Auth { .. }
+        | TurnOutcome::Billing { .. }
+        | TurnOutcome::UnknownModel { .. }
         | TurnOutcome::MaxTurns { .. }
         | TurnOutcome::Budget { .. }
         | TurnOutcome::Refused { .. }

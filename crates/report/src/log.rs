@@ -97,6 +97,8 @@ fn said(event: &Event) -> (Mark, String) {
                 | TurnOutcome::ApiError { .. }
                 | TurnOutcome::UsageLimit { .. }
                 | TurnOutcome::Auth { .. }
+                | TurnOutcome::Billing { .. }
+                | TurnOutcome::UnknownModel { .. }
                 | TurnOutcome::MaxTurns { .. }
                 | TurnOutcome::Budget { .. }
                 | TurnOutcome::Refused { .. }

@@ -377,6 +377,9 @@ impl From<PlanningError> for CliError {
 fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
     let (kind, hint) = match outcome {
         TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } => (Kind::Usage, Some("verdone doctor checks the agent")),
+        // Their reasons say what to do.
+        TurnOutcome::UnknownModel { .. } => (Kind::Usage, None),
+        TurnOutcome::Billing { .. } => (Kind::Limit, None),
         TurnOutcome::UsageLimit { .. } => (Kind::Limit, Some("nothing was changed; try again after the reset")),
         TurnOutcome::Budget { .. } => {
             (Kind::Limit, Some("limits.cost_usd in .verdone/config.toml also limits the cost of planning"))

@@ -1,7 +1,8 @@
 //! The model's service is down, refuses to work or wants money: what a run with the real client does about it.
 
 use serde_json::Value;
-use verdone_testkit::model_server::{ApiError, Script, Times, When};
+use verdone_testkit::Output;
+use verdone_testkit::model_server::{ApiError, Script, Stop, Times, Turn, When};
 
 use crate::claude::world::{ONE, PATIENCE, World};
 
@@ -34,4 +35,58 @@ fn a_service_that_stays_down_is_tried_again_until_the_time_of_the_run_is_up() {
     assert_eq!(events(&journal, "story_failed"), [&Value::Null; 0]);
     assert!(output.stdout.contains("The agent's service failed 2 times in a row"), "{}", output.transcript());
     world.sandbox.assert_no_survivors(PATIENCE);
+}
+
+/// Runs it and returns its output and the outcomes of its turns.
+fn run(world: &World, code: i32) -> (Output, Vec<Value>) {
+    let output = world.verdone(&["run"]);
+    output.assert_code(code);
+    let journal = world.journal();
+    let outcomes = events(&journal, "turn_ended").into_iter().map(|event| event["outcome"].clone()).collect();
+    (output, outcomes)
+}
+
+#[test]
+fn an_account_without_credit_is_not_a_login_problem_and_ends_the_run_with_what_to_do() {
+    let message = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing.";
+    let Some(world) = world("", always(ApiError::status(400).message(message))) else { return };
+    let (output, outcomes) = run(&world, 3);
+    assert!(outcomes.len() == 1 && outcomes[0]["billing"].is_object(), "{outcomes:?}");
+    let said = &output.stdout;
+    assert!(said.contains("has no credit") && said.contains("add credit to the account"), "{}", output.transcript());
+    assert!(!said.contains("could not log in"), "{}", output.transcript());
+}
+
+#[test]
+fn a_model_that_does_not_exist_is_asked_for_once_and_the_setting_is_named() {
+    let script = always(ApiError::status(404).message("model: claude-nobody"));
+    let Some(world) = world("[agent.claude]\nmodel = \"claude-nobody\"\n", script) else { return };
+    let (output, outcomes) = run(&world, 2);
+    assert!(outcomes.len() == 1 && outcomes[0]["unknown_model"].is_object(), "{outcomes:?}");
+    assert!(output.stdout.contains("agent.claude.model"), "{}", output.transcript());
+    let journal = world.journal();
+    assert_eq!(events(&journal, "story_failed"), [&Value::Null; 0]);
+}
+
+#[test]
+fn a_story_that_the_model_always_refuses_fails_after_two_turns_with_that_reason() {
+    let script = Script::new().rule(When::default(), Times::Always, Turn::say("").stop(Stop::Refusal));
+    let Some(world) = world("", script) else { return };
+    let (output, outcomes) = run(&world, 4);
+    assert!(outcomes.len() == 2 && outcomes.iter().all(|outcome| outcome["refused"].is_object()), "{outcomes:?}");
+    let journal = world.journal();
+    let failed = events(&journal, "story_failed")[0]["reason"].to_string();
+    assert!(failed.contains("the model refused to work on it 2 times"), "{failed}\n{}", output.transcript());
+}
+
+#[test]
+fn an_error_of_the_agent_is_printed_once() {
+    let script = always(ApiError::status(400).message("an odd request"));
+    let Some(world) = world("[limits]\ncrashes = 1\n", script) else { return };
+    let output = world.verdone(&["run"]);
+    output.assert_code(1);
+    let agent = output.stdout.lines().filter(|line| line.contains("an odd request") && !line.contains("Agent failed")).count();
+    let told = output.stdout.lines().filter(|line| line.contains("Agent failed") && line.contains("an odd request")).count();
+    assert_eq!(told, 1, "{}", output.transcript());
+    assert!(agent <= 2, "the reasons of the attempt and of the run, but no output of the agent\n{}", output.transcript());
 }

@@ -215,6 +215,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
 /// Records a story's result. The attempt at it is over.
 fn record_result(state: &mut State, story: &StoryId, result: StoryResult) {
     state.questions.remove(story);
+    state.refusals.remove(story);
     state.results.insert(story.clone(), result);
     state.last_failures.remove(story);
     state.since_regression += 1;
@@ -295,8 +296,14 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
                 exit_code: EXIT_CONFIG,
             });
         }
-        TurnOutcome::Auth { .. } => state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG)),
+        TurnOutcome::Auth { .. } | TurnOutcome::UnknownModel { .. } => {
+            state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG));
+        }
+        TurnOutcome::Billing { .. } => state.fatal = Some(fatal(Finish::Budget, outcome, Finish::Budget.exit_code())),
         TurnOutcome::GuardDead { .. } => state.fatal = Some(fatal(Finish::Error, outcome, Finish::Error.exit_code())),
+    }
+    if let (TurnOutcome::Refused { reason }, Some(attempt)) = (outcome, &state.attempt) {
+        state.refusals.entry(attempt.place.story.clone()).or_default().push(reason.clone());
     }
     // After a wait the turn is repeated with the same prompt, so the agent needs no feedback about the wait.
     if matches!(outcome, TurnOutcome::ApiError { retryable: true, .. } | TurnOutcome::UsageLimit { .. }) {
@@ -428,6 +435,7 @@ fn ask(state: &mut State, request: &Request) {
         }
         Request::Retry { story } => {
             state.questions.remove(story);
+            state.refusals.remove(story);
             state.progress.failed.remove(story);
             state.progress.attempts.remove(story);
             state.skipped_now.remove(story);

@@ -15,6 +15,8 @@ impl ClientLine<'_> {
     /// The line as text; `None` for lines that are only for programs.
     pub fn said(&self) -> Option<String> {
         match self {
+            // An error of the API, which the client repeats in the result. The turn's outcome has it.
+            Self::Assistant(assistant) if assistant.error.is_some() => None,
             Self::Assistant(assistant) => {
                 let said: Vec<String> = assistant.message.content.iter().filter_map(block).collect();
                 (!said.is_empty()).then(|| said.join("\n"))
@@ -32,7 +34,6 @@ impl ClientLine<'_> {
                 let what = if subtype == "task_started" { "started" } else { "ended" };
                 Some(format!("background task {what}: {}", cut(words, INPUT)))
             }
-            Self::Result(result) if result.is_error => result.text(),
             Self::ConversationReset { .. } => Some("a fresh session".to_owned()),
             Self::Garbage { text } => Some(text.clone()),
             Self::StateChanged(State::Running | State::RequiresAction | State::Idle | State::Other)
