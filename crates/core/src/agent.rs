@@ -64,7 +64,7 @@ pub enum TurnOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptUse {
     Used,
-    /// The same turn follows once the service can be used again.
+    /// The same turn continues once the service can be used again.
     Repeated,
     /// The agent never got it, or was stopped while it worked on it.
     Lost,

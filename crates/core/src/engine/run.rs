@@ -133,6 +133,8 @@ pub struct Attempt {
     pub feedback: Option<Feedback>,
     /// The user's notes for the prompt of this turn.
     pub notes: Vec<String>,
+    /// If the turn is made again after a wait: how many of the notes were in its first prompt.
+    pub repeats: Option<usize>,
     /// What the agent said is left, if it said in this turn that the story is not finished.
     pub unfinished: Option<String>,
     /// Tree and kind of the last failure, and how often it occurred in a row.
@@ -168,6 +170,7 @@ impl Attempt {
             failing: Vec::new(),
             feedback: None,
             notes: Vec::new(),
+            repeats: None,
             unfinished: None,
             same_failure: (None, 0),
             refused: None,

@@ -117,6 +117,11 @@ impl Claude {
         }
     }
 
+    /// Whether the next turn continues the session that this run's last turn used.
+    pub(crate) fn keeps_session(&self, config: &ClaudeAgent, new_attempt: bool) -> bool {
+        self.client.is_some() && self.fresh_because(config, new_attempt).is_none()
+    }
+
     /// What a fresh session must know about the earlier one: why it was replaced and its last words. `None` if there was no earlier
     /// session, or if none of its work is left: every prompt contains the failure anyway.
     pub(crate) fn handover_to_fresh_session(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<(String, &str)> {

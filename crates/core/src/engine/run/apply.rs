@@ -67,8 +67,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::TurnStarted { place } => {
             let notes = std::mem::take(&mut state.notes);
             with_attempt(state, |attempt| {
-                // If the same turn is repeated, its prompt repeats the notes.
-                if attempt.place != *place {
+                // If the same turn is repeated in a fresh session, its prompt repeats the notes.
+                attempt.repeats = (attempt.place == *place).then_some(attempt.notes.len());
+                if attempt.repeats.is_none() {
                     attempt.notes.clear();
                 }
                 attempt.notes.extend(notes);
@@ -313,7 +314,7 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
     let reason = match &tests.ended_turn {
         Some(reason) => Some(reason.clone()),
         None if *outcome == TurnOutcome::Ended && unfinished.is_some() => unfinished.map(|left| unfinished_words(&left)),
-        // A repeated turn gets the same prompt.
+        // A repeated turn goes on with the same prompt.
         None if waited_out(outcome) => return,
         None if *outcome == TurnOutcome::Ended => None,
         None => Some(format!("the last turn {}", outcome.describe())),
