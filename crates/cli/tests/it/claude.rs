@@ -14,6 +14,7 @@ mod long_lived;
 mod outages;
 mod planning;
 mod plugin;
+mod repeats;
 mod resume;
 mod runs;
 mod sealed;
