@@ -1,5 +1,6 @@
 //! Agents as data: how to start one and how its turns can end. The runtime supervises all agents in the same way.
 
+pub mod call_repeats;
 pub mod claude;
 pub mod client_files;
 pub mod client_variables;
@@ -24,6 +25,8 @@ pub enum TurnOutcome {
     TimedOut { after_ms: u64 },
     /// No output for `limits.idle_time`.
     Idle { after_ms: u64 },
+    /// The agent made the same tool call `limits.identical_calls` times in a row.
+    Looping { call: String, times: u32 },
     /// The run was being stopped.
     Interrupted,
     /// The agent could not be started at all (exit 126 or 127, not found).
@@ -84,6 +87,7 @@ impl TurnOutcome {
             | Self::Crashed { .. }
             | Self::TimedOut { .. }
             | Self::Idle { .. }
+            | Self::Looping { .. }
             | Self::MaxTurns { .. }
             | Self::Budget { .. }
             | Self::Refused { .. }
@@ -94,7 +98,12 @@ impl TurnOutcome {
     /// Whether the agent's service answered, so that earlier errors and usage limits are over.
     pub fn shows_working_service(&self) -> bool {
         match self {
-            Self::Ended | Self::TimedOut { .. } | Self::Idle { .. } | Self::MaxTurns { .. } | Self::Refused { .. } => true,
+            Self::Ended
+            | Self::TimedOut { .. }
+            | Self::Idle { .. }
+            | Self::Looping { .. }
+            | Self::MaxTurns { .. }
+            | Self::Refused { .. } => true,
             Self::Crashed { .. }
             | Self::Interrupted
             | Self::NotRunnable { .. }
@@ -112,7 +121,7 @@ impl TurnOutcome {
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Ended => 0,
-            Self::TimedOut { .. } | Self::Idle { .. } => 124,
+            Self::TimedOut { .. } | Self::Idle { .. } | Self::Looping { .. } => 124,
             Self::NotRunnable { .. } => 127,
             Self::Interrupted => 130,
             Self::Crashed { .. }
@@ -133,6 +142,7 @@ impl TurnOutcome {
     pub fn with_reason(self, change: impl FnOnce(&str) -> String) -> Self {
         match self {
             Self::Ended | Self::TimedOut { .. } | Self::Idle { .. } | Self::Interrupted => self,
+            Self::Looping { call, times } => Self::Looping { call: change(&call), times },
             Self::Crashed { reason } => Self::Crashed { reason: change(&reason) },
             Self::NotRunnable { reason } => Self::NotRunnable { reason: change(&reason) },
             Self::ApiError { reason, status, retryable } => Self::ApiError { reason: change(&reason), status, retryable },
@@ -154,6 +164,7 @@ impl TurnOutcome {
             Self::Crashed { reason } => format!("crashed: {reason}"),
             Self::TimedOut { after_ms } => format!("timed out after {}", Span::from_millis(*after_ms)),
             Self::Idle { after_ms } => format!("was silent for {} and was stopped", Span::from_millis(*after_ms)),
+            Self::Looping { call, times } => format!("made the same call {times} times in a row and was stopped: {call}"),
             Self::Interrupted => "was interrupted".to_owned(),
             Self::NotRunnable { reason } => format!("could not be started: {reason}"),
             Self::ApiError { reason, .. } => format!("failed at the model's API: {reason}"),

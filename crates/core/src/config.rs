@@ -108,6 +108,9 @@ pub struct Limits {
     pub no_changes: u32,
     /// The number of verifications in a row with the same files and the same failure after which an attempt is given up.
     pub no_progress: u32,
+    /// The number of identical tool calls in a row after which a turn is ended: a model that is caught in a loop makes hundreds. For agents
+    /// whose calls Verdone sees; waiting for a background command does not count.
+    pub identical_calls: u32,
     /// The number of crashed turns in a row after which the run ends with an error.
     pub crashes: u32,
     /// The maximum total cost of a run's agents in US dollars, for agents that report their cost. The answer that exceeds it is still paid
@@ -146,6 +149,7 @@ impl Default for Limits {
             consecutive_failures: 6,
             no_changes: 3,
             no_progress: 2,
+            identical_calls: 20,
             crashes: 3,
             cost_usd: Usd::whole(20),
             api_errors: 0,

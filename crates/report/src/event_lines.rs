@@ -356,6 +356,7 @@ fn turn_ended(outcome: &TurnOutcome, duration_ms: u64, usage: Option<String>, do
         TurnOutcome::Crashed { .. }
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
+        | TurnOutcome::Looping { .. }
         | TurnOutcome::NotRunnable { .. }
         | TurnOutcome::ApiError { .. }
         | TurnOutcome::UsageLimit { .. }

@@ -92,6 +92,7 @@ fn said(event: &Event) -> (Mark, String) {
                 TurnOutcome::Crashed { .. }
                 | TurnOutcome::TimedOut { .. }
                 | TurnOutcome::Idle { .. }
+                | TurnOutcome::Looping { .. }
                 | TurnOutcome::Interrupted
                 | TurnOutcome::NotRunnable { .. }
                 | TurnOutcome::ApiError { .. }

@@ -397,6 +397,9 @@ fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
         TurnOutcome::Idle { .. } => {
             (Kind::Error, Some("limits.idle_time in .verdone/config.toml sets how long it may be silent"))
         }
+        TurnOutcome::Looping { .. } => {
+            (Kind::Error, Some("limits.identical_calls in .verdone/config.toml sets how often it may repeat a call"))
+        }
         TurnOutcome::Ended | TurnOutcome::Crashed { .. } | TurnOutcome::Interrupted => (Kind::Error, None),
     };
     hint.into_iter().fold(CliError::new(kind, message), CliError::hint)

@@ -284,6 +284,7 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
         TurnOutcome::Ended
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
+        | TurnOutcome::Looping { .. }
         | TurnOutcome::MaxTurns { .. }
         | TurnOutcome::Refused { .. } => state.crashes = 0,
         // The agent's budget is the rest of the run's budget.
@@ -322,9 +323,15 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
     with_attempt(state, |attempt| {
         attempt.failing.clone_from(&tests.failing);
         if let Some(reason) = reason {
-            attempt.feedback = Some(Feedback { tests: tests.failing.clone(), ..Feedback::plain(reason) });
+            attempt.feedback = Some(Feedback { tests: tests.failing.clone(), advice: advice(outcome), ..Feedback::plain(reason) });
         }
     });
+}
+
+/// What the agent has to do differently after a turn with this outcome.
+fn advice(outcome: &TurnOutcome) -> Vec<String> {
+    let text = "Do not repeat a call that gives the same result. Change something first, or say why you cannot continue and stop.";
+    if matches!(outcome, TurnOutcome::Looping { .. }) { vec![text.to_owned()] } else { Vec::new() }
 }
 
 fn waited_out(outcome: &TurnOutcome) -> bool {

@@ -35,6 +35,7 @@ fn kind(ended: &Ended) -> Kind {
         (
             TurnOutcome::TimedOut { .. }
             | TurnOutcome::Idle { .. }
+            | TurnOutcome::Looping { .. }
             | TurnOutcome::NotRunnable { .. }
             | TurnOutcome::GuardDead { .. },
             _,

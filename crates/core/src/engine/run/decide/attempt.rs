@@ -182,6 +182,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         | TurnOutcome::ApiError { retryable: false, .. }
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
+        | TurnOutcome::Looping { .. }
         | TurnOutcome::Refused { .. } => retry_or_reject(state, rules, now, attempt, events, Rejection::TurnFailed, words),
     }
 }
@@ -253,6 +254,7 @@ fn judges_the_story(outcome: &TurnOutcome) -> bool {
         | TurnOutcome::Crashed { .. }
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
+        | TurnOutcome::Looping { .. }
         | TurnOutcome::MaxTurns { .. }
         | TurnOutcome::Budget { .. }
         | TurnOutcome::Refused { .. } => true,

@@ -128,6 +128,7 @@ impl World {
             4 => TurnOutcome::UsageLimit { reason: reason(), resets_at: None },
             5 => TurnOutcome::Refused { reason: reason() },
             6 => TurnOutcome::MaxTurns { reason: reason() },
+            7 => TurnOutcome::Looping { call: reason(), times: 20 },
             _ => TurnOutcome::Ended,
         };
         let failing: Vec<String> = (0..self.pick(3)).map(|n| format!("{n} failed")).collect();

@@ -64,3 +64,17 @@ fn a_story_that_the_model_refuses_twice_fails_with_that_reason() {
     bench.give(Input::Asked(Request::Retry { story }));
     assert!(bench.state.refusals.is_empty(), "the user may want to try again");
 }
+
+#[test]
+fn a_turn_that_was_caught_in_a_loop_is_followed_by_one_that_is_told_so() {
+    let looping = || TurnOutcome::Looping { call: "Bash: make".to_owned(), times: 20 };
+    let mut bench = Bench::with(|limits| limits.turns = 2);
+    bench.turn(looping(), 0.0);
+    assert_eq!((bench.effect.clone(), bench.attempt().place.turn), (Some(Effect::Turn), 2));
+    let told = bench.attempt().feedback.clone().unwrap();
+    assert_eq!(told.reason, "the last turn made the same call 20 times in a row and was stopped: Bash: make");
+    assert!(told.advice[0].starts_with("Do not repeat a call"), "{told:?}");
+    bench.turn(looping(), 0.0);
+    bench.until(&Effect::Select);
+    assert_eq!(bench.state.progress.attempts[&StoryId::from("A")], 1, "it counts as an attempt");
+}
