@@ -53,7 +53,7 @@ pub struct Claude {
     spent: bool,
     /// The agent's last words in the most recent session, redacted. `None` before the first turn.
     said: Option<String>,
-    /// The session left by a run that died, until the first turn.
+    /// The session left by an earlier run, until the first turn.
     left: Option<Resumable>,
     /// The folder of session locks, and the lock of the current session. Declared after
     /// the client, so that the lock is released after the client is gone.
@@ -238,7 +238,7 @@ impl Claude {
             (None, None) => return Ok(None),
             (None, Some(left)) => match self.resume_session(&left, request, budget, signals)? {
                 None => {
-                    *notice = Some(format!("resumed session {} of the run that died", left.id));
+                    *notice = Some(format!("resumed session {} of the last run", left.id));
                     return Ok(None);
                 }
                 Some(why) => {
