@@ -71,10 +71,7 @@ fn a_run_that_was_killed_between_two_stories_goes_on_in_its_session() {
     let (second, told) = goes_on(&world);
     let id = first["session"]["id"].as_str().unwrap();
     assert_eq!(second["session"]["id"], id, "{told}");
-    assert!(
-        second["session"]["fresh"].is_null() && told.contains(&format!("resumed session {id} of the last run")),
-        "{told}"
-    );
+    assert!(second["session"]["fresh"].is_null() && told.contains(&format!("resumed session {id} of the last run")), "{told}");
     assert!(knows_the_first(&world));
     // The client's own total may include the cost of the dead run.
     let cost = |turn: &Value| turn["usage"]["cost_usd"].as_f64().unwrap();

@@ -101,13 +101,15 @@ fn auth(result: &ResultLine<'_>) -> TurnOutcome {
 }
 
 fn billing(result: &ResultLine<'_>) -> TurnOutcome {
-    let advice = "add credit to the account, or use another one: start claude and type /login (ANTHROPIC_API_KEY takes precedence)";
+    let advice =
+        "add credit to the account, or use another one: start claude and type /login (ANTHROPIC_API_KEY takes precedence)";
     TurnOutcome::Billing { reason: format!("{}; {advice}", reason(result)) }
 }
 
 /// Another path of the API does not exist either, for example behind a wrong address.
 fn unknown_model(result: &ResultLine<'_>) -> TurnOutcome {
-    let advice = "set agent.claude.model in .verdone/config.toml to a model of your account, and check ANTHROPIC_BASE_URL if you use it";
+    let advice =
+        "set agent.claude.model in .verdone/config.toml to a model of your account, and check ANTHROPIC_BASE_URL if you use it";
     TurnOutcome::UnknownModel { reason: format!("{}; {advice}", reason(result)) }
 }
 

@@ -323,14 +323,16 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
     with_attempt(state, |attempt| {
         attempt.failing.clone_from(&tests.failing);
         if let Some(reason) = reason {
-            attempt.feedback = Some(Feedback { tests: tests.failing.clone(), advice: advice(outcome), ..Feedback::plain(reason) });
+            attempt.feedback =
+                Some(Feedback { tests: tests.failing.clone(), advice: advice(outcome), ..Feedback::plain(reason) });
         }
     });
 }
 
 /// What the agent has to do differently after a turn with this outcome.
 fn advice(outcome: &TurnOutcome) -> Vec<String> {
-    let text = "Do not repeat a call that gives the same result. Change something first, or say why you cannot continue and stop.";
+    let text =
+        "Do not repeat a call that gives the same result. Change something first, or say why you cannot continue and stop.";
     if matches!(outcome, TurnOutcome::Looping { .. }) { vec![text.to_owned()] } else { Vec::new() }
 }
 

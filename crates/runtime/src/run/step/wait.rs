@@ -13,9 +13,7 @@ const MOMENT: Duration = Duration::from_millis(100);
 
 pub fn wait(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Input {
     let (left, stops_clock) = match &state.phase {
-        Phase::Waiting { why, until, .. } => {
-            (Duration::from_millis(millis_between(Timestamp::now(), *until)), why.stops_clock())
-        }
+        Phase::Waiting { why, until, .. } => (Duration::from_millis(millis_between(Timestamp::now(), *until)), why.stops_clock()),
         _ => (Duration::ZERO, false),
     };
     if stops_clock {

@@ -322,7 +322,10 @@ fn notes_of_the_user_are_kept_when_a_turn_is_made_again() {
     bench.turn(overloaded(), 0.0);
     bench.give(note("two"));
     bench.give(Input::Waited { over: true });
-    assert_eq!((bench.attempt().notes.as_slice(), bench.attempt().repeats), (["one", "two"].map(String::from).as_slice(), Some(1)));
+    assert_eq!(
+        (bench.attempt().notes.as_slice(), bench.attempt().repeats),
+        (["one", "two"].map(String::from).as_slice(), Some(1))
+    );
     bench.turn(TurnOutcome::Ended, 0.0);
     bench.verify(RED);
     assert_eq!(bench.attempt().notes, [""; 0], "the agent has heard them");
