@@ -131,7 +131,7 @@ pub(crate) fn wait_cause(why: WaitCause) -> &'static str {
 
 /// Why the run waits and, after several errors, how often the service has failed.
 pub(crate) fn wait_words(wait: &WaitView) -> String {
-    let times = if wait.errors > 1 { format!(" {} times in a row", wait.errors) } else { String::new() };
+    let times = if wait.errors > 1 { format!(" {} times", wait.errors) } else { String::new() };
     format!("{}{times}", wait_cause(wait.why))
 }
 

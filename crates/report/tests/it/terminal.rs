@@ -73,8 +73,9 @@ fn an_outage_says_how_often_the_service_has_failed() {
     journal.tick(10);
     let text = watch(&journal, Style::default()).text();
     assert!(text.contains("The agent's service failed · waiting until"), "the first time\n{text}");
-    assert!(text.contains("The agent's service failed 3 times in a row · waiting until"), "{text}");
-    assert!(text.contains("to wait: the agent's service failed 3 times in a row"), "{text}");
+    assert!(text.contains("The agent's service failed 3 times · waiting until 2026"), "{text}");
+    let wide = watch(&journal, Style { width: 200, ..Style::default() }).text();
+    assert!(wide.contains("to wait: the agent's service failed 3 times"), "{wide}");
 }
 
 #[test]
