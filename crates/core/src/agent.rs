@@ -1,5 +1,6 @@
 //! Agents as data: how to start one and how its turns can end. The runtime supervises all agents in the same way.
 
+pub mod call_repeats;
 pub mod claude;
 pub mod client_files;
 pub mod client_variables;
@@ -24,6 +25,8 @@ pub enum TurnOutcome {
     TimedOut { after_ms: u64 },
     /// No output for `limits.idle_time`.
     Idle { after_ms: u64 },
+    /// The agent made the same tool call `limits.identical_calls` times in a row.
+    Looping { call: String, times: u32 },
     /// The run was being stopped.
     Interrupted,
     /// The agent could not be started at all (exit 126 or 127, not found).
@@ -46,6 +49,10 @@ pub enum TurnOutcome {
     },
     /// The agent is not logged in, or its key was refused.
     Auth { reason: String },
+    /// The account has no credit left, or cannot be charged.
+    Billing { reason: String },
+    /// The model does not exist, or the account may not use it.
+    UnknownModel { reason: String },
     /// The agent's own limit on model calls per turn was reached.
     MaxTurns { reason: String },
     /// The agent's own cost limit was reached.
@@ -60,7 +67,7 @@ pub enum TurnOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptUse {
     Used,
-    /// The same turn follows once the service can be used again.
+    /// The same turn continues once the service can be used again.
     Repeated,
     /// The agent never got it, or was stopped while it worked on it.
     Lost,
@@ -69,13 +76,18 @@ pub enum PromptUse {
 impl TurnOutcome {
     pub fn prompt_use(&self) -> PromptUse {
         match self {
-            Self::Interrupted | Self::NotRunnable { .. } | Self::Auth { .. } => PromptUse::Lost,
+            Self::Interrupted
+            | Self::NotRunnable { .. }
+            | Self::Auth { .. }
+            | Self::Billing { .. }
+            | Self::UnknownModel { .. } => PromptUse::Lost,
             Self::UsageLimit { .. } | Self::ApiError { retryable: true, .. } => PromptUse::Repeated,
             Self::ApiError { retryable: false, .. }
             | Self::Ended
             | Self::Crashed { .. }
             | Self::TimedOut { .. }
             | Self::Idle { .. }
+            | Self::Looping { .. }
             | Self::MaxTurns { .. }
             | Self::Budget { .. }
             | Self::Refused { .. }
@@ -83,17 +95,41 @@ impl TurnOutcome {
         }
     }
 
+    /// Whether the agent's service answered, so that earlier errors and usage limits are over.
+    pub fn shows_working_service(&self) -> bool {
+        match self {
+            Self::Ended
+            | Self::TimedOut { .. }
+            | Self::Idle { .. }
+            | Self::Looping { .. }
+            | Self::MaxTurns { .. }
+            | Self::Refused { .. } => true,
+            Self::Crashed { .. }
+            | Self::Interrupted
+            | Self::NotRunnable { .. }
+            | Self::ApiError { .. }
+            | Self::UsageLimit { .. }
+            | Self::Auth { .. }
+            | Self::Billing { .. }
+            | Self::UnknownModel { .. }
+            | Self::Budget { .. }
+            | Self::GuardDead { .. } => false,
+        }
+    }
+
     /// The exit code that fits, if the agent's process had none: `timeout` and shells use the same.
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Ended => 0,
-            Self::TimedOut { .. } | Self::Idle { .. } => 124,
+            Self::TimedOut { .. } | Self::Idle { .. } | Self::Looping { .. } => 124,
             Self::NotRunnable { .. } => 127,
             Self::Interrupted => 130,
             Self::Crashed { .. }
             | Self::ApiError { .. }
             | Self::UsageLimit { .. }
             | Self::Auth { .. }
+            | Self::Billing { .. }
+            | Self::UnknownModel { .. }
             | Self::MaxTurns { .. }
             | Self::Budget { .. }
             | Self::Refused { .. }
@@ -106,11 +142,14 @@ impl TurnOutcome {
     pub fn with_reason(self, change: impl FnOnce(&str) -> String) -> Self {
         match self {
             Self::Ended | Self::TimedOut { .. } | Self::Idle { .. } | Self::Interrupted => self,
+            Self::Looping { call, times } => Self::Looping { call: change(&call), times },
             Self::Crashed { reason } => Self::Crashed { reason: change(&reason) },
             Self::NotRunnable { reason } => Self::NotRunnable { reason: change(&reason) },
             Self::ApiError { reason, status, retryable } => Self::ApiError { reason: change(&reason), status, retryable },
             Self::UsageLimit { reason, resets_at } => Self::UsageLimit { reason: change(&reason), resets_at },
             Self::Auth { reason } => Self::Auth { reason: change(&reason) },
+            Self::Billing { reason } => Self::Billing { reason: change(&reason) },
+            Self::UnknownModel { reason } => Self::UnknownModel { reason: change(&reason) },
             Self::MaxTurns { reason } => Self::MaxTurns { reason: change(&reason) },
             Self::Budget { reason } => Self::Budget { reason: change(&reason) },
             Self::Refused { reason } => Self::Refused { reason: change(&reason) },
@@ -125,12 +164,15 @@ impl TurnOutcome {
             Self::Crashed { reason } => format!("crashed: {reason}"),
             Self::TimedOut { after_ms } => format!("timed out after {}", Span::from_millis(*after_ms)),
             Self::Idle { after_ms } => format!("was silent for {} and was stopped", Span::from_millis(*after_ms)),
+            Self::Looping { call, times } => format!("made the same call {times} times in a row and was stopped: {call}"),
             Self::Interrupted => "was interrupted".to_owned(),
             Self::NotRunnable { reason } => format!("could not be started: {reason}"),
             Self::ApiError { reason, .. } => format!("failed at the model's API: {reason}"),
             Self::UsageLimit { reason, resets_at: None } => format!("reached a usage limit: {reason}"),
             Self::UsageLimit { reason, resets_at: Some(at) } => format!("reached a usage limit until {at}: {reason}"),
             Self::Auth { reason } => format!("could not log in: {reason}"),
+            Self::Billing { reason } => format!("has no credit: {reason}"),
+            Self::UnknownModel { reason } => format!("cannot use its model: {reason}"),
             Self::MaxTurns { reason } => format!("used up its model calls: {reason}"),
             Self::Budget { reason } => format!("used up its budget: {reason}"),
             Self::Refused { reason } => format!("was refused by the model: {reason}"),

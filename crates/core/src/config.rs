@@ -108,12 +108,16 @@ pub struct Limits {
     pub no_changes: u32,
     /// The number of verifications in a row with the same files and the same failure after which an attempt is given up.
     pub no_progress: u32,
+    /// The number of identical tool calls in a row after which a turn is ended: a model that is caught in a loop makes hundreds. For agents
+    /// whose calls Verdone sees; waiting for a background command does not count.
+    pub identical_calls: u32,
     /// The number of crashed turns in a row after which the run ends with an error.
     pub crashes: u32,
     /// The maximum total cost of a run's agents in US dollars, for agents that report their cost. The answer that exceeds it is still paid
     /// for.
     pub cost_usd: Usd,
-    /// The number of errors in a row from the agent's service that the run waits out, each time longer than before.
+    /// The number of errors in a row from the agent's service after which the run ends. By default it keeps trying as long as `total_time`
+    /// allows, each time after a longer wait of up to 4 minutes.
     pub api_errors: u32,
     /// Whether to wait until a usage limit resets. If false, the run ends.
     pub wait_for_usage: bool,
@@ -145,9 +149,10 @@ impl Default for Limits {
             consecutive_failures: 6,
             no_changes: 3,
             no_progress: 2,
+            identical_calls: 20,
             crashes: 3,
             cost_usd: Usd::whole(20),
-            api_errors: 8,
+            api_errors: 0,
             wait_for_usage: true,
             grace: Span::from_secs(5),
             output_bytes: 4 * 1024 * 1024,

@@ -20,7 +20,7 @@ use crate::result_text::{argument, changed_label, committed_as, first_of, result
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
 use crate::wording::{
-    because, check_mark, checks, compacted, context, duration, ended, facts, given_up, plural, red, usage, wait_cause,
+    because, check_mark, checks, compacted, context, duration, ended, facts, given_up, plural, red, usage, wait_cause, wait_words,
 };
 
 /// How many lines of a failed check are shown. Its output file has the rest.
@@ -122,7 +122,8 @@ pub(crate) fn lines(view: &RunView, event: &Event, style: &Style) -> Vec<Line> {
         }
         // The preceding line says what happened.
         Event::WaitStarted { why, until, ahead: false, .. } => {
-            vec![Line::under(Mark::Warn, format!("{}{dot}waiting until {until:.0}", wait_cause(*why)))]
+            let cause = view.waiting.as_ref().map_or_else(|| wait_cause(*why).to_owned(), wait_words);
+            vec![Line::under(Mark::Warn, format!("{cause}{dot}waiting until {until:.0}"))]
         }
         Event::WaitEnded { .. } => vec![Line::under(Mark::Info, "Continuing after the wait")],
         Event::Verified(seen) => verified(view, seen, dot),
@@ -355,10 +356,13 @@ fn turn_ended(outcome: &TurnOutcome, duration_ms: u64, usage: Option<String>, do
         TurnOutcome::Crashed { .. }
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
+        | TurnOutcome::Looping { .. }
         | TurnOutcome::NotRunnable { .. }
         | TurnOutcome::ApiError { .. }
         | TurnOutcome::UsageLimit { .. }
         | TurnOutcome::Auth { .. }
+        | TurnOutcome::Billing { .. }
+        | TurnOutcome::UnknownModel { .. }
         | TurnOutcome::MaxTurns { .. }
         | TurnOutcome::Budget { .. }
         | TurnOutcome::Refused { .. }

@@ -7,7 +7,7 @@ use verdone_core::journal::view::{Current, Phase, RunView};
 use crate::pending::pending_words;
 use crate::style::{Style, Tone};
 use crate::width::{clean, columns, fit};
-use crate::wording::{clock, cost, wait_cause};
+use crate::wording::{clock, cost, wait_words};
 
 /// What the line contains, from wide to narrow. Each level reserves a fixed width for the
 /// activity, so that the line does not jump when the agent's text gets shorter.
@@ -103,7 +103,7 @@ pub(crate) fn activity(view: &RunView, heard: Option<&Heard>, wall: Option<Times
 /// The remaining wait. The time comes first, because the end of the line is cut on most screens.
 pub(crate) fn waiting(view: &RunView, wall: Option<Timestamp>) -> String {
     let (Some(wait), Some(now)) = (&view.waiting, wall) else { return view.phase.describe().to_owned() };
-    format!("{} to wait: {}", clock(millis_between(now, wait.until)), wait_cause(wait.why).to_lowercase())
+    format!("{} to wait: {}", clock(millis_between(now, wait.until)), wait_words(wait).to_lowercase())
 }
 
 /// The last output in this phase.

@@ -92,11 +92,14 @@ fn said(event: &Event) -> (Mark, String) {
                 TurnOutcome::Crashed { .. }
                 | TurnOutcome::TimedOut { .. }
                 | TurnOutcome::Idle { .. }
+                | TurnOutcome::Looping { .. }
                 | TurnOutcome::Interrupted
                 | TurnOutcome::NotRunnable { .. }
                 | TurnOutcome::ApiError { .. }
                 | TurnOutcome::UsageLimit { .. }
                 | TurnOutcome::Auth { .. }
+                | TurnOutcome::Billing { .. }
+                | TurnOutcome::UnknownModel { .. }
                 | TurnOutcome::MaxTurns { .. }
                 | TurnOutcome::Budget { .. }
                 | TurnOutcome::Refused { .. }

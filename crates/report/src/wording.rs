@@ -7,7 +7,7 @@ pub use verdone_core::base::plural::plural;
 use verdone_core::base::verdict::Red;
 use verdone_core::check::{CheckRun, TestCount};
 use verdone_core::journal::event::{Rejection, WaitCause};
-use verdone_core::journal::view::AttemptView;
+use verdone_core::journal::view::{AttemptView, WaitView};
 use verdone_core::verify::Proof;
 
 use crate::style::Mark;
@@ -127,6 +127,12 @@ pub(crate) fn wait_cause(why: WaitCause) -> &'static str {
         WaitCause::UsageLimit => "Usage limit",
         WaitCause::ServiceError => "The agent's service failed",
     }
+}
+
+/// Why the run waits and, after several errors, how often the service has failed.
+pub(crate) fn wait_words(wait: &WaitView) -> String {
+    let times = if wait.errors > 1 { format!(" {} times", wait.errors) } else { String::new() };
+    format!("{}{times}", wait_cause(wait.why))
 }
 
 /// `2 checks passed`, or the first check that blocks; then advisory failures and flaky checks.

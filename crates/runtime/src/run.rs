@@ -365,7 +365,7 @@ impl Ready {
         let holder = Holder { pid: std::process::id(), run: Some(run.clone()), since: now.to_string() };
         lock.record_holder(&holder).map_err(io_error("writing the lock"))?;
         // If the state is unreadable, nothing is resumed; a fresh session is always correct.
-        let left = recover::left_session(&store, &run, &self.plan_name()).unwrap_or_default();
+        let left = recover::left_session(&store, &run, &self.plan_name()).unwrap_or_default().filter(|_| !self.request.fresh);
         unused_user_notes::carry_over(&store, &run, &self.plan_name())
             .map_err(io_error("carrying over notes of the last run"))?;
         let mut spaces = self.workspaces(&run, &run_dir)?;

@@ -377,6 +377,9 @@ impl From<PlanningError> for CliError {
 fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
     let (kind, hint) = match outcome {
         TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } => (Kind::Usage, Some("verdone doctor checks the agent")),
+        // Their reasons say what to do.
+        TurnOutcome::UnknownModel { .. } => (Kind::Usage, None),
+        TurnOutcome::Billing { .. } => (Kind::Limit, None),
         TurnOutcome::UsageLimit { .. } => (Kind::Limit, Some("nothing was changed; try again after the reset")),
         TurnOutcome::Budget { .. } => {
             (Kind::Limit, Some("limits.cost_usd in .verdone/config.toml also limits the cost of planning"))
@@ -393,6 +396,9 @@ fn unplanned(outcome: &TurnOutcome, message: String) -> CliError {
         }
         TurnOutcome::Idle { .. } => {
             (Kind::Error, Some("limits.idle_time in .verdone/config.toml sets how long it may be silent"))
+        }
+        TurnOutcome::Looping { .. } => {
+            (Kind::Error, Some("limits.identical_calls in .verdone/config.toml sets how often it may repeat a call"))
         }
         TurnOutcome::Ended | TurnOutcome::Crashed { .. } | TurnOutcome::Interrupted => (Kind::Error, None),
     };

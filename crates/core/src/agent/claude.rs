@@ -7,6 +7,7 @@ mod context;
 mod guard;
 mod launch;
 mod outcome;
+mod repeats;
 mod reset;
 mod session;
 mod settings;

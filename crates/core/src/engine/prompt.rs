@@ -175,6 +175,19 @@ fn items(all: &[String]) -> Vec<String> {
     (cut > 0).then(|| format!("[{cut} more, left out]")).into_iter().chain(kept).collect()
 }
 
+/// The prompt of a turn that is made again in a session that has the first prompt. `notes` are those that came since.
+pub fn continuing(story: &str, notes: &[String]) -> String {
+    let mut text = format!(
+        "The last answer ended early because of an error or a limit of the service. Continue with story {story} where you stopped. \
+         Everything that you were told about it still applies.\n"
+    );
+    if !notes.is_empty() {
+        text.push_str("\n## From the user, just now\n\n");
+        notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
+    }
+    text
+}
+
 /// The prompt that asks for a plan.
 pub fn planning(name: &str, template: &str, request: &str, guardrails: &str) -> Result<String, PromptError> {
     render(name, template, minijinja::context! { request => request.trim(), guardrails => guardrails.trim() })
@@ -297,6 +310,13 @@ mod tests {
         let text = building(&story, Some(&failure)).render("built-in", BUILDING).unwrap();
         assert!(text.contains("bytes cut]\nxxx") && text.contains("xthe end"), "{text}");
         assert!(text.contains("An earlier attempt was not accepted"), "{text}");
+    }
+
+    #[test]
+    fn a_turn_that_is_made_again_is_told_in_a_few_words_to_continue() {
+        let text = continuing("US-001", &[]);
+        assert!(text.len() < 250 && text.contains("Continue with story US-001") && !text.contains('#'), "{text}");
+        assert!(continuing("US-001", &["hurry".to_owned()]).ends_with("## From the user, just now\n\n- hurry\n"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod apply;
 mod decide;
+mod effect;
 mod evidence;
 mod feedback;
 mod learn;
@@ -25,7 +26,7 @@ use crate::done::JudgeRecord;
 use crate::journal::active::ActiveTime;
 use crate::journal::agent_tools::OpenQuestion;
 use crate::journal::control::Request;
-use crate::journal::event::{Event, Place, Rejection, Seal, TurnTests};
+use crate::journal::event::{Event, Place, Rejection, Seal, TurnTests, WaitCause};
 use crate::lifecycle::{Script, ScriptExit};
 use crate::verify::{FeedbackTurn, Outcome, Proof, StoryResult, VerifyReport};
 
@@ -33,6 +34,7 @@ pub use crate::check::failing_sentence;
 pub use crate::lifecycle::EndedIteration;
 pub use apply::apply;
 pub use decide::decide;
+pub use effect::Effect;
 pub use feedback::Feedback;
 pub use learn::{Taught, Teaching, teaching};
 
@@ -70,6 +72,7 @@ pub enum Phase {
     Turn,
     /// Waiting until the agent's service can be used again.
     Waiting {
+        why: WaitCause,
         until: Timestamp,
         /// The turn that follows.
         turn: Place,
@@ -130,6 +133,8 @@ pub struct Attempt {
     pub feedback: Option<Feedback>,
     /// The user's notes for the prompt of this turn.
     pub notes: Vec<String>,
+    /// If the turn is made again after a wait: how many of the notes were in its first prompt.
+    pub repeats: Option<usize>,
     /// What the agent said is left, if it said in this turn that the story is not finished.
     pub unfinished: Option<String>,
     /// Tree and kind of the last failure, and how often it occurred in a row.
@@ -165,6 +170,7 @@ impl Attempt {
             failing: Vec::new(),
             feedback: None,
             notes: Vec::new(),
+            repeats: None,
             unfinished: None,
             same_failure: (None, 0),
             refused: None,
@@ -206,6 +212,8 @@ pub struct State {
     pub consecutive_failures: u32,
     pub unchanged_iterations: u32,
     pub crashes: u32,
+    /// Why the model refused to work on a story, each time that it did.
+    pub refusals: BTreeMap<StoryId, Vec<String>>,
     /// Number of consecutive errors of the agent's service, and of consecutive waits for usage limits.
     pub service_errors: u32,
     pub usage_waits: u32,
@@ -392,53 +400,6 @@ pub struct RegressionReport {
     pub broken: Vec<(StoryId, Vec<CheckRun>)>,
     /// Stories that were not checked, because time was up or the check was interrupted.
     pub not_checked: Vec<StoryId>,
-}
-
-/// What to do next, as data. Anything else an effect needs is in the state.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// Run a lifecycle script.
-    Script(Script),
-    /// Run the gates once on the tree that the run starts from.
-    Prepare,
-    Select,
-    /// Reset the workspace to the tip of the run's branch.
-    Reset,
-    RedCheck,
-    Turn,
-    /// Wait a moment for the agent's service.
-    Wait,
-    Verify,
-    Commit,
-    /// Land the run's commits on the user's branch.
-    Land,
-    /// Keep the rejected work under a ref.
-    Keep,
-    /// Check proven stories again.
-    Regression,
-    /// Undo the ticks of broken stories.
-    Reopen,
-    /// Clean up before the end.
-    Finish,
-}
-
-impl Effect {
-    /// Whether it may run during a pause. Nothing new starts then, but cleanup continues.
-    pub fn goes_on_in_a_pause(&self) -> bool {
-        match self {
-            Self::Keep | Self::Land | Self::Reopen | Self::Finish => true,
-            Self::Script(_)
-            | Self::Prepare
-            | Self::Select
-            | Self::Reset
-            | Self::RedCheck
-            | Self::Turn
-            | Self::Wait
-            | Self::Verify
-            | Self::Commit
-            | Self::Regression => false,
-        }
-    }
 }
 
 /// The result of `decide`. Events are recorded and applied before the effect is performed.

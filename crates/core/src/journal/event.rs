@@ -4,6 +4,7 @@
 
 pub mod partial;
 mod verified;
+mod wait_cause;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ use crate::verify::{Outcome, Proof, ProvenCriterion};
 
 pub use crate::base::seal::{Seal, SealLevel};
 pub use verified::Verified;
+pub use wait_cause::WaitCause;
 
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -99,16 +101,6 @@ pub enum Rejection {
     Stopped,
     /// The run crashed, which was noticed later. The attempt does not count.
     Crashed,
-}
-
-/// What a run is waiting for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitCause {
-    /// A usage limit of the account, until it resets.
-    UsageLimit,
-    /// The service is overloaded, failing or unreachable.
-    ServiceError,
 }
 
 /// Results of tests that the agent ran itself, as seen by the hooks of the turn. They prove nothing: they only help the next prompt,
@@ -256,7 +248,7 @@ pub enum Event {
         claim: Option<String>,
     },
     /// The agent's service cannot be used for a while, or should not be. The turn follows afterwards. Waiting uses up neither the turn nor
-    /// the attempt, and does not count towards time limits.
+    /// the attempt. Only a wait after an error of the service counts towards the run's time limit.
     WaitStarted {
         /// The turn that has to wait.
         place: Place,

@@ -2,6 +2,7 @@
 
 mod announcer;
 mod message;
+mod outage;
 mod settings;
 mod webhook_url;
 
@@ -29,6 +30,8 @@ pub enum NotifyKind {
     Blocked,
     /// A usage limit was reached, and the run waits or ends.
     UsageLimit,
+    /// The agent's service has been failing for minutes, and the run keeps trying.
+    Outage,
     /// A story that was done is broken.
     Regression,
     /// The agent has a question for you.
@@ -36,8 +39,8 @@ pub enum NotifyKind {
 }
 
 impl NotifyKind {
-    pub const ALL: [Self; 6] =
-        [Self::Finish, Self::NeedsReview, Self::Blocked, Self::UsageLimit, Self::Regression, Self::Question];
+    pub const ALL: [Self; 7] =
+        [Self::Finish, Self::NeedsReview, Self::Blocked, Self::UsageLimit, Self::Outage, Self::Regression, Self::Question];
 
     /// The name in the config, in JSON and in variables.
     pub fn name(self) -> &'static str {
@@ -46,6 +49,7 @@ impl NotifyKind {
             Self::NeedsReview => "needs-review",
             Self::Blocked => "blocked",
             Self::UsageLimit => "usage-limit",
+            Self::Outage => "outage",
             Self::Regression => "regression",
             Self::Question => "question",
         }
@@ -58,13 +62,14 @@ impl NotifyKind {
             Self::NeedsReview => "a story needs a review",
             Self::Blocked => "a run cannot continue without you",
             Self::UsageLimit => "a usage limit was reached",
+            Self::Outage => "the agent's service is failing",
             Self::Regression => "a story that was done is broken",
             Self::Question => "the agent has a question for you",
         }
     }
 }
 
-/// The kind of notification that an event deserves, if any.
+/// The kind of notification that an event deserves, if any. An outage deserves only one: the [`Announcer`] counts.
 pub fn kind_of(event: &Event) -> Option<NotifyKind> {
     match event {
         Event::RunStopped { finish, .. } => kind_of_end(*finish),
@@ -72,6 +77,7 @@ pub fn kind_of(event: &Event) -> Option<NotifyKind> {
         Event::Regressed { .. } => Some(NotifyKind::Regression),
         Event::WaitStarted { why: WaitCause::UsageLimit, .. }
         | Event::AttemptRejected { rejection: Rejection::UsageLimit, .. } => Some(NotifyKind::UsageLimit),
+        Event::WaitStarted { why: WaitCause::ServiceError, .. } => Some(NotifyKind::Outage),
         Event::Asked { request: Request::Question { carried: false, .. } } => Some(NotifyKind::Question),
         Event::RunStarted { .. }
         | Event::BaselineChecked { .. }
@@ -80,7 +86,6 @@ pub fn kind_of(event: &Event) -> Option<NotifyKind> {
         | Event::RedChecked { .. }
         | Event::TurnStarted { .. }
         | Event::TurnEnded { .. }
-        | Event::WaitStarted { why: WaitCause::ServiceError, .. }
         | Event::WaitEnded { .. }
         | Event::Verified(_)
         | Event::CommitStarted { .. }

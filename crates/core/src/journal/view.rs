@@ -115,6 +115,9 @@ pub struct RunView {
     pub landing: Option<LandingView>,
     /// Failures of Verdone's own hooks.
     pub guard: Option<GuardView>,
+    /// Number of errors of the agent's service in a row.
+    #[serde(skip)]
+    service_errors: u32,
     /// Notes in the prompt of the current turn.
     #[serde(skip)]
     in_prompt: Vec<String>,
@@ -150,6 +153,8 @@ pub struct WaitView {
     pub reason: String,
     #[schemars(with = "String")]
     pub until: Timestamp,
+    /// Number of errors of the service in a row; 0 at a usage limit.
+    pub errors: u32,
 }
 
 /// How the run's commits landed on the user's branch.
@@ -257,7 +262,8 @@ impl RunView {
     }
 
     fn standing(&self) -> bool {
-        self.paused || self.waiting.is_some() || self.ended.is_some()
+        let waits = self.waiting.as_ref().is_some_and(|wait| wait.why.stops_clock());
+        self.paused || waits || self.ended.is_some()
     }
 
     /// Touched stories with this result; `None` for those that are undecided.

@@ -136,6 +136,14 @@ impl Journal {
         self.event(0, Event::WaitStarted { place, why: WaitCause::UsageLimit, reason: "used up".to_owned(), until, ahead: false })
     }
 
+    /// The service fails, and the turn is made again after a wait.
+    pub(crate) fn waits_for_service(&mut self, seconds: i64) -> &mut Self {
+        let (reason, until) = ("529 Overloaded".to_owned(), Timestamp::from_second(self.now + seconds).unwrap());
+        let failed = TurnOutcome::ApiError { reason: reason.clone(), status: Some(529), retryable: true };
+        let (place, why) = (self.place.clone(), WaitCause::ServiceError);
+        self.ended(1, failed, 0).event(0, Event::WaitStarted { place, why, reason, until, ahead: false })
+    }
+
     pub(crate) fn goes_on(&mut self) -> &mut Self {
         let place = self.place.clone();
         self.event(0, Event::WaitEnded { place: place.clone() }).event(0, Event::TurnStarted { place })

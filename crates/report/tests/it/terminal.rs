@@ -66,6 +66,19 @@ fn a_wait_for_the_service_is_counted_down() {
 }
 
 #[test]
+fn an_outage_says_how_often_the_service_has_failed() {
+    let mut journal = Journal::new();
+    journal.start(1).select("US-001", "Greet", 1, (1, 1, 1)).turn();
+    journal.waits_for_service(9).goes_on().waits_for_service(9).goes_on().waits_for_service(90);
+    journal.tick(10);
+    let text = watch(&journal, Style::default()).text();
+    assert!(text.contains("The agent's service failed · waiting until"), "the first time\n{text}");
+    assert!(text.contains("The agent's service failed 3 times · waiting until 2026"), "{text}");
+    let wide = watch(&journal, Style { width: 200, ..Style::default() }).text();
+    assert!(wide.contains("to wait: the agent's service failed 3 times"), "{wide}");
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     for unicode in [true, false] {
         let style = Style { color: true, width: 80, unicode };

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
+use verdone_core::agent::call_repeats::RepeatedCall;
 use verdone_core::agent::claude::{
     Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, TurnEnd, Uuid,
     command_line, next_session,
@@ -33,6 +34,11 @@ use crate::workspace::Place;
 
 pub(crate) use check::check;
 
+/// A Stop hook that blocked this often never lets the agent stop; the client's default limit is the same.
+const MANY_HELD_STOPS: u32 = 8;
+const STOP_HOOK_WARNING: &str = "a Stop hook in your Claude Code settings blocks every attempt of the agent to stop, so each turn takes longer \
+    and costs more; let it return if `stop_hook_active` is true, or remove it for runs (`/hooks` in Claude Code lists hooks)";
+
 /// The client of a run, from the first turn to the end.
 #[derive(Debug, Default)]
 pub struct Claude {
@@ -47,7 +53,7 @@ pub struct Claude {
     spent: bool,
     /// The agent's last words in the most recent session, redacted. `None` before the first turn.
     said: Option<String>,
-    /// The session left by a run that died, until the first turn.
+    /// The session left by an earlier run, until the first turn.
     left: Option<Resumable>,
     /// The folder of session locks, and the lock of the current session. Declared after
     /// the client, so that the lock is released after the client is gone.
@@ -57,6 +63,7 @@ pub struct Claude {
     looking: Option<ReadOnlyReason>,
     /// The JSON schema for the answers.
     schema: Option<String>,
+    warned_of_stop_hook: bool,
 }
 
 impl Claude {
@@ -117,6 +124,11 @@ impl Claude {
         }
     }
 
+    /// Whether the next turn continues the session that this run's last turn used.
+    pub(crate) fn keeps_session(&self, config: &ClaudeAgent, new_attempt: bool) -> bool {
+        self.client.is_some() && self.fresh_because(config, new_attempt).is_none()
+    }
+
     /// What a fresh session must know about the earlier one: why it was replaced and its last words. `None` if there was no earlier
     /// session, or if none of its work is left: every prompt contains the failure anyway.
     pub(crate) fn handover_to_fresh_session(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<(String, &str)> {
@@ -160,7 +172,8 @@ impl Claude {
             redactor: request.redactor,
         };
         let (wall, idle, grace) = (limits.turn_time.limit(), limits.idle_time.limit(), limits.grace.duration());
-        let turn = client.turn(request.prompt, &random_uuid()?, TurnLimits { wall, idle, grace }, signals, &mut ears);
+        let turn_limits = TurnLimits { wall, idle, grace, identical_calls: limits.identical_calls };
+        let turn = client.turn(request.prompt, &random_uuid()?, turn_limits, signals, &mut ears);
         let TurnHandlers { on, capture, mut flow, .. } = ears;
         flow.finish(&mut |stream, text| on(Moment::Line { stream, text }));
         result.said = capture.finish(&mut |_, _| {}).text;
@@ -192,6 +205,10 @@ impl Claude {
             compactions: turn.end.as_ref().map_or(0, |end| end.compactions),
         });
         result.allowance = client.session.allowance().and_then(Allowance::usage);
+        if turn.end.as_ref().is_some_and(|end| end.held_stops >= MANY_HELD_STOPS) && !self.warned_of_stop_hook {
+            self.warned_of_stop_hook = true;
+            result.notice.get_or_insert_with(|| STOP_HOOK_WARNING.to_owned());
+        }
         let liveness = client.session.liveness(nonce);
         if client.is_gone()
             && let Some(client) = self.client.take()
@@ -221,7 +238,7 @@ impl Claude {
             (None, None) => return Ok(None),
             (None, Some(left)) => match self.resume_session(&left, request, budget, signals)? {
                 None => {
-                    *notice = Some(format!("resumed session {} of the run that died", left.id));
+                    *notice = Some(format!("resumed session {} of the last run", left.id));
                     return Ok(None);
                 }
                 Some(why) => {
@@ -360,6 +377,7 @@ fn outcome(turn: Turn, liveness: Liveness, request: &TurnRequest<'_>) -> TurnOut
     match (turn.cut, turn.end) {
         (Some(TurnAbort::Wall), _) => TurnOutcome::TimedOut { after_ms: millis(request.limits.turn_time) },
         (Some(TurnAbort::Idle), _) => TurnOutcome::Idle { after_ms: millis(request.limits.idle_time) },
+        (Some(TurnAbort::Looping(RepeatedCall { call, times })), _) => TurnOutcome::Looping { call, times },
         (Some(TurnAbort::Stopped), _) => TurnOutcome::Interrupted,
         // The hooks have recorded the reason, and what follows is decided from that record.
         (Some(TurnAbort::Asked(_)), _) => TurnOutcome::Ended,

@@ -72,6 +72,14 @@ impl RunAgent {
         }
     }
 
+    /// Whether the next turn continues the session of the last one.
+    pub fn keeps_session(&self, agents: &Agents, new_attempt: bool) -> bool {
+        match self {
+            Self::Client(client) => client.keeps_session(&agents.claude, new_attempt),
+            Self::PerTurn => false,
+        }
+    }
+
     fn client(&mut self, change: impl FnOnce(&mut Claude)) {
         if let Self::Client(client) = self {
             change(client);

@@ -124,8 +124,10 @@ impl EventJudge<'_> {
             Some(call) if policy.read_before_edit() && deciding => look_at(home, call, &context, &session)?,
             Some(_) | None => None,
         };
-        let briefing =
-            matches!(input.event, HookEvent::SessionStart { .. }).then(|| home.briefing(mode, config, story)).flatten();
+        let briefing = match &input.event {
+            HookEvent::SessionStart { source } => home.briefing(mode, config, story, *source),
+            _ => None,
+        };
         let briefing = match (gate, &input.event) {
             (Some(gate), HookEvent::SessionStart { source }) => joined(gate.begins(*source).map_err(Fault::Stop)?, briefing),
             _ => briefing,

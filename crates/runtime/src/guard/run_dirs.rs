@@ -9,7 +9,7 @@ use verdone_core::agent::client_variables::PROJECT_VARIABLE;
 use verdone_core::base::id::encode_component;
 use verdone_core::check::lessons::{Topics, choose, prompt_text, user_text};
 use verdone_core::config::{Config, ConfigProblem, config_of_one_file, for_hook, rule_lines};
-use verdone_core::hook::{Briefing, TestRuns};
+use verdone_core::hook::{Briefing, StartSource, TestRuns};
 use verdone_core::policy::{Mode, PolicyConfig, ReadOnlyReason, Rule, rules};
 
 use super::LOOKING;
@@ -137,7 +137,7 @@ impl HookProject {
     }
 
     /// The context that an agent gets at the start.
-    pub(crate) fn briefing(&self, mode: Mode, config: &Config, story: &StoryFile) -> Option<String> {
+    pub(crate) fn briefing(&self, mode: Mode, config: &Config, story: &StoryFile, source: StartSource) -> Option<String> {
         let guardrails = self.guardrails(mode, config);
         let lessons = Some(guardrails).filter(|text| !text.trim().is_empty());
         let lessons = lessons.map(|text| format!("Lessons of this project (.verdone/guardrails.md):\n{text}"));
@@ -151,7 +151,8 @@ impl HookProject {
                 let rules = "Verdone checks every tool call in this session against its rules; a denial says what to do instead. Read a file \
                              before you change it. Do not push, merge, switch branches or mark stories as done: Verdone runs the \
                              checks after each turn, and commits what passes.";
-                let story = story.get().map(Briefing::text);
+                // The prompt has the story in full; only a summary of the conversation may have lost it.
+                let story = story.get().filter(|_| source == StartSource::Compact).map(Briefing::text);
                 Some([Some(rules.to_owned()), story, lessons].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
             }
         }

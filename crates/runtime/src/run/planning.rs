@@ -147,7 +147,9 @@ pub fn write_plan(
 fn finish_of(error: &PlanningError) -> Finish {
     match error {
         PlanningError::Turn(TurnOutcome::Interrupted) => Finish::Manual,
-        PlanningError::Turn(TurnOutcome::UsageLimit { .. } | TurnOutcome::Budget { .. }) => Finish::Budget,
+        PlanningError::Turn(TurnOutcome::UsageLimit { .. } | TurnOutcome::Budget { .. } | TurnOutcome::Billing { .. }) => {
+            Finish::Budget
+        }
         PlanningError::NotAPlan { .. } | PlanningError::NoIds { .. } => Finish::Blocked,
         PlanningError::Aborted(_) => Finish::HookAbort,
         PlanningError::Skipped => Finish::NoChanges,

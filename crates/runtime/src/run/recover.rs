@@ -105,21 +105,23 @@ fn progress(git: &Git, project: &Project, stored: &StoredRun, settled: &[Event],
     }
 }
 
-/// The session of the previous run, if that run died between two stories of the same plan.
+/// The session of the previous run, if that run died or reached its number of iterations between two stories of the same plan.
 pub fn left_session(store: &Store, this: &RunId, plan: &str) -> Result<Option<Resumable>, JournalError> {
     let ids = store.ids().map_err(|source| JournalError::Io { path: store.path().to_owned(), source })?;
     let Some(stored) = ids.into_iter().rev().filter(|id| id < this).map(|id| store.run(id)).find(|run| !run.is_loop()) else {
         return Ok(None);
     };
     let same = |line: &Recorded| matches!(&line.event, Event::RunStarted { plan: of, .. } if of == plan);
-    if stored.find_from_end(died)? != Some(true) || !stored.beginning()?.iter().any(same) {
+    if stored.find_from_end(leaves_session)? != Some(true) || !stored.beginning()?.iter().any(same) {
         return Ok(None);
     }
     Ok(stored.find_from_end(left_session::left_session)?.flatten())
 }
 
-fn died(events: &[Recorded]) -> Option<bool> {
+/// Whether the work of an ended run was to be continued. After any other end, the user may have changed plan and code.
+fn leaves_session(events: &[Recorded]) -> Option<bool> {
     events.iter().rev().find_map(|line| match &line.event {
+        Event::RunStopping { finish: Finish::MaxIterations, .. } => Some(true),
         Event::RunStopping { reason, .. } => Some(reason == DIED),
         _ => None,
     })
@@ -299,4 +301,23 @@ fn recover_attempt(
 
 fn io_error(doing: &str) -> impl FnOnce(io::Error) -> RecoverError + '_ {
     move |source| RecoverError::Io { doing: doing.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_run_that_was_cut_short_leaves_its_session_to_the_next() {
+        let ended = |finish, reason: &str| {
+            let event = Event::RunStopping { finish, reason: reason.to_owned() };
+            leaves_session(&[Recorded { v: 1, seq: 1, at: Timestamp::UNIX_EPOCH, active_ms: None, event }])
+        };
+        assert_eq!(ended(Finish::Error, DIED), Some(true));
+        assert_eq!(ended(Finish::MaxIterations, "the iteration limit of 1 was reached"), Some(true));
+        for finish in [Finish::Complete, Finish::Manual, Finish::Error, Finish::Budget] {
+            assert_eq!(ended(finish, "why"), Some(false), "{finish:?}");
+        }
+        assert_eq!(leaves_session(&[]), None, "more of the journal must be read");
+    }
 }

@@ -1,4 +1,4 @@
-//! A run that is killed between two stories, and the session that the next run continues.
+//! A run that is killed between two stories or has used up its iterations, and the session that the next run continues.
 
 use std::fs;
 use std::path::PathBuf;
@@ -71,10 +71,7 @@ fn a_run_that_was_killed_between_two_stories_goes_on_in_its_session() {
     let (second, told) = goes_on(&world);
     let id = first["session"]["id"].as_str().unwrap();
     assert_eq!(second["session"]["id"], id, "{told}");
-    assert!(
-        second["session"]["fresh"].is_null() && told.contains(&format!("resumed session {id} of the run that died")),
-        "{told}"
-    );
+    assert!(second["session"]["fresh"].is_null() && told.contains(&format!("resumed session {id} of the last run")), "{told}");
     assert!(knows_the_first(&world));
     // The client's own total may include the cost of the dead run.
     let cost = |turn: &Value| turn["usage"]["cost_usd"].as_f64().unwrap();
@@ -117,4 +114,20 @@ fn a_session_that_another_process_works_with_is_left_to_it() {
     let (second, told) = goes_on(&world);
     assert_ne!(second["session"]["id"], id);
     assert!(told.contains(&format!("session {id} cannot be resumed: another process is using it")), "{told}");
+}
+
+#[test]
+fn a_run_after_the_last_iteration_of_another_goes_on_in_its_session() {
+    let plan = PLAN.replace("`sh check.sh`", "`test -f b`");
+    let config = "[agent]\nname = \"claude\"\n";
+    let script = || Script::new().on(FIRST, [Turn::write("a", "one\n"), Turn::say("Done.")]);
+    let script = || script().on(SECOND, [Turn::write("b", "two\n"), Turn::say("Done.")]);
+    let files = [(".verdone/config.toml", config), ("PLAN.md", plan.as_str())];
+    let Some(world) = World::with(&files, script()) else { return };
+    world.verdone(&["run", "--max-iterations", "1"]).assert_code(3);
+    let first = turns(&world).remove(0);
+    let (second, told) = goes_on(&world);
+    let id = first["session"]["id"].as_str().unwrap();
+    assert_eq!(second["session"]["id"], id, "{told}");
+    assert!(told.contains(&format!("resumed session {id} of the last run")) && knows_the_first(&world), "{told}");
 }

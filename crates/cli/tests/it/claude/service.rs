@@ -11,6 +11,8 @@ const TWO: &str = "# Plan\n\n### US-001: Write a\n\n- [ ] Write the file a\n  - 
     ### US-002: Write b\n\n- [ ] Write the file b\n  - Depends on: US-001\n  - Verification: `test -f b`\n";
 const FIRST: &str = "# Story US-001";
 const SECOND: &str = "# Story US-002";
+/// The prompt of a turn that is made again in its session.
+const AGAIN: &str = "Continue with story US-001";
 /// The client gives up immediately, so that Verdone has to wait.
 const IMPATIENT: &str = "[agent.claude.env]\nCLAUDE_CODE_MAX_RETRIES = \"0\"\n";
 const LOW: &str = "context_limit = 60000\n";
@@ -49,7 +51,7 @@ fn prompts(world: &World) -> Vec<String> {
 
 #[test]
 fn an_overload_that_outlasts_the_client_is_waited_out_and_spends_no_turn() {
-    let script = Script::new().on(FIRST, [ApiError::status(529)]).on(FIRST, writes("a"));
+    let script = Script::new().on(FIRST, [ApiError::status(529)]).on(AGAIN, writes("a"));
     let Some(world) = world(IMPATIENT, ONE, script) else { return };
     let output = world.verdone(&["run"]);
     output.assert_code(0);
@@ -62,6 +64,10 @@ fn an_overload_that_outlasts_the_client_is_waited_out_and_spends_no_turn() {
     let places: Vec<&Value> = events(&journal, "turn_started").into_iter().map(|event| &event["place"]).collect();
     assert_eq!((places.len(), places[0]), (2, places[1]), "the same turn, made again");
     assert_eq!(events(&journal, "committed")[0]["place"], *places[0]);
+    let asked = world.model.turns();
+    let again = asked.iter().find(|request| request.prompt().contains(AGAIN)).unwrap();
+    let sent = again.prompts().join("\n").matches(FIRST).count();
+    assert_eq!(sent, 1, "the session has the prompt, so it is not sent again");
     assert!(
         output.stdout.contains("waiting until") && output.stdout.contains("Continuing after the wait"),
         "{}",
@@ -86,7 +92,7 @@ fn a_service_that_stays_down_ends_the_run_after_the_configured_errors() {
 
 #[test]
 fn a_usage_limit_is_waited_for_until_its_reset_and_spends_no_attempt() {
-    let script = Script::new().on(FIRST, [ApiError::usage_limit(3)]).on(FIRST, writes("a"));
+    let script = Script::new().on(FIRST, [ApiError::usage_limit(3)]).on(AGAIN, writes("a"));
     let Some(mut world) = world("", ONE, script) else { return };
     Claude::subscribe(&mut world.sandbox);
     let output = world.verdone(&["run"]);

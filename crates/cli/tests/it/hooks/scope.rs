@@ -36,10 +36,11 @@ fn told(said: Option<Value>) -> String {
 }
 
 #[test]
-fn a_session_of_a_run_begins_with_its_story_and_the_plan_is_not_read() {
+fn a_session_of_a_run_is_told_its_story_by_the_prompt_and_again_after_a_compaction() {
     let world = world(&["src", "docs/*.md"], "advisory");
     world.write(".verdone/guardrails.md", "- Mind the gap.\n");
-    let said = told(world.begin(Mode::Run));
+    let compacted = json!({ "session_id": "s1", "cwd": world.work, "hook_event_name": "SessionStart", "source": "compact" });
+    let said = told(world.ask(Mode::Run, &compacted));
     for part in [
         "Verdone checks every tool call",
         "US-007: Say hello\nPrint hello to the screen.",
@@ -49,9 +50,15 @@ fn a_session_of_a_run_begins_with_its_story_and_the_plan_is_not_read() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
+    for source in ["startup", "clear", "resume"] {
+        let mut begun = compacted.clone();
+        begun["source"] = source.into();
+        let said = told(world.ask(Mode::Run, &begun));
+        assert!(said.contains("Verdone checks every tool call") && !said.contains("US-007"), "{source}: {said}");
+    }
     // The rules apply even before a run has announced its story.
     fs::remove_file(world.work.join(format!(".verdone/runs/{RUN}/turns/story.json"))).unwrap();
-    let said = told(world.begin(Mode::Run));
+    let said = told(world.ask(Mode::Run, &compacted));
     assert!(said.contains("Verdone checks every tool call") && !said.contains("US-007"), "{said}");
 }
 

@@ -71,27 +71,46 @@ fn of_api(result: &ResultLine<'_>, facts: &Facts<'_>) -> TurnOutcome {
     if about_limits && (facts.rejected || in_words(&["hit your", "usage limit", "limit reached"]) && lower.contains("limit")) {
         return limit();
     }
+    // The status of this answer is 400, as that of a malformed request.
+    if error == "billing_error" || in_words(&["credit balance is too low"]) {
+        return billing(result);
+    }
     match error {
         "authentication_failed"
         | "oauth_org_not_allowed"
         | "account_on_hold"
         | "verification_required"
-        | "billing_error"
         | "cloud_credential_error" => return auth(result),
+        "model_not_found" => return unknown_model(result),
         _ => {}
     }
     match result.api_error_status {
         Some(401 | 403) => auth(result),
+        Some(402) => billing(result),
+        Some(404) => unknown_model(result),
         Some(408 | 409 | 429) => api_error(result, true),
         Some(status) => api_error(result, status >= 500),
-        None if in_words(&["not logged in", "please run /login", "invalid api key", "credit balance is too low"]) => auth(result),
+        None if in_words(&["not logged in", "please run /login", "invalid api key"]) => auth(result),
         // No response at all: the network, a timeout, a broken stream.
-        None => api_error(result, !matches!(error, "invalid_request" | "model_not_found" | "max_output_tokens")),
+        None => api_error(result, !matches!(error, "invalid_request" | "max_output_tokens")),
     }
 }
 
 fn auth(result: &ResultLine<'_>) -> TurnOutcome {
     TurnOutcome::Auth { reason: format!("{}; start claude and type /login, or set ANTHROPIC_API_KEY", reason(result)) }
+}
+
+fn billing(result: &ResultLine<'_>) -> TurnOutcome {
+    let advice =
+        "add credit to the account, or use another one: start claude and type /login (ANTHROPIC_API_KEY takes precedence)";
+    TurnOutcome::Billing { reason: format!("{}; {advice}", reason(result)) }
+}
+
+/// Another path of the API does not exist either, for example behind a wrong address.
+fn unknown_model(result: &ResultLine<'_>) -> TurnOutcome {
+    let advice =
+        "set agent.claude.model in .verdone/config.toml to a model of your account, and check ANTHROPIC_BASE_URL if you use it";
+    TurnOutcome::UnknownModel { reason: format!("{}; {advice}", reason(result)) }
 }
 
 fn api_error(result: &ResultLine<'_>, retryable: bool) -> TurnOutcome {

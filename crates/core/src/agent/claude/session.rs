@@ -7,10 +7,12 @@ use jiff::Timestamp;
 use super::context::ContextUse;
 use super::guard::{Guard, Liveness, Nonce};
 use super::outcome::{Ended, Facts, map};
+use super::repeats::Repeats;
 use super::reset::from_number;
 use super::usage::{Ledger, TurnUsage};
 use super::uuid::Uuid;
 use super::wire_in::{Assistant, BackgroundTask, ClientLine, ContextAnswer, Init, RateLimit, ResultLine, State, ToolResult};
+use crate::agent::call_repeats::RepeatedCall;
 use crate::agent::{AllowanceUse, TurnOutcome};
 
 /// The maximum number of unknown line kinds to remember; more would not tell anything new.
@@ -69,6 +71,8 @@ pub struct TurnEnd {
     pub api_retries: u32,
     pub executed: u32,
     pub refused: u32,
+    /// How often a Stop hook of the user kept the agent from stopping.
+    pub held_stops: u32,
     /// The unknown kinds of lines.
     pub unknown: Vec<String>,
     /// The number of lines that could not be parsed.
@@ -124,6 +128,7 @@ struct Turn {
     api_retries: u32,
     executed: u32,
     refused: u32,
+    repeats: Repeats,
     unknown: BTreeSet<String>,
     garbage: u32,
 }
@@ -201,6 +206,11 @@ impl Session {
         self.turn.as_ref().is_some_and(Turn::is_answered)
     }
 
+    /// The latest tool call of the turn that was made several times in a row.
+    pub fn repeated_call(&self) -> Option<&RepeatedCall> {
+        self.turn.as_ref()?.repeats.call.as_ref()
+    }
+
     /// Records that this prompt, or `/clear`, was sent. It starts a turn or joins the current one.
     pub fn sent(&mut self, uuid: &Uuid) {
         self.turn.get_or_insert_default().waiting.insert(uuid.as_str().to_owned());
@@ -251,8 +261,8 @@ impl Session {
                 }
             }),
             ClientLine::Garbage { .. } => self.count(|turn| turn.garbage += 1),
-            ClientLine::HookCallback(_)
-            | ClientLine::ControlRequest { .. }
+            ClientLine::HookCallback(callback) => self.count(|turn| turn.repeats.see_hook(callback)),
+            ClientLine::ControlRequest { .. }
             | ClientLine::ControlCancel { .. }
             | ClientLine::ControlAnswer(_)
             | ClientLine::Status { .. }
@@ -300,6 +310,7 @@ impl Session {
         if let Some(error) = assistant.error.as_deref() {
             self.count(|turn| turn.api_error = Some(error.to_owned()));
         }
+        self.count(|turn| turn.repeats.see_calls(assistant));
         let tokens = assistant.message.usage.context();
         let main = assistant.parent_tool_use_id.is_none() && assistant.message.model.as_deref() != Some("<synthetic>");
         if main && tokens > 0 {
@@ -408,6 +419,7 @@ impl Session {
             api_retries: turn.api_retries,
             executed: turn.executed,
             refused: turn.refused,
+            held_stops: turn.repeats.held_stops,
             unknown: turn.unknown.into_iter().collect(),
             garbage: turn.garbage,
         })

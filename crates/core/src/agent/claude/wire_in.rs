@@ -276,6 +276,17 @@ mod tests {
     }
 
     #[test]
+    fn an_error_of_the_api_is_left_to_the_outcome_of_the_turn() {
+        let said = |line: serde_json::Value| parse(line.to_string().as_bytes()).unwrap().said();
+        let message = json!({ "model": "<synthetic>", "content": [{ "type": "text", "text": "API Error: 500" }] });
+        let error = json!({ "type": "assistant", "error": "server_error", "message": message });
+        let result = json!({ "type": "result", "subtype": "success", "is_error": true, "result": "API Error: 500" });
+        assert_eq!((said(error), said(result)), (None, None), "the outcome says it, once");
+        let text = json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": "Hello." }] } });
+        assert_eq!(said(text).as_deref(), Some("Hello."));
+    }
+
+    #[test]
     fn a_process_of_our_hook_that_failed_is_told_from_everything_else() {
         let failed = |command: &str, rest: &str| {
             format!("PreToolUse:Bash hook error: [{command}]: failed; blocking because onFailure is \"block\"{rest}")

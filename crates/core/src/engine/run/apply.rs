@@ -17,7 +17,8 @@ use crate::verify::{Outcome, StoryResult, VerifyReport};
 const EXIT_CONFIG: u8 = 2;
 
 pub fn apply(state: &mut State, recorded: &Recorded) {
-    let standing = state.paused || matches!(state.phase, Phase::Waiting { .. } | Phase::Stopped { .. });
+    let waits = matches!(&state.phase, Phase::Waiting { why, .. } if why.stops_clock());
+    let standing = state.paused || waits || matches!(state.phase, Phase::Stopped { .. });
     state.active.advance(recorded, standing);
     // After the reset, the usage is unknown.
     state.allowance.take_if(|allowance| allowance.resets_at <= recorded.at);
@@ -66,8 +67,9 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
         Event::TurnStarted { place } => {
             let notes = std::mem::take(&mut state.notes);
             with_attempt(state, |attempt| {
-                // If the same turn is repeated, its prompt repeats the notes.
-                if attempt.place != *place {
+                // If the same turn is repeated in a fresh session, its prompt repeats the notes.
+                attempt.repeats = (attempt.place == *place).then_some(attempt.notes.len());
+                if attempt.repeats.is_none() {
                     attempt.notes.clear();
                 }
                 attempt.notes.extend(notes);
@@ -104,7 +106,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
                 WaitCause::ServiceError => state.service_errors += 1,
                 WaitCause::UsageLimit => state.usage_waits += 1,
             }
-            state.phase = Phase::Waiting { until: *until, turn: place.clone() };
+            state.phase = Phase::Waiting { why: *why, until: *until, turn: place.clone() };
         }
         Event::Verified(verified) => {
             state.cost_usd += verified.cost_usd().unwrap_or(0.0);
@@ -215,6 +217,7 @@ pub fn apply(state: &mut State, recorded: &Recorded) {
 fn record_result(state: &mut State, story: &StoryId, result: StoryResult) {
     state.questions.remove(story);
     state.progress.asked.remove(story);
+    state.refusals.remove(story);
     state.results.insert(story.clone(), result);
     state.last_failures.remove(story);
     state.since_regression += 1;
@@ -274,15 +277,17 @@ fn with_attempt(state: &mut State, change: impl FnOnce(&mut Attempt)) {
 }
 
 fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
+    if outcome.shows_working_service() {
+        (state.service_errors, state.usage_waits) = (0, 0);
+    }
     match outcome {
         TurnOutcome::Crashed { .. } | TurnOutcome::ApiError { retryable: false, .. } => state.crashes += 1,
         TurnOutcome::Ended
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
+        | TurnOutcome::Looping { .. }
         | TurnOutcome::MaxTurns { .. }
-        | TurnOutcome::Refused { .. } => {
-            (state.crashes, state.service_errors, state.usage_waits) = (0, 0, 0);
-        }
+        | TurnOutcome::Refused { .. } => state.crashes = 0,
         // The agent's budget is the rest of the run's budget.
         TurnOutcome::Budget { .. } => state.out_of_budget = true,
         // The run waits for the first two to pass.
@@ -294,8 +299,14 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
                 exit_code: EXIT_CONFIG,
             });
         }
-        TurnOutcome::Auth { .. } => state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG)),
+        TurnOutcome::Auth { .. } | TurnOutcome::UnknownModel { .. } => {
+            state.fatal = Some(fatal(Finish::Error, outcome, EXIT_CONFIG));
+        }
+        TurnOutcome::Billing { .. } => state.fatal = Some(fatal(Finish::Budget, outcome, Finish::Budget.exit_code())),
         TurnOutcome::GuardDead { .. } => state.fatal = Some(fatal(Finish::Error, outcome, Finish::Error.exit_code())),
+    }
+    if let (TurnOutcome::Refused { reason }, Some(attempt)) = (outcome, &state.attempt) {
+        state.refusals.entry(attempt.place.story.clone()).or_default().push(reason.clone());
     }
     // After a wait the turn is repeated with the same prompt, so the agent needs no feedback about the wait.
     if matches!(outcome, TurnOutcome::ApiError { retryable: true, .. } | TurnOutcome::UsageLimit { .. }) {
@@ -305,7 +316,7 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
     let reason = match &tests.ended_turn {
         Some(reason) => Some(reason.clone()),
         None if *outcome == TurnOutcome::Ended && unfinished.is_some() => unfinished.map(|left| unfinished_words(&left)),
-        // A repeated turn gets the same prompt.
+        // A repeated turn goes on with the same prompt.
         None if waited_out(outcome) => return,
         None if *outcome == TurnOutcome::Ended => None,
         None => Some(format!("the last turn {}", outcome.describe())),
@@ -313,9 +324,17 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
     with_attempt(state, |attempt| {
         attempt.failing.clone_from(&tests.failing);
         if let Some(reason) = reason {
-            attempt.feedback = Some(Feedback { tests: tests.failing.clone(), ..Feedback::plain(reason) });
+            attempt.feedback =
+                Some(Feedback { tests: tests.failing.clone(), advice: advice(outcome), ..Feedback::plain(reason) });
         }
     });
+}
+
+/// What the agent has to do differently after a turn with this outcome.
+fn advice(outcome: &TurnOutcome) -> Vec<String> {
+    let text =
+        "Do not repeat a call that gives the same result. Change something first, or say why you cannot continue and stop.";
+    if matches!(outcome, TurnOutcome::Looping { .. }) { vec![text.to_owned()] } else { Vec::new() }
 }
 
 fn waited_out(outcome: &TurnOutcome) -> bool {
@@ -428,6 +447,7 @@ fn ask(state: &mut State, request: &Request) {
         Request::Retry { story } => {
             state.questions.remove(story);
             state.progress.asked.remove(story);
+            state.refusals.remove(story);
             state.progress.failed.remove(story);
             state.progress.attempts.remove(story);
             state.skipped_now.remove(story);

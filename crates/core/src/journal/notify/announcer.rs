@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::outage::Outage;
 use super::{Notification, NotifyKind, kind_of};
 use crate::base::finish::Finish;
 use crate::base::id::StoryId;
 use crate::base::plural::plural;
 use crate::journal::control::Request;
-use crate::journal::event::Event;
+use crate::journal::event::{Event, WaitCause};
 use crate::verify::Outcome;
 
 /// One run or session loop.
@@ -24,6 +25,7 @@ pub struct Announcer {
     titles: BTreeMap<StoryId, String>,
     /// Outcomes of the stories so far.
     outcomes: BTreeMap<StoryId, Outcome>,
+    outage: Outage,
     /// Why it ends.
     reason: String,
 }
@@ -39,6 +41,7 @@ impl Announcer {
             is_loop: false,
             titles: BTreeMap::new(),
             outcomes: BTreeMap::new(),
+            outage: Outage::default(),
             reason: String::new(),
         }
     }
@@ -46,7 +49,8 @@ impl Announcer {
     /// Remembers an event. Returns the notification that it deserves, which is not yet redacted.
     pub fn observe(&mut self, event: &Event) -> Option<(NotifyKind, Notification)> {
         self.remember(event);
-        let kind = kind_of(event)?;
+        let is_outage = self.outage.observe(event);
+        let kind = kind_of(event).filter(|kind| *kind != NotifyKind::Outage || is_outage)?;
         let mut notification = Notification::new(kind, &self.project, &self.sentence(kind, event));
         notification.run.clone_from(&self.run);
         notification.plan.clone_from(&self.plan);
@@ -105,6 +109,9 @@ impl Announcer {
             Event::ReviewNeeded { place, reasons, .. } => {
                 let why = reasons.first().map(|reason| format!(": {reason}")).unwrap_or_default();
                 format!("{} needs a review{why}", self.story(&place.story))
+            }
+            Event::WaitStarted { why: WaitCause::ServiceError, reason, .. } => {
+                format!("the agent's service has been failing for minutes; the run keeps trying: {reason}")
             }
             Event::WaitStarted { until, ahead: true, .. } => {
                 format!("a usage limit is near; the run waits until {}", self.time(*until))

@@ -90,6 +90,7 @@ fn title(kind: NotifyKind) -> &'static str {
         NotifyKind::NeedsReview => "Verdone: needs a review",
         NotifyKind::Blocked => "Verdone: blocked",
         NotifyKind::UsageLimit => "Verdone: usage limit",
+        NotifyKind::Outage => "Verdone: service outage",
         NotifyKind::Regression => "Verdone: regression",
         NotifyKind::Question => "Verdone: question",
     }

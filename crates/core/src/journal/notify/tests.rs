@@ -110,6 +110,35 @@ fn whoever_stops_a_run_and_whoever_waits_for_the_service_is_not_disturbed() {
     assert_eq!(observed([waits(WaitCause::ServiceError, false), selected("A"), committed("A")]), []);
 }
 
+/// A failed turn, and the wait after it that ends at this second.
+fn fails(until: i64) -> [Event; 2] {
+    let until = jiff::Timestamp::from_second(until).unwrap();
+    let (why, reason) = (WaitCause::ServiceError, "529 Overloaded".to_owned());
+    let outcome = serde_json::json!({ "api_error": { "reason": "529 Overloaded", "retryable": true } });
+    [turn_ended(&outcome), Event::WaitStarted { place: place("A"), why, reason, until, ahead: false }]
+}
+
+fn turn_ended(outcome: &serde_json::Value) -> Event {
+    let event = serde_json::json!({ "event": "turn_ended", "place": place("A"), "outcome": outcome, "duration_ms": 1, "usage": {},
+        "prompt": null, "output": null, "leftovers": 0 });
+    serde_json::from_value(event).unwrap()
+}
+
+#[test]
+fn an_outage_that_lasts_is_told_once_and_a_new_one_again() {
+    let short = [2, 6, 14, 30, 60].map(fails).concat();
+    assert_eq!(observed(short.clone()), [], "services are overloaded for a minute every day");
+    let long = [short, [130, 300, 500, 20_000].map(fails).concat()].concat();
+    let told = observed(long.clone());
+    assert_eq!(told.len(), 1);
+    assert_eq!((told[0].kind.as_str(), told[0].title.as_str()), ("outage", "Verdone: service outage"));
+    let text = "Verdone, my-app: the agent's service has been failing for minutes; the run keeps trying: 529 Overloaded";
+    assert_eq!((told[0].text.as_str(), told[0].story.as_deref()), (text, Some("A")));
+    let works = vec![turn_ended(&serde_json::json!("ended"))];
+    let again = [30_000, 30_200].map(fails).concat();
+    assert_eq!(observed([long, works, again].concat()).len(), 2);
+}
+
 #[test]
 fn every_end_is_a_finish_and_the_other_kinds_are_chosen_one_by_one() {
     let settings = |on: &[NotifyKind]| NotifySettings { on: on.to_vec(), ..NotifySettings::default() };

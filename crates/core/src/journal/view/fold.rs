@@ -10,7 +10,7 @@ use super::{Baseline, Current, GuardView, LandingView, Phase, RunView, StoryView
 use crate::base::id::{Oid, StoryId};
 use crate::check::CheckRun;
 use crate::journal::control::Request;
-use crate::journal::event::{Event, Recorded};
+use crate::journal::event::{Event, Recorded, WaitCause};
 use crate::verify::StoryResult;
 
 impl RunView {
@@ -44,10 +44,14 @@ impl RunView {
             }
             Event::TurnEnded { outcome, .. } => {
                 self.settle_notes(outcome);
+                if outcome.shows_working_service() {
+                    self.service_errors = 0;
+                }
                 self.end_turn(at, &recorded.event);
             }
             Event::WaitStarted { why, reason, until, .. } => {
-                self.waiting = Some(WaitView { why: *why, reason: reason.clone(), until: *until });
+                let errors = self.count_error(*why);
+                self.waiting = Some(WaitView { why: *why, reason: reason.clone(), until: *until, errors });
                 self.enter(Phase::Waiting, at);
             }
             Event::WaitEnded { .. } => self.waiting = None,
@@ -257,6 +261,17 @@ impl RunView {
 
     fn note_flaky<'r>(&mut self, runs: impl IntoIterator<Item = &'r CheckRun>) {
         self.flaky.extend(runs.into_iter().filter(|run| run.flaky).map(|run| run.name.clone()));
+    }
+
+    /// How often in a row the service has failed, if that is why the run waits.
+    fn count_error(&mut self, why: WaitCause) -> u32 {
+        match why {
+            WaitCause::UsageLimit => 0,
+            WaitCause::ServiceError => {
+                self.service_errors += 1;
+                self.service_errors
+            }
+        }
     }
 
     fn guard_failed(&mut self, at: Timestamp, event: &Event) {

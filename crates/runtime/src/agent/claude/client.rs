@@ -7,6 +7,7 @@ mod requests;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use verdone_core::agent::call_repeats::RepeatedCall;
 use verdone_core::agent::claude::{
     ClientExit, ClientLine, CommandLine, ContextUse, Hooks, Session, ToClient, TurnEnd, Uuid, parse,
 };
@@ -31,6 +32,8 @@ pub(super) struct TurnLimits {
     pub(super) wall: Option<Duration>,
     pub(super) idle: Option<Duration>,
     pub(super) grace: Duration,
+    /// The number of identical calls in a row that ends a turn; 0 means no limit.
+    pub(super) identical_calls: u32,
 }
 
 /// Why we ended a turn.
@@ -38,6 +41,8 @@ pub(super) struct TurnLimits {
 pub(super) enum TurnAbort {
     Wall,
     Idle,
+    /// The agent makes the same call again and again.
+    Looping(RepeatedCall),
     Stopped,
     /// A hook ended it.
     Asked(String),
@@ -250,7 +255,7 @@ impl Client {
                 None if asked.is_some() => asked.map(TurnAbort::Asked),
                 None if over(limits.wall, ears.held_up.time()) => Some(TurnAbort::Wall),
                 None if over(limits.idle, last_output) => Some(TurnAbort::Idle),
-                None => None,
+                None => self.looping(limits).map(TurnAbort::Looping),
             };
             match (&cutting, why) {
                 (None, Some(why)) => {
@@ -269,6 +274,11 @@ impl Client {
                 (Some(_), _) | (None, None) => {}
             }
         }
+    }
+
+    fn looping(&self, limits: TurnLimits) -> Option<RepeatedCall> {
+        let most = limits.identical_calls;
+        self.session.repeated_call().filter(|repeated| most > 0 && repeated.times >= most).cloned()
     }
 
     /// Stores a line, shows the parts meant for people, and does what it requests.

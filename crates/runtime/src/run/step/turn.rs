@@ -9,7 +9,7 @@ use verdone_core::base::id::StoryId;
 use verdone_core::base::span::Span;
 use verdone_core::check::Check;
 use verdone_core::config::Limits;
-use verdone_core::engine::prompt::BuildPrompt;
+use verdone_core::engine::prompt::{BuildPrompt, continuing};
 use verdone_core::engine::run::{Input, State, TurnReport};
 use verdone_core::evidence::claim_of;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
@@ -142,6 +142,11 @@ fn prompt_of(
 ) -> Result<String, StepError> {
     let attempt = attempt_of(state, "turn")?;
     let story = context.plan.plan().story(&attempt.place.story).ok_or(StepError::NoAttempt("turn"))?;
+    if let Some(told) = attempt.repeats
+        && context.agent.keeps_session(&context.setup.config.agent, attempt.place.turn == 1)
+    {
+        return Ok(continuing(story.id.as_str(), attempt.notes.get(told..).unwrap_or_default()));
+    }
     let guardrails = guardrails_for(context, story);
     let prompt = prompt_with(context, story, &guardrails.text, Some(state), mount_points)?;
     note_use(context, &guardrails, reporter);

@@ -1,4 +1,4 @@
-//! One short step of waiting for the agent's service. Short, so that requests and signals are handled; the run's clock is paused.
+//! One short step of waiting for the agent's service. Short, so that requests and signals are handled.
 
 use std::time::Duration;
 
@@ -12,11 +12,13 @@ use crate::run::context::RunContext;
 const MOMENT: Duration = Duration::from_millis(100);
 
 pub fn wait(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Input {
-    let left = match &state.phase {
-        Phase::Waiting { until, .. } => Duration::from_millis(millis_between(Timestamp::now(), *until)),
-        _ => Duration::ZERO,
+    let (left, stops_clock) = match &state.phase {
+        Phase::Waiting { why, until, .. } => (Duration::from_millis(millis_between(Timestamp::now(), *until)), why.stops_clock()),
+        _ => (Duration::ZERO, false),
     };
-    context.setup.clock.pause();
+    if stops_clock {
+        context.setup.clock.pause();
+    }
     std::thread::sleep(left.min(MOMENT));
     reporter.report(context.setup.clock.tick());
     context.setup.clock.go_on();

@@ -7,6 +7,8 @@ enum Kind {
     Spent,
     Limit,
     Auth,
+    Billing,
+    Model,
     MaxTurns,
     Budget,
     Refused,
@@ -22,6 +24,8 @@ fn kind(ended: &Ended) -> Kind {
         (TurnOutcome::ApiError { retryable, .. }, _) => Kind::Api { retryable: *retryable },
         (TurnOutcome::UsageLimit { .. }, _) => Kind::Limit,
         (TurnOutcome::Auth { .. }, _) => Kind::Auth,
+        (TurnOutcome::Billing { .. }, _) => Kind::Billing,
+        (TurnOutcome::UnknownModel { .. }, _) => Kind::Model,
         (TurnOutcome::MaxTurns { .. }, _) => Kind::MaxTurns,
         (TurnOutcome::Budget { .. }, _) => Kind::Budget,
         (TurnOutcome::Refused { .. }, _) => Kind::Refused,
@@ -31,6 +35,7 @@ fn kind(ended: &Ended) -> Kind {
         (
             TurnOutcome::TimedOut { .. }
             | TurnOutcome::Idle { .. }
+            | TurnOutcome::Looping { .. }
             | TurnOutcome::NotRunnable { .. }
             | TurnOutcome::GuardDead { .. },
             _,
@@ -115,7 +120,11 @@ fn every_error_of_the_api_has_its_outcome() {
         (Some(400), Some("invalid_request"), "API Error: 400", never()),
         (Some(401), Some("authentication_failed"), "Invalid API key", Kind::Auth),
         (Some(403), None, "Forbidden", Kind::Auth),
-        (Some(404), Some("model_not_found"), "API Error: 404", never()),
+        (Some(400), Some("billing_error"), "Credit balance is too low", Kind::Billing),
+        (Some(400), Some("invalid_request"), "Your credit balance is too low to access the API", Kind::Billing),
+        (Some(402), None, "Payment required", Kind::Billing),
+        (Some(404), Some("model_not_found"), "API Error: 404", Kind::Model),
+        (Some(404), None, "There's an issue with the selected model", Kind::Model),
         (Some(408), None, "timeout", retry()),
         (Some(413), None, "too large", never()),
         (Some(429), Some("rate_limit"), "API Error: Request rejected (429) · slow down", retry()),
@@ -130,10 +139,11 @@ fn every_error_of_the_api_has_its_outcome() {
         (None, Some("oauth_org_not_allowed"), "", Kind::Auth),
         (None, Some("account_on_hold"), "", Kind::Auth),
         (None, Some("verification_required"), "", Kind::Auth),
-        (None, Some("billing_error"), "Credit balance is too low", Kind::Auth),
+        (None, Some("billing_error"), "Credit balance is too low", Kind::Billing),
+        (None, None, "Credit balance is too low", Kind::Billing),
         (None, Some("cloud_credential_error"), "", Kind::Auth),
         (None, Some("invalid_request"), "", never()),
-        (None, Some("model_not_found"), "", never()),
+        (None, Some("model_not_found"), "", Kind::Model),
         (None, Some("max_output_tokens"), "", never()),
         (None, Some("brand_new"), "", retry()),
     ];
@@ -170,6 +180,19 @@ fn the_reset_time_comes_from_the_event_and_else_from_the_words() {
     let overloaded = ResultLine { api_error_status: Some(529), ..wordless };
     let ended = map(&overloaded, &Facts { rejected: true, resets_at: Some(1_794_706_541), ..facts(None) });
     assert_eq!(kind(&ended), Kind::Api { retryable: true }, "another error in the same turn");
+}
+
+#[test]
+fn a_setup_that_cannot_work_comes_with_what_to_do() {
+    let outcome = |error: &'static str| map(&result("success", true, "api_error", "No."), &facts(Some(error))).outcome.describe();
+    for (error, words) in [
+        ("billing_error", ["has no credit: No.; add credit", "/login"]),
+        ("model_not_found", ["cannot use its model: No.;", "agent.claude.model"]),
+        ("authentication_failed", ["could not log in: No.;", "/login"]),
+    ] {
+        let described = outcome(error);
+        assert!(words.iter().all(|words| described.contains(words)), "{described}");
+    }
 }
 
 #[test]

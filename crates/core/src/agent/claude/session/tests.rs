@@ -160,3 +160,42 @@ fn many_unknown_lines_do_not_fill_the_memory() {
     }
     assert_eq!(session.turn.unwrap().unknown.len(), UNKNOWN_KINDS);
 }
+
+/// A message of the model with one tool call.
+fn calls(parent: &str, tool: &str, command: &str) -> String {
+    let block = format!(r#"{{"type":"tool_use","id":"t","name":"{tool}","input":{{"command":"{command}"}}}}"#);
+    format!(r#"{{"type":"assistant","parent_tool_use_id":{parent},"message":{{"content":[{block}]}}}}"#)
+}
+
+#[test]
+fn the_same_call_in_a_row_is_counted_in_its_turn() {
+    let (mut session, uuid) = begun();
+    let times = |session: &Session| session.repeated_call().map(|repeated| (repeated.call.clone(), repeated.times));
+    feed(&mut session, &calls("null", "Bash", "make"));
+    assert_eq!(times(&session), None);
+    feed(&mut session, &calls("\"toolu_1\"", "Bash", "ls"));
+    feed(&mut session, &calls("null", "Bash", "make"));
+    feed(&mut session, &calls("null", "Bash", "make"));
+    assert_eq!(times(&session), Some(("Bash: make".to_owned(), 3)), "a subagent's call in between changes nothing");
+    feed(&mut session, &result(&uuid, ""));
+    session.sent(&Uuid::from_random([2; 16]));
+    feed(&mut session, &calls("null", "TaskOutput", "b1"));
+    feed(&mut session, &calls("null", "TaskOutput", "b1"));
+    assert_eq!(times(&session), None, "a new turn, and waiting is no loop");
+}
+
+#[test]
+fn a_hook_of_the_user_that_does_not_let_the_agent_stop_is_counted() {
+    let (mut session, uuid) = begun();
+    let stop = |active: bool| {
+        let input = format!(r#"{{"hook_event_name":"Stop","stop_hook_active":{active}}}"#);
+        format!(
+            r#"{{"type":"control_request","request_id":"r","request":{{"subtype":"hook_callback","callback_id":"Stop","input":{input}}}}}"#
+        )
+    };
+    for active in [false, true, true] {
+        feed(&mut session, &stop(active));
+    }
+    let end = feed(&mut session, &result(&uuid, "")).unwrap();
+    assert_eq!(end.held_stops, 2);
+}

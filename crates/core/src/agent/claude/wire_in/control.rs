@@ -18,6 +18,20 @@ pub struct HookCallback<'a> {
     pub input: &'a RawValue,
 }
 
+impl HookCallback<'_> {
+    /// Whether the agent wanted to stop before, and a hook did not let it.
+    pub fn is_stop_held(&self) -> bool {
+        serde_json::from_str::<StopInput>(self.input.get()).is_ok_and(|input| input.stop_hook_active)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct StopInput {
+    #[serde(deserialize_with = "flag")]
+    stop_hook_active: bool,
+}
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct RawControl<'a> {

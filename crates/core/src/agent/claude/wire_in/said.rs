@@ -15,8 +15,10 @@ impl ClientLine<'_> {
     /// The line as text; `None` for lines that are only for programs.
     pub fn said(&self) -> Option<String> {
         match self {
+            // An error of the API, which the client repeats in the result. The turn's outcome has it.
+            Self::Assistant(assistant) if assistant.error.is_some() => None,
             Self::Assistant(assistant) => {
-                let said: Vec<String> = assistant.message.content.iter().filter_map(block).collect();
+                let said: Vec<String> = assistant.message.content.iter().filter_map(Block::shown).collect();
                 (!said.is_empty()).then(|| said.join("\n"))
             }
             Self::ApiRetry(retry) => Some(retrying(retry)),
@@ -32,7 +34,6 @@ impl ClientLine<'_> {
                 let what = if subtype == "task_started" { "started" } else { "ended" };
                 Some(format!("background task {what}: {}", cut(words, INPUT)))
             }
-            Self::Result(result) if result.is_error => result.text(),
             Self::ConversationReset { .. } => Some("a fresh session".to_owned()),
             Self::Garbage { text } => Some(text.clone()),
             Self::StateChanged(State::Running | State::RequiresAction | State::Idle | State::Other)
@@ -64,14 +65,17 @@ impl super::ResultLine<'_> {
     }
 }
 
-fn block(block: &Block<'_>) -> Option<String> {
-    match block.kind.as_deref()? {
-        "text" => block.text.as_deref().map(str::trim_end).filter(|text| !text.is_empty()).map(str::to_owned),
-        "tool_use" => {
-            let name = block.name.as_deref().unwrap_or("a tool");
-            Some(block.input.and_then(about).map_or_else(|| name.to_owned(), |about| format!("{name}: {about}")))
+impl Block<'_> {
+    /// The block as text for people; `None` if it has nothing for them.
+    pub(in crate::agent::claude) fn shown(&self) -> Option<String> {
+        match self.kind.as_deref()? {
+            "text" => self.text.as_deref().map(str::trim_end).filter(|text| !text.is_empty()).map(str::to_owned),
+            "tool_use" => {
+                let name = self.name.as_deref().unwrap_or("a tool");
+                Some(self.input.and_then(about).map_or_else(|| name.to_owned(), |about| format!("{name}: {about}")))
+            }
+            _ => None,
         }
-        _ => None,
     }
 }
 

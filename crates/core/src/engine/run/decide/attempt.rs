@@ -18,6 +18,9 @@ use crate::engine::run::{Attempt, Decision, Effect, Input, Phase, Rules, State, 
 use crate::journal::event::{Event, Place, Recorded, Rejection, Verified};
 use crate::verify::{Failure, Outcome, Proof, ProvenCriterion, Reason, VerifyReport};
 
+/// A model that has refused a story this often is not asked again: every answer costs money.
+const MOST_REFUSALS: usize = 2;
+
 /// The phases that have an attempt.
 pub(super) fn in_attempt(
     state: &State,
@@ -159,13 +162,18 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
             reject(events, &attempt.place, Rejection::Stopped, reason)
         }
         // Another turn would end the same way, and the story is not to blame.
-        TurnOutcome::NotRunnable { .. } | TurnOutcome::Auth { .. } | TurnOutcome::GuardDead { .. } => {
-            reject(events, &attempt.place, Rejection::Crashed, words)
-        }
+        TurnOutcome::NotRunnable { .. }
+        | TurnOutcome::Auth { .. }
+        | TurnOutcome::Billing { .. }
+        | TurnOutcome::UnknownModel { .. }
+        | TurnOutcome::GuardDead { .. } => reject(events, &attempt.place, Rejection::Crashed, words),
         TurnOutcome::UsageLimit { resets_at, .. } => usage_limit(state, rules, attempt, events, (report.at, *resets_at), words),
         TurnOutcome::ApiError { retryable: true, .. } => service_error(state, rules, attempt, events, report.at, words),
         TurnOutcome::ApiError { retryable: false, .. } if at_crash_limit(state, rules) => {
             reject(events, &attempt.place, Rejection::ServiceError, words)
+        }
+        TurnOutcome::Refused { .. } if refusals(state, &attempt.place.story).len() + 1 >= MOST_REFUSALS => {
+            reject(events, &attempt.place, Rejection::TurnFailed, words)
         }
         TurnOutcome::Crashed { .. } if at_crash_limit(state, rules) => {
             reject(events, &attempt.place, Rejection::TurnFailed, words)
@@ -174,6 +182,7 @@ fn turn_ended(state: &State, rules: &Rules, now: Duration, attempt: &Attempt, re
         | TurnOutcome::ApiError { retryable: false, .. }
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
+        | TurnOutcome::Looping { .. }
         | TurnOutcome::Refused { .. } => retry_or_reject(state, rules, now, attempt, events, Rejection::TurnFailed, words),
     }
 }
@@ -236,6 +245,8 @@ fn judges_the_story(outcome: &TurnOutcome) -> bool {
         TurnOutcome::Interrupted
         | TurnOutcome::NotRunnable { .. }
         | TurnOutcome::Auth { .. }
+        | TurnOutcome::Billing { .. }
+        | TurnOutcome::UnknownModel { .. }
         | TurnOutcome::GuardDead { .. }
         | TurnOutcome::UsageLimit { .. }
         | TurnOutcome::ApiError { .. } => false,
@@ -243,6 +254,7 @@ fn judges_the_story(outcome: &TurnOutcome) -> bool {
         | TurnOutcome::Crashed { .. }
         | TurnOutcome::TimedOut { .. }
         | TurnOutcome::Idle { .. }
+        | TurnOutcome::Looping { .. }
         | TurnOutcome::MaxTurns { .. }
         | TurnOutcome::Budget { .. }
         | TurnOutcome::Refused { .. } => true,
@@ -389,6 +401,10 @@ fn was_kept(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejecti
         | Rejection::ServiceError
         | Rejection::Blocked
         | Rejection::CommitRefused => {}
+        Rejection::TurnFailed if refusals(state, story).len() >= MOST_REFUSALS => {
+            let last = refusals(state, story).last().map(String::as_str).unwrap_or_default();
+            events.push(story_failed(story, &format!("the model refused to work on it {MOST_REFUSALS} times: {last}")));
+        }
         Rejection::AlreadyGreen => events.push(story_failed(story, "its checks prove nothing: they passed before any work")),
         Rejection::NeedsReview => events.push(review_needed(attempt, kept)),
         Rejection::ChecksFailed
@@ -405,6 +421,10 @@ fn was_kept(state: &State, rules: &Rules, attempt: &Attempt, rejection: &Rejecti
         }
     }
     end_iteration(state, rules, events)
+}
+
+fn refusals<'a>(state: &'a State, story: &StoryId) -> &'a [String] {
+    state.refusals.get(story).map_or(&[], Vec::as_slice)
 }
 
 fn story_failed(story: &StoryId, reason: &str) -> Event {

@@ -1,4 +1,5 @@
 //! Waiting for the agent's service: for a usage limit until it resets, after an error for a while. Neither uses up a turn or an attempt.
+//! After errors, the run keeps trying for as long as it may last: an outage can take hours.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use crate::journal::event::{Event, Place, Rejection, WaitCause};
 
 /// The first wait after an error. Each further one is twice as long.
 const FIRST: Duration = Duration::from_secs(2);
-const LONGEST: Duration = Duration::from_mins(5);
+/// With jitter, no wait takes more than 4 minutes.
+const LONGEST: Duration = Duration::from_secs(190);
 /// If a limit returns right after its reset this often in a row, waiting does not help.
 const MOST_USAGE_WAITS: u32 = 30;
 /// How long to wait if a usage limit does not say when it resets.
@@ -85,7 +87,7 @@ pub(super) fn service_error(
     at: Timestamp,
     reason: String,
 ) -> Decision {
-    if state.service_errors >= rules.limits.api_errors {
+    if rules.limits.api_errors > 0 && state.service_errors >= rules.limits.api_errors {
         return reject(events, &attempt.place, Rejection::ServiceError, reason);
     }
     let until = at.saturating_add(backoff(state)).unwrap_or(at);

@@ -2,6 +2,7 @@
 
 mod agent_requests;
 mod end_of_waits;
+mod outage;
 
 use jiff::SignedDuration;
 
@@ -296,16 +297,6 @@ fn a_turn_that_works_forgives_the_errors_before_it() {
 }
 
 #[test]
-fn no_wait_is_longer_than_some_minutes_however_often_the_service_failed() {
-    let mut bench = Bench::with(|limits| limits.api_errors = u32::MAX);
-    for _ in 0..70 {
-        bench.turn(overloaded(), 0.0);
-        assert!(bench.waits_for() <= SignedDuration::from_secs(375), "{}", bench.waits_for());
-        bench.give(Input::Waited { over: true });
-    }
-}
-
-#[test]
 fn what_failed_before_the_wait_is_told_again_and_the_wait_is_not() {
     let mut bench = Bench::with(|_| {});
     bench.turn(overloaded(), 0.0);
@@ -327,13 +318,18 @@ fn notes_of_the_user_are_kept_when_a_turn_is_made_again() {
     bench.give(note("one"));
     bench.give(Input::RedChecked { red: Red::Red, runs: Vec::new() });
     assert_eq!(bench.attempt().notes, ["one"]);
+    assert_eq!(bench.attempt().repeats, None);
     bench.turn(overloaded(), 0.0);
     bench.give(note("two"));
     bench.give(Input::Waited { over: true });
-    assert_eq!(bench.attempt().notes, ["one", "two"]);
+    assert_eq!(
+        (bench.attempt().notes.as_slice(), bench.attempt().repeats),
+        (["one", "two"].map(String::from).as_slice(), Some(1))
+    );
     bench.turn(TurnOutcome::Ended, 0.0);
     bench.verify(RED);
     assert_eq!(bench.attempt().notes, [""; 0], "the agent has heard them");
+    assert_eq!(bench.attempt().repeats, None, "the next turn has a prompt of its own");
 }
 
 #[test]

@@ -128,6 +128,7 @@ impl World {
             4 => TurnOutcome::UsageLimit { reason: reason(), resets_at: None },
             5 => TurnOutcome::Refused { reason: reason() },
             6 => TurnOutcome::MaxTurns { reason: reason() },
+            7 => TurnOutcome::Looping { call: reason(), times: 20 },
             _ => TurnOutcome::Ended,
         };
         let failing: Vec<String> = (0..self.pick(3)).map(|n| format!("{n} failed")).collect();
@@ -275,7 +276,7 @@ pub(super) fn record(state: &mut State, journal: &mut Vec<Recorded>, events: Vec
 
 pub(super) fn rules() -> Rules {
     Rules {
-        limits: Limits { max_iterations: 0, ..Limits::default() },
+        limits: Limits { max_iterations: 0, api_errors: 8, ..Limits::default() },
         red_check: RedPolicy::Flag,
         red_baseline: false,
         fail_behavior: FailBehavior::Continue,
