@@ -174,6 +174,15 @@ pub struct SessionUse {
     /// How often the client replaced the conversation with a summary during the turn.
     #[serde(default)]
     pub compactions: u32,
+    /// Number of commands that the agent had left running in the background, and that were ended with the turn. What it said about
+    /// their results is no false claim.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_commands: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How much of the user's allowance is used, according to the agent's last report.

@@ -5,6 +5,7 @@
 mod agent;
 mod agent_tools;
 mod api;
+mod background;
 mod demo;
 mod first_story;
 mod guarded;

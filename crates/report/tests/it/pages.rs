@@ -56,7 +56,7 @@ fn a_story_shows_attempts_reasons_trees_evidence_and_refs() {
 
 fn session_of(id: &str, fresh: Option<&str>) -> SessionUse {
     let fresh = fresh.map(str::to_owned);
-    SessionUse { id: id.to_owned(), fresh, tokens: Some(48_000), window: Some(200_000), compactions: 2 }
+    SessionUse { id: id.to_owned(), fresh, tokens: Some(48_000), window: Some(200_000), compactions: 2, cut_commands: 0 }
 }
 
 #[test]

@@ -190,6 +190,7 @@ impl Claude {
             tokens: self.context.map(|context| context.tokens),
             window: self.context.and_then(|context| context.window),
             compactions: turn.end.as_ref().map_or(0, |end| end.compactions),
+            cut_commands: turn.end.as_ref().map_or(0, TurnEnd::cut_commands),
         });
         result.allowance = client.session.allowance().and_then(Allowance::usage);
         let liveness = client.session.liveness(nonce);

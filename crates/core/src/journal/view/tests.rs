@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agent::{TurnOutcome, Usage};
+use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::check::{CheckOutcome, tests::ran};
 use crate::evidence::tests::changed_test;
 use crate::journal::event::{Event, Place, Rejection, SCHEMA_VERSION, TurnTests, Verified};
@@ -149,8 +149,17 @@ fn a_claim_is_false_only_if_the_agent_stopped_by_itself_and_the_checks_disagree(
     if let Event::TurnEnded { claim, .. } = &mut silent {
         *claim = Some("breaking".to_owned());
     }
-    let view = view([selected("A", 1, 3), silent, verified("A", 1, check_failed())]);
-    assert_eq!(view.false_claims.total(), 0, "nothing was claimed");
+    let seen = view([selected("A", 1, 3), silent, verified("A", 1, check_failed())]);
+    assert_eq!(seen.false_claims.total(), 0, "nothing was claimed");
+    let with_commands_cut = |number: u32| {
+        let mut turn = ended("A", 1, TurnOutcome::Ended);
+        if let Event::TurnEnded { session, .. } = &mut turn {
+            let (id, cut_commands) = ("s".to_owned(), number);
+            *session = Some(SessionUse { id, fresh: None, tokens: None, window: None, compactions: 0, cut_commands });
+        }
+        view([selected("A", 1, 3), turn, verified("A", 1, failed(Failure::NothingChanged))]).false_claims.total()
+    };
+    assert_eq!((with_commands_cut(0), with_commands_cut(1)), (1, 0), "it relied on a command that Verdone ended");
 }
 
 #[test]

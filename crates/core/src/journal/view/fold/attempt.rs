@@ -62,7 +62,9 @@ impl RunView {
         let check_failed = is_failure(|failure| matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. }));
         let is_failed = report.outcome == Outcome::Failed;
         let attempt = self.attempt(&place, at);
-        let says_so = |turn: &TurnView| turn.claim.as_deref().is_some_and(claims_done);
+        // Commands that were cut may have been about to do what the agent counted on.
+        let was_cut = |turn: &TurnView| turn.session.as_ref().is_some_and(|session| session.cut_commands > 0);
+        let says_so = |turn: &TurnView| turn.claim.as_deref().is_some_and(claims_done) && !was_cut(turn);
         let claimed =
             attempt.turns.iter().any(|turn| turn.turn == place.turn && turn.outcome == Some(TurnOutcome::Ended) && says_so(turn));
         let false_claim = claimed && (nothing_changed || check_failed);
