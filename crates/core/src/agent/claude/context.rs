@@ -22,25 +22,25 @@ impl ContextUse {
 /// When a context counts as full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextLimits {
-    /// In tokens; 0 for no limit.
+    /// In tokens; 0 for no cap.
     pub tokens: u64,
     /// In percent of the window.
     pub share: u32,
 }
+
+/// The smallest window of the client's models, for a client that does not name its window.
+const SMALLEST_WINDOW: u64 = 200_000;
 
 impl ContextLimits {
     pub fn from_config(config: &ClaudeAgent) -> Self {
         Self { tokens: config.context_limit, share: config.context_share }
     }
 
-    /// The smaller of the two limits; `None` if neither is known.
-    pub fn most(&self, window: Option<u64>) -> Option<u64> {
-        let by_share = window.map(|window| (u128::from(window) * u128::from(self.share) / 100) as u64);
-        let by_count = (self.tokens > 0).then_some(self.tokens);
-        match (by_share, by_count) {
-            (Some(share), Some(count)) => Some(share.min(count)),
-            (one, None) | (None, one) => one,
-        }
+    /// The smaller of the two limits.
+    pub fn most(&self, window: Option<u64>) -> u64 {
+        let window = window.unwrap_or(SMALLEST_WINDOW);
+        let by_share = (u128::from(window) * u128::from(self.share) / 100) as u64;
+        if self.tokens > 0 { by_share.min(self.tokens) } else { by_share }
     }
 }
 
@@ -87,13 +87,12 @@ pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standin
         SessionMode::Single => NextSession::Same,
         SessionMode::Fresh if standing.new_attempt => fresh("every attempt has its own session"),
         SessionMode::Fresh | SessionMode::Hybrid => {
-            match (standing.context, limits.most(standing.context.and_then(|c| c.window))) {
-                (Some(context), Some(most)) if context.tokens >= most => {
-                    NextSession::Fresh { why: format!("the context has {} tokens, and the limit is {most}", context.tokens) }
-                }
-                (Some(_), _) => NextSession::Same,
-                (None, _) => fresh("the size of the context is unknown"),
+            let Some(context) = standing.context else { return fresh("the size of the context is unknown") };
+            let most = limits.most(context.window);
+            if context.tokens < most {
+                return NextSession::Same;
             }
+            NextSession::Fresh { why: format!("the context has {} tokens, and the limit is {most}", context.tokens) }
         }
     }
 }
@@ -130,7 +129,20 @@ mod tests {
         }
         let unlimited = ContextLimits { tokens: 0, share: 80 };
         assert_eq!(next_session(SessionMode::Hybrid, unlimited, &standing(700_000, Some(1_000_000))), NextSession::Same);
-        assert_eq!(next_session(SessionMode::Hybrid, unlimited, &standing(700_000, None)), NextSession::Same);
+        assert_ne!(next_session(SessionMode::Hybrid, unlimited, &standing(700_000, None)), NextSession::Same);
+    }
+
+    #[test]
+    fn by_default_half_of_any_window_is_used_and_the_cap_can_be_raised() {
+        let most = |config: &ClaudeAgent, window| ContextLimits::from_config(config).most(window);
+        let usual = ClaudeAgent::default();
+        for (window, expected) in
+            [(Some(200_000), 100_000), (Some(1_000_000), 500_000), (Some(2_000_000), 500_000), (None, 100_000)]
+        {
+            assert_eq!(most(&usual, window), expected, "{window:?}");
+        }
+        let raised = ClaudeAgent { context_limit: 900_000, ..ClaudeAgent::default() };
+        assert_eq!(most(&raised, Some(2_000_000)), 900_000);
     }
 
     #[test]

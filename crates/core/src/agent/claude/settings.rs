@@ -23,9 +23,12 @@ pub struct ClaudeAgent {
     pub args: Vec<String>,
     /// Variables to set for the client.
     pub env: BTreeMap<String, String>,
-    /// The context size in tokens above which the next turn starts a fresh session; 0 means no limit.
+    /// A cap on `context_share` in tokens, for models with very large windows: every call pays for the whole context. Raise it if your
+    /// model's window has more than a million tokens; 0 means no cap.
     pub context_limit: u64,
-    /// The same limit in percent of the model's context window. The smaller of the two applies.
+    /// The percentage of the model's context window above which the next turn starts a fresh session. Half a window leaves room for a
+    /// long turn before the client compacts the conversation by itself. A lower share makes calls cheaper, but fresh sessions read the
+    /// project again. If the client does not name its window, 200,000 tokens are assumed.
     pub context_share: u32,
     /// The percentage of your usage allowance at which no further turn starts until the allowance resets; 0 means to wait only when the
     /// limit itself is reached.
@@ -45,8 +48,8 @@ impl Default for ClaudeAgent {
             permission: ClaudePermission::default(),
             args: Vec::new(),
             env: BTreeMap::new(),
-            context_limit: 160_000,
-            context_share: 80,
+            context_limit: 500_000,
+            context_share: 50,
             // Reaching the limit loses no work, because the turn is repeated. Pausing earlier would leave paid allowance unused.
             pause_at: 0,
             sessions: SessionMode::default(),
