@@ -31,7 +31,7 @@ use crate::process::{FloodLimit, Moment, own_program};
 use crate::store::SessionLock;
 use crate::workspace::Place;
 
-pub(crate) use check::check;
+pub use check::{VERSION_TIME, check};
 
 /// The client of a run, from the first turn to the end.
 #[derive(Debug, Default)]
