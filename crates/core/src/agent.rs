@@ -144,17 +144,54 @@ impl TurnOutcome {
 pub struct Usage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// All of them together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// The same tokens apart, because their prices differ by a factor of up to fifty. Absent in older journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_kind: Option<TokenKinds>,
+}
+
+/// Tokens by what is paid for them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TokenKinds {
+    /// Read by the model, and in no cache.
+    pub input: u64,
+    /// Written by the model.
+    pub output: u64,
+    /// Read from the provider's cache.
+    pub cache_read: u64,
+    /// Stored in the provider's cache.
+    pub cache_write: u64,
+}
+
+impl TokenKinds {
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+        }
+    }
 }
 
 impl Usage {
+    /// Without a cost that is no number.
+    #[must_use]
+    pub fn finite(self) -> Self {
+        Self { cost_usd: self.cost_usd.filter(|cost| cost.is_finite()), ..self }
+    }
+
     /// The sum of both. If only one has a value, that value is used.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let cost_usd = self.cost_usd.into_iter().chain(other.cost_usd).reduce(|one, more| one + more);
         let tokens = self.tokens.into_iter().chain(other.tokens).reduce(u64::saturating_add);
-        Self { cost_usd, tokens }
+        let by_kind = self.by_kind.into_iter().chain(other.by_kind).reduce(TokenKinds::and);
+        Self { cost_usd, tokens, by_kind }
     }
 }
 

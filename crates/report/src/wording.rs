@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use verdone_core::agent::SessionUse;
+use verdone_core::agent::{SessionUse, TokenKinds};
 pub use verdone_core::base::plural::plural;
 use verdone_core::base::verdict::Red;
 use verdone_core::check::{CheckRun, TestCount};
@@ -70,6 +70,13 @@ pub(crate) fn usage(cost_usd: Option<f64>, tokens: Option<u64>) -> Option<String
     let tokens = tokens.map(|n| format!("{} {}", thousands(n), if n == 1 { "token" } else { "tokens" }));
     let parts: Vec<String> = cost_usd.map(cost).into_iter().chain(tokens).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// `345 input, 1,000 output, 10,000 cache read, 1,000 cache write`.
+pub(crate) fn token_kinds(kinds: TokenKinds) -> String {
+    let TokenKinds { input, output, cache_read, cache_write } = kinds;
+    let all = [(input, "input"), (output, "output"), (cache_read, "cache read"), (cache_write, "cache write")];
+    all.map(|(number, kind)| format!("{} {kind}", thousands(number))).join(", ")
 }
 
 /// `context 12,345 of 200,000 tokens (6%)`, if known.

@@ -50,7 +50,7 @@ fn turn_ended(place: &Place) -> Event {
         outcome: TurnOutcome::Ended,
         duration_ms: 1,
         // Not every JSON parser reads this number back exactly.
-        usage: Usage { cost_usd: Some(0.1 + 0.2 + 1.0 / 3.0), tokens: None },
+        usage: Usage { cost_usd: Some(0.1 + 0.2 + 1.0 / 3.0), tokens: None, by_kind: None },
         prompt: None,
         output: None,
         leftovers: 0,

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agent::{SessionUse, TurnOutcome, Usage};
+use crate::agent::{SessionUse, TokenKinds, TurnOutcome, Usage};
 use crate::check::{CheckOutcome, tests::ran};
 use crate::evidence::tests::changed_test;
 use crate::journal::event::{Event, Place, Rejection, SCHEMA_VERSION, TurnTests, Verified};
@@ -21,7 +21,8 @@ fn selected(story: &str, attempt: u32, open: usize) -> Event {
 }
 
 fn ended(story: &str, attempt: u32, outcome: TurnOutcome) -> Event {
-    let usage = Usage { cost_usd: Some(0.5), tokens: Some(10) };
+    let by_kind = Some(TokenKinds { input: 1, output: 2, cache_read: 3, cache_write: 4 });
+    let usage = Usage { cost_usd: Some(0.5), tokens: Some(10), by_kind };
     let (prompt, output) = (None, None);
     Event::TurnEnded {
         place: place(story, attempt, 1),
@@ -181,6 +182,7 @@ fn attempts_and_results_are_added_up() {
     assert_eq!(view.counts, Counts { verified: 1, failed: 1, kept_attempts: 2, ..Counts::default() });
     assert_eq!((view.commits, view.open, view.done(), view.leftovers), (1, 2, 1, 2));
     assert_eq!((view.cost_usd, view.tokens), (Some(1.0), Some(20)));
+    assert_eq!(view.tokens_by_kind, Some(TokenKinds { input: 2, output: 4, cache_read: 6, cache_write: 8 }));
     assert_eq!(view.restored.iter().collect::<Vec<_>>(), ["PLAN.md"]);
     assert_eq!(view.protected.iter().collect::<Vec<_>>(), ["tests/a.rs"]);
     let a = view.story(&StoryId::from("A")).unwrap();
