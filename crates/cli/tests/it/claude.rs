@@ -7,6 +7,7 @@ mod agent_tools;
 mod api;
 mod background;
 mod demo;
+mod escalate;
 mod first_story;
 mod guarded;
 mod hooks;

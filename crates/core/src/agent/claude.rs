@@ -24,7 +24,7 @@ pub use launch::{
 pub use outcome::{Ended, Facts, map};
 pub use reset::reset_in;
 pub use session::{Allowance, ClientExit, Session, Task, TurnEnd};
-pub use settings::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
+pub use settings::{ClaudeAgent, ClaudePermission, HookWay, SessionMode, Strength};
 pub use usage::{Tokens, TurnUsage};
 pub use uuid::Uuid;
 pub use wire_in::{

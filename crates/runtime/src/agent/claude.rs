@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use verdone_core::agent::claude::{
-    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, TurnEnd, Uuid,
-    command_line, next_session,
+    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, Strength, TurnEnd,
+    Uuid, command_line, next_session,
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::base::sanitise::sanitise_line;
@@ -38,6 +38,8 @@ pub use check::{VERSION_TIME, check};
 pub struct Claude {
     guard: Option<Guard>,
     client: Option<Client>,
+    /// What the client was started with.
+    strength: Strength,
     /// How hooks reach us. Once determined, it applies to the whole run.
     way: Option<Hooks>,
     context: Option<ContextUse>,
@@ -100,6 +102,11 @@ impl Claude {
         self.lock = None;
     }
 
+    /// Whether the running process has another model than the settings ask for. A process keeps its model.
+    fn has_another_model_than(&self, config: &ClaudeAgent) -> bool {
+        self.client.is_some() && self.strength != config.strength()
+    }
+
     /// Why the next turn starts a fresh session, if it does.
     pub(crate) fn fresh_because(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<String> {
         let left = self.left.as_ref().filter(|_| self.client.is_none());
@@ -109,6 +116,7 @@ impl Claude {
             lost: self.said.is_some(),
             rejected: self.rejected,
             spent: self.spent,
+            other_model: self.has_another_model_than(config),
             new_attempt,
         };
         match next_session(config.sessions, ContextLimits::from_config(config), &standing) {
@@ -234,8 +242,9 @@ impl Claude {
         };
         self.left = None;
         let uuid = random_uuid().map_err(|error| TurnOutcome::NotRunnable { reason: error.to_string() })?;
+        let fits = !self.has_another_model_than(config);
         let cleared = match &mut self.client {
-            Some(client) if may_spend(client, budget) => client.clear(&uuid, signals),
+            Some(client) if fits && may_spend(client, budget) => client.clear(&uuid, signals),
             Some(_) | None => false,
         };
         if !cleared {
@@ -323,6 +332,7 @@ impl Claude {
         if !matches!(started, Err(ClientError::Ended(_))) {
             self.way = Some(used);
         }
+        self.strength = config.strength();
         started
     }
 }

@@ -57,6 +57,8 @@ pub struct Standing {
     pub rejected: bool,
     /// The session itself is the problem: its context no longer fits, or it cannot be resumed.
     pub spent: bool,
+    /// The next turn is for another model or effort level than the session's.
+    pub other_model: bool,
     /// This is the first turn of an attempt.
     pub new_attempt: bool,
 }
@@ -82,6 +84,9 @@ pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standin
     }
     if standing.spent {
         return fresh("the last session cannot be continued");
+    }
+    if standing.other_model {
+        return fresh("another model continues");
     }
     match mode {
         SessionMode::Single => NextSession::Same,
@@ -151,6 +156,7 @@ mod tests {
             for trouble in [
                 Standing { rejected: true, ..standing(1, None) },
                 Standing { spent: true, ..standing(1, None) },
+                Standing { other_model: true, ..standing(1, None) },
                 Standing { no_session: true, ..standing(1, None) },
             ] {
                 assert!(!same(mode, &trouble), "{mode:?} {trouble:?}");
