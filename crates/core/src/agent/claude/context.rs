@@ -36,11 +36,14 @@ impl ContextLimits {
         Self { tokens: config.context_limit, share: config.context_share }
     }
 
-    /// The smaller of the two limits.
-    pub fn most(&self, window: Option<u64>) -> u64 {
-        let window = window.unwrap_or(SMALLEST_WINDOW);
-        let by_share = (u128::from(window) * u128::from(self.share) / 100) as u64;
-        if self.tokens > 0 { by_share.min(self.tokens) } else { by_share }
+    /// The smaller of the two limits; `None` if neither is known.
+    pub fn most(&self, window: Option<u64>) -> Option<u64> {
+        let by_share = window.map(|window| (u128::from(window) * u128::from(self.share) / 100) as u64);
+        let by_count = (self.tokens > 0).then_some(self.tokens);
+        match (by_share, by_count) {
+            (Some(share), Some(count)) => Some(share.min(count)),
+            (one, None) | (None, one) => one,
+        }
     }
 }
 
@@ -93,11 +96,12 @@ pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standin
         SessionMode::Fresh if standing.new_attempt => fresh("every attempt has its own session"),
         SessionMode::Fresh | SessionMode::Hybrid => {
             let Some(context) = standing.context else { return fresh("the size of the context is unknown") };
-            let most = limits.most(context.window);
-            if context.tokens < most {
-                return NextSession::Same;
+            match limits.most(context.window.or(Some(SMALLEST_WINDOW))) {
+                Some(most) if context.tokens >= most => {
+                    NextSession::Fresh { why: format!("the context has {} tokens, and the limit is {most}", context.tokens) }
+                }
+                Some(_) | None => NextSession::Same,
             }
-            NextSession::Fresh { why: format!("the context has {} tokens, and the limit is {most}", context.tokens) }
         }
     }
 }
@@ -139,15 +143,20 @@ mod tests {
 
     #[test]
     fn by_default_half_of_any_window_is_used_and_the_cap_can_be_raised() {
-        let most = |config: &ClaudeAgent, window| ContextLimits::from_config(config).most(window);
+        let goes_on = |config: &ClaudeAgent, tokens, window| {
+            next_session(SessionMode::Hybrid, ContextLimits::from_config(config), &standing(tokens, window)) == NextSession::Same
+        };
         let usual = ClaudeAgent::default();
-        for (window, expected) in
-            [(Some(200_000), 100_000), (Some(1_000_000), 500_000), (Some(2_000_000), 500_000), (None, 100_000)]
-        {
-            assert_eq!(most(&usual, window), expected, "{window:?}");
-        }
         let raised = ClaudeAgent { context_limit: 900_000, ..ClaudeAgent::default() };
-        assert_eq!(most(&raised, Some(2_000_000)), 900_000);
+        for (config, window, most) in [
+            (&usual, Some(200_000), 100_000),
+            (&usual, Some(1_000_000), 500_000),
+            (&usual, Some(2_000_000), 500_000),
+            (&usual, None, 100_000),
+            (&raised, Some(2_000_000), 900_000),
+        ] {
+            assert!(goes_on(config, most - 1, window) && !goes_on(config, most, window), "{most} of {window:?}");
+        }
     }
 
     #[test]
