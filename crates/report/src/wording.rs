@@ -91,6 +91,12 @@ pub(crate) fn context(session: &SessionUse) -> Option<String> {
     })
 }
 
+/// Commands that were still running in the background when the turn ended.
+pub(crate) fn cut_commands(session: &SessionUse) -> Option<String> {
+    let number = session.cut_commands as usize;
+    (number > 0).then(|| format!("{} in the background ended with the turn", plural(number, "command", "commands")))
+}
+
 /// How often the client compacted its own context.
 pub(crate) fn compacted(session: &SessionUse) -> Option<String> {
     let often = match session.compactions {
