@@ -18,8 +18,8 @@ use crate::style::{Mark, Style, Tone};
 use crate::summary::{result_of, story_mark};
 use crate::width::{clean, wrap};
 use crate::wording::{
-    WITH_STORY, because, check_mark, compacted, context, cut_commands, duration, ended, facts, is_verified, last_words, plural, red, rejected,
-    short_digest, token_kinds, usage,
+    WITH_STORY, because, check_mark, compacted, context, cut_commands, duration, ended, facts, is_verified, last_words, plural,
+    red, rejected, short_digest, token_kinds, usage,
 };
 
 /// `None` if the run never worked on it.

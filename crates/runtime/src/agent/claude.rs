@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use verdone_core::agent::claude::{
-    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, Strength, TurnEnd,
-    Uuid, command_line, next_session,
+    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, Strength,
+    TurnEnd, Uuid, command_line, next_session,
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::base::sanitise::sanitise_line;
@@ -31,7 +31,8 @@ use crate::process::{FloodLimit, Moment, own_program};
 use crate::store::SessionLock;
 use crate::workspace::Place;
 
-pub use check::{VERSION_TIME, check};
+pub(super) use check::VERSION_TIME;
+pub use check::check;
 
 /// The client of a run, from the first turn to the end.
 #[derive(Debug, Default)]

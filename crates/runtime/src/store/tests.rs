@@ -43,8 +43,14 @@ fn started(plan: &str) -> Event {
 }
 
 fn turn_ended(place: &Place) -> Event {
-    let session =
-        SessionUse { id: format!("session of {}", place.story), fresh: None, tokens: None, window: None, compactions: 0, cut_commands: 0 };
+    let session = SessionUse {
+        id: format!("session of {}", place.story),
+        fresh: None,
+        tokens: None,
+        window: None,
+        compactions: 0,
+        cut_commands: 0,
+    };
     Event::TurnEnded {
         place: place.clone(),
         outcome: TurnOutcome::Ended,

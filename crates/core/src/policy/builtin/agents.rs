@@ -160,12 +160,7 @@ const AGENTS: &[Agent] = &[
         unguarded: Marks { options: &["--yes-always"], ..NONE },
     },
     // Adapters that run one of the above behind the Agent Client Protocol.
-    Agent {
-        names: &["claude-code-acp", "claude-agent-acp", "codex-acp"],
-        harmless: Some(&[]),
-        headless: NONE,
-        unguarded: NONE,
-    },
+    Agent { names: &["claude-code-acp", "claude-agent-acp", "codex-acp"], harmless: Some(&[]), headless: NONE, unguarded: NONE },
 ];
 
 impl Agent {
@@ -182,9 +177,8 @@ impl Agent {
 
 impl Marks {
     fn are_in(&self, rest: &[Word]) -> bool {
-        let is_set = |(names, value): &(&[&str], &str)| {
-            Arguments::new(rest).value(names).iter().any(|word| word.literal() == Some(value))
-        };
+        let is_set =
+            |(names, value): &(&[&str], &str)| Arguments::new(rest).value(names).iter().any(|word| word.literal() == Some(value));
         self.options.iter().any(|option| is_given(rest, option))
             || self.values.iter().any(is_set)
             || subcommand(rest).is_some_and(|first| self.subcommands.contains(&first))

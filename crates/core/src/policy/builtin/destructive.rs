@@ -52,7 +52,12 @@ pub(super) fn rules() -> Vec<Rule> {
                     "tar --remove-f -cf x.tar docs",
                     "TAR_OPTIONS=--remove-files tar cf x.tar src",
                 ],
-                not_matches: &["tar czf old.tgz src", "tar xf x.tar", "tar cf x.tar -- --remove-files", "echo tar --remove-files"],
+                not_matches: &[
+                    "tar czf old.tgz src",
+                    "tar xf x.tar",
+                    "tar cf x.tar -- --remove-files",
+                    "echo tar --remove-files",
+                ],
             },
         ],
     ));

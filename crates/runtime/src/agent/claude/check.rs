@@ -13,7 +13,7 @@ use crate::base::finding::Finding;
 use crate::process::{Exit, SpawnError, probe};
 
 /// How long the client may take to tell its version. Allows for a cold start of a large program on a busy machine.
-pub const VERSION_TIME: Duration = Duration::from_secs(30);
+pub(crate) const VERSION_TIME: Duration = Duration::from_secs(30);
 const NAME: &str = "agent";
 
 const HANGS: &str = "run it by hand to see what it waits for: a network drive, a proxy, or an update";
@@ -56,7 +56,8 @@ pub fn check(config: &ClaudeAgent, root: &Path, version_time: Duration) -> Findi
         };
     }
     if found > TESTED_CLIENT {
-        let message = format!("Claude Code {found} is newer than {TESTED_CLIENT}, the newest one that this Verdone was tested with");
+        let message =
+            format!("Claude Code {found} is newer than {TESTED_CLIENT}, the newest one that this Verdone was tested with");
         return Finding::neutral(NAME, message);
     }
     Finding::good(NAME, format!("Claude Code {found}"))
