@@ -186,17 +186,54 @@ impl TurnOutcome {
 pub struct Usage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// All of them together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// The same tokens apart, because their prices differ by a factor of up to fifty. Absent in older journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_kind: Option<TokenKinds>,
+}
+
+/// Tokens by what is paid for them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TokenKinds {
+    /// Read by the model, and in no cache.
+    pub input: u64,
+    /// Written by the model.
+    pub output: u64,
+    /// Read from the provider's cache.
+    pub cache_read: u64,
+    /// Stored in the provider's cache.
+    pub cache_write: u64,
+}
+
+impl TokenKinds {
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+        }
+    }
 }
 
 impl Usage {
+    /// Without a cost that is no number.
+    #[must_use]
+    pub fn finite(self) -> Self {
+        Self { cost_usd: self.cost_usd.filter(|cost| cost.is_finite()), ..self }
+    }
+
     /// The sum of both. If only one has a value, that value is used.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let cost_usd = self.cost_usd.into_iter().chain(other.cost_usd).reduce(|one, more| one + more);
         let tokens = self.tokens.into_iter().chain(other.tokens).reduce(u64::saturating_add);
-        Self { cost_usd, tokens }
+        let by_kind = self.by_kind.into_iter().chain(other.by_kind).reduce(TokenKinds::and);
+        Self { cost_usd, tokens, by_kind }
     }
 }
 
@@ -216,6 +253,15 @@ pub struct SessionUse {
     /// How often the client replaced the conversation with a summary during the turn.
     #[serde(default)]
     pub compactions: u32,
+    /// Number of commands that the agent had left running in the background, and that were ended with the turn. What it said about
+    /// their results is no false claim.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_commands: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// How much of the user's allowance is used, according to the agent's last report.

@@ -98,6 +98,8 @@ pub enum Family {
     Tools,
     /// Verdone's own commands and other agents: forbidden for an unattended agent, allowed in a user's session.
     Itself,
+    /// What works only in a session that stays open: forbidden for an unattended agent, allowed wherever a user sits.
+    Unattended,
     /// Defined by the user.
     Own,
 }

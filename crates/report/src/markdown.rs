@@ -12,7 +12,9 @@ use crate::guard::guard_told;
 use crate::landing::{commits, finished, next_step, weak_seal};
 use crate::result_text::{argument, changed_label};
 use crate::summary::{awaited, cost_per_verified, false_claims, flaky, tally, work};
-use crate::wording::{WITH_STORY, checks, duration, given_up, is_verified, last_words, moment, plural, red, short_digest, usage};
+use crate::wording::{
+    WITH_STORY, checks, duration, given_up, is_verified, last_words, moment, plural, red, short_digest, token_kinds, usage,
+};
 use escape::{code, text};
 
 pub(crate) mod escape;
@@ -106,6 +108,7 @@ fn head(view: &RunView, extra: &Extra, now: u64) -> String {
     let used = usage(view.cost_usd, view.tokens).unwrap_or_else(|| "not reported by the agent".to_owned());
     let each = cost_per_verified(view).map_or_else(String::new, |each| format!("; {each}"));
     facts.push(("Cost", format!("{used}{each}")));
+    facts.extend(view.tokens_by_kind.map(|kinds| ("Tokens", token_kinds(kinds))));
     facts.extend(finished(view).map(|said| ("Finish", text(&said))));
     facts.extend(commits(view).into_iter().map(|(_, said)| ("Commits", text(&said))));
     facts.extend(next_step(view).map(|step| ("Next", text(&step))));

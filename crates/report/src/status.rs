@@ -12,7 +12,7 @@ use crate::questions::open_questions;
 use crate::style::{Style, Tone};
 use crate::summary::{false_claims, tally, work};
 use crate::width::{clean, wrap};
-use crate::wording::{duration, usage};
+use crate::wording::{duration, token_kinds, usage};
 
 /// `now` is only used for a run that has not ended.
 pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
@@ -32,6 +32,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     rows.push(("Stories", tally(view)));
     rows.push(("Work", work(view, active)));
     rows.extend(usage(view.cost_usd, view.tokens).map(|used| ("Cost", used)));
+    rows.extend(view.tokens_by_kind.map(|kinds| ("Tokens", token_kinds(kinds))));
     rows.extend(false_claims(view.false_claims).map(|text| ("Claims", text)));
     rows.extend(view.guard.as_ref().map(|guard| ("Guard", guard_told(view, guard))));
     rows.extend(weak_seal(view.seal.as_ref()).map(|text| ("Seal", text)));

@@ -18,8 +18,8 @@ use crate::style::{Mark, Style, Tone};
 use crate::summary::{result_of, story_mark};
 use crate::width::{clean, wrap};
 use crate::wording::{
-    WITH_STORY, because, check_mark, compacted, context, duration, ended, facts, is_verified, last_words, plural, red, rejected,
-    short_digest, usage,
+    WITH_STORY, because, check_mark, compacted, context, cut_commands, duration, ended, facts, is_verified, last_words, plural,
+    red, rejected, short_digest, token_kinds, usage,
 };
 
 /// `None` if the run never worked on it.
@@ -71,6 +71,9 @@ impl Page<'_> {
             facts.push(plural(story.false_claims(), "false claim of done", "false claims of done"));
         }
         self.put(0, None, Tone::Plain, &facts.join(dot));
+        if let Some(kinds) = story.tokens_by_kind {
+            self.note(0, &format!("tokens: {}", token_kinds(kinds)));
+        }
         self.reasons(story);
         if let Some(text) = question_about(view, &story.id) {
             self.put(0, None, Tone::Warn, &text);
@@ -164,7 +167,8 @@ impl Page<'_> {
 
     fn session(&mut self, session: &SessionUse) {
         let how = session.fresh.as_ref().map_or_else(|| "same session".to_owned(), |why| format!("fresh: {}", clean(why)));
-        let facts = [Some(format!("session {}", clean(&session.id))), Some(how), context(session), compacted(session)];
+        let id = format!("session {}", clean(&session.id));
+        let facts = [Some(id), Some(how), context(session), compacted(session), cut_commands(session)];
         self.note(4, &facts.into_iter().flatten().collect::<Vec<_>>().join(self.style.dot()));
     }
 

@@ -10,7 +10,7 @@ use crate::questions::open_questions;
 use crate::result_text::{first_of, result_mark, result_words, results};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, columns, fit, pad, wrap};
-use crate::wording::{because, cost, duration, plural, usage};
+use crate::wording::{because, cost, duration, plural, token_kinds, usage};
 
 pub fn summary(view: &RunView, style: &Style) -> String {
     let mut out = String::new();
@@ -114,6 +114,7 @@ fn totals(view: &RunView, now: u64) -> Vec<(Tone, String)> {
     rows.extend(false_claims(view.false_claims).map(|text| (Tone::Warn, text)));
     let used = usage(view.cost_usd, view.tokens).map_or_else(String::new, |used| format!("; {used}"));
     rows.push((Tone::Plain, format!("{}{used}", work(view, now))));
+    rows.extend(view.tokens_by_kind.map(|kinds| (Tone::Plain, format!("Tokens: {}", token_kinds(kinds)))));
     rows.extend(cost_per_verified(view).map(|each| (Tone::Plain, each)));
     if !view.restored.is_empty() {
         let files = plural(view.restored.len(), "file", "files");

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use verdone_core::agent::SessionUse;
+use verdone_core::agent::{SessionUse, TokenKinds};
 pub use verdone_core::base::plural::plural;
 use verdone_core::base::verdict::Red;
 use verdone_core::check::{CheckRun, TestCount};
@@ -72,6 +72,13 @@ pub(crate) fn usage(cost_usd: Option<f64>, tokens: Option<u64>) -> Option<String
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// `345 input, 1,000 output, 10,000 cache read, 1,000 cache write`.
+pub(crate) fn token_kinds(kinds: TokenKinds) -> String {
+    let TokenKinds { input, output, cache_read, cache_write } = kinds;
+    let all = [(input, "input"), (output, "output"), (cache_read, "cache read"), (cache_write, "cache write")];
+    all.map(|(number, kind)| format!("{} {kind}", thousands(number))).join(", ")
+}
+
 /// `context 12,345 of 200,000 tokens (6%)`, if known.
 pub(crate) fn context(session: &SessionUse) -> Option<String> {
     let tokens = session.tokens?;
@@ -82,6 +89,12 @@ pub(crate) fn context(session: &SessionUse) -> Option<String> {
         }
         None => format!("context {} tokens", thousands(tokens)),
     })
+}
+
+/// Commands that were still running in the background when the turn ended.
+pub(crate) fn cut_commands(session: &SessionUse) -> Option<String> {
+    let number = session.cut_commands as usize;
+    (number > 0).then(|| format!("{} in the background ended with the turn", plural(number, "command", "commands")))
 }
 
 /// How often the client compacted its own context.

@@ -32,7 +32,8 @@ use crate::process::{self, EnvPlan, Exit, HeldUp, Moment, Spawn, SpawnError, Std
 pub use check::check as check_agent;
 pub(crate) use check::check_judge;
 pub use claude::Claude;
-use claude::check as check_claude;
+use claude::VERSION_TIME;
+pub use claude::check as check_claude;
 pub(crate) use command::start as start_command;
 pub use run_agent::RunAgent;
 

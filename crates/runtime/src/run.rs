@@ -345,8 +345,8 @@ impl Ready {
         for finding in self.examine()? {
             match finding.health {
                 Health::Bad => return Err(RunError::Refused(finding)),
-                Health::Warning => reporter.report(Update::Notice { text: &finding.in_a_line() }),
-                Health::Good | Health::Neutral => {}
+                Health::Warning | Health::Neutral => reporter.report(Update::Notice { text: &finding.in_a_line() }),
+                Health::Good => {}
             }
         }
         let branch = self.branch()?;

@@ -145,7 +145,7 @@ impl Walker {
             "find" | "fd" | "fdfind" => self.find_exec(call, scope),
             "git" => self.git(call, scope),
             _ if is_shell(name) => self.shell(call, index, scope),
-            _ if is_interpreter(name) => self.interpreter(call, index),
+            _ if is_interpreter(name) && !runs_package(name, arguments) => self.interpreter(call, index),
             _ if name.starts_with("ld-linux") || name.starts_with("ld-musl") => {
                 let words = arguments.iter().skip_while(|word| word.prefix().starts_with('-')).cloned().collect();
                 self.run(call.inner(words), &mut scope.clone())
@@ -323,6 +323,11 @@ impl Simple {
             (Runs::Nothing, Runs::Nothing) => Runs::Nothing,
         }
     }
+}
+
+/// `bun x PACKAGE` runs a program like `npx`; any other argument of `bun` is code.
+fn runs_package(name: &str, arguments: &[Word]) -> bool {
+    name == "bun" && arguments.first().and_then(Word::literal) == Some("x")
 }
 
 /// `set -- a b` and `shift 2`.

@@ -5,7 +5,9 @@
 mod agent;
 mod agent_tools;
 mod api;
+mod background;
 mod demo;
+mod escalate;
 mod first_story;
 mod guarded;
 mod hooks;

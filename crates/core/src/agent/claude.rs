@@ -19,12 +19,13 @@ mod wire_out;
 pub use context::{ContextLimits, ContextUse, NextSession, Standing, next_session};
 pub use guard::{Guard, Liveness, Nonce};
 pub use launch::{
-    BYPASS_WARNING, CommandLine, Hooks, Launch, OLDEST_CLIENT, SCRUBBED, Start, Version, callback_events, command_line, version,
+    BYPASS_WARNING, CommandLine, Hooks, Launch, OLDEST_CLIENT, SCRUBBED, Start, TESTED_CLIENT, Version, callback_events,
+    command_line, version,
 };
 pub use outcome::{Ended, Facts, map};
 pub use reset::reset_in;
 pub use session::{Allowance, ClientExit, Session, Task, TurnEnd};
-pub use settings::{ClaudeAgent, ClaudePermission, HookWay, SessionMode};
+pub use settings::{ClaudeAgent, ClaudePermission, HookWay, SessionMode, Strength};
 pub use usage::{Tokens, TurnUsage};
 pub use uuid::Uuid;
 pub use wire_in::{

@@ -46,7 +46,13 @@ pub(super) fn unusable(config: &ClaudeAgent) -> Option<Finding> {
     if config.binary.trim().is_empty() || config.binary.contains('\0') {
         return fault(vec![key("binary")], "`agent.claude.binary` must be the name or path of a program".to_owned(), None);
     }
-    for (name, value) in [("model", &config.model), ("effort", &config.effort)] {
+    let names = [
+        ("model", &config.model),
+        ("effort", &config.effort),
+        ("escalate", &config.escalate),
+        ("escalate_effort", &config.escalate_effort),
+    ];
+    for (name, value) in names {
         // The client would treat a leading dash as an option.
         if value.as_deref().is_some_and(|value| value.trim().is_empty() || value.starts_with('-') || value.contains('\0')) {
             return fault(vec![key(name)], format!("`agent.claude.{name}` must be a name"), None);
@@ -94,7 +100,7 @@ mod tests {
     #[test]
     fn every_setting_of_the_client_is_read() {
         let text = "[agent]\nname = \"claude\"\n[agent.claude]\nbinary = \"/opt/claude\"\nmodel = \"opus\"\neffort = \"high\"\n\
-                    permission = \"accept-edits\"\nargs = [\"--add-dir\", \"../lib\"]\ncontext_limit = 0\ncontext_share = 50\n\
+                    escalate = \"best\"\nescalate_effort = \"max\"\npermission = \"accept-edits\"\nargs = [\"--add-dir\", \"../lib\"]\ncontext_limit = 0\ncontext_share = 50\n\
                     pause_at = 95\n\
                     sessions = \"single\"\nhooks = \"exec\"\n[agent.claude.env]\nX = \"y\"\n";
         let config = resolve(&[Layer::from_toml("c.toml", text).unwrap()]).unwrap().config;
@@ -102,6 +108,8 @@ mod tests {
             binary: "/opt/claude".to_owned(),
             model: Some("opus".to_owned()),
             effort: Some("high".to_owned()),
+            escalate: Some("best".to_owned()),
+            escalate_effort: Some("max".to_owned()),
             permission: ClaudePermission::AcceptEdits,
             args: vec!["--add-dir".to_owned(), "../lib".to_owned()],
             env: BTreeMap::from([("X".to_owned(), "y".to_owned())]),
@@ -123,6 +131,7 @@ mod tests {
             ("args = [\"--model\", \"x\"]", "c.toml:2:9: --model cannot be", "set agent.claude.model"),
             ("model = \"--bare\"", "c.toml:2:9: `agent.claude.model` must be a name", ""),
             ("model = \"\"", "c.toml:2:9: `agent.claude.model` must be a name", ""),
+            ("escalate = \"-x\"", "c.toml:2:12: `agent.claude.escalate` must be a name", ""),
             ("binary = \" \"", "c.toml:2:10: `agent.claude.binary` must be the name or path of a program", ""),
             ("context_share = 0", "c.toml:2:17: `agent.claude.context_share` must be a percentage", ""),
             ("context_share = 101", "c.toml:2:17: `agent.claude.context_share` must be a percentage", ""),

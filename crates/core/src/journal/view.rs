@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::agent::TokenKinds;
 use crate::base::finish::{Finish, StopSignal};
 use crate::base::id::{Oid, RunId, StoryId};
 use crate::check::CheckRun;
@@ -86,6 +87,9 @@ pub struct RunView {
     /// Usage as reported by the agent; absent if it never reported any.
     pub cost_usd: Option<f64>,
     pub tokens: Option<u64>,
+    /// The same tokens by kind; absent if the agent does not report them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_by_kind: Option<TokenKinds>,
     pub stop_signal: Option<StopSignal>,
     pub finish: Option<Finish>,
     pub reason: Option<String>,

@@ -1,6 +1,7 @@
 //! Verdone's built-in rules, one table per family. Each can be turned off by name.
 
 mod agents;
+mod destructive;
 mod git_history;
 mod git_remote;
 mod git_settings;
@@ -26,6 +27,7 @@ pub fn built_in() -> Vec<Rule> {
         processes::rules(),
         network::rules(),
         publish::rules(),
+        destructive::rules(),
         tools::rules(),
         agents::rules(),
         itself::rules(),

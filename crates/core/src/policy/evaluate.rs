@@ -52,7 +52,18 @@ fn is_for(rule: &Rule, tool: &str) -> bool {
 
 /// In their own sessions, users may tell an agent to start or undo a run, unless a loop controls the session.
 fn is_in_force(rule: &Rule, context: &PolicyContext) -> bool {
-    context.mode == Mode::Run || context.held || rule.family != Family::Itself
+    match rule.family {
+        Family::Itself => context.mode == Mode::Run || context.held,
+        Family::Unattended => context.mode == Mode::Run,
+        Family::GitRemote
+        | Family::GitHistory
+        | Family::GitSettings
+        | Family::Paths
+        | Family::Processes
+        | Family::Network
+        | Family::Tools
+        | Family::Own => true,
+    }
 }
 
 fn relevant<'a>(rule: &Rule, all: &'a Acts, users: &'a Acts) -> &'a Acts {
@@ -64,6 +75,7 @@ fn relevant<'a>(rule: &Rule, all: &'a Acts, users: &'a Acts) -> &'a Acts {
         | Family::Network
         | Family::Tools
         | Family::Itself
+        | Family::Unattended
         | Family::Own => all,
     }
 }

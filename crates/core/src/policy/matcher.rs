@@ -4,7 +4,7 @@ use super::act::{Access, Acts, FileAct};
 use super::arguments::Arguments;
 use super::path::{Place, below};
 use super::plan_text::{self, Protected};
-use super::{MatchedRule, PolicyContext, ReadOnlyReason, ToolCall, read_only};
+use super::{MatchedRule, PolicyContext, ReadOnlyReason, ToolCall, ToolKind, kind_of, read_only};
 use verdone_shell::{Simple, Word, git_call};
 use verdone_text::pattern::{PathPatterns, PatternError, escape};
 
@@ -50,6 +50,8 @@ pub enum Matcher {
         field: &'static str,
         value: &'static str,
     },
+    /// A command that is left running while the agent does something else.
+    InBackground,
     /// The tool's name alone.
     Tool,
     /// Text in a prompt.
@@ -100,6 +102,7 @@ impl Matcher {
             }),
             Self::BeyondLooking(looking) => read_only::beyond(*looking, call, acts),
             Self::Input { field, value } => (call.text(field) == Some(value)).then(Hit::sure),
+            Self::InBackground => is_in_background(call).then(Hit::sure),
             Self::Tool => Some(Hit::sure()),
             Self::Prompt(_) => None,
         }
@@ -145,6 +148,12 @@ pub(super) fn found(simple: &Simple) -> MatchedRule {
 
 pub(super) fn surest(hits: impl Iterator<Item = Hit>) -> Option<Hit> {
     hits.reduce(|best, hit| if hit.certainty > best.certainty { hit } else { best })
+}
+
+/// The names that clients have for it. A subagent in the background is different: its end wakes the session.
+fn is_in_background(call: &ToolCall) -> bool {
+    let is_set = |field: &&str| call.input.get(*field).and_then(serde_json::Value::as_bool) == Some(true);
+    kind_of(&call.tool) == ToolKind::Shell && ["run_in_background", "is_background"].iter().any(is_set)
 }
 
 /// Either git or its subcommand may be unknown, but not both.

@@ -274,6 +274,19 @@ fn another_agent_is_the_users_to_start_unless_it_takes_the_guards_away() {
 }
 
 #[test]
+fn a_command_in_the_background_is_only_for_sessions_that_stay_open() {
+    let input = serde_json::json!({ "command": "npm run dev", "run_in_background": true });
+    let call = ToolCall { tool: "Bash".to_owned(), input };
+    let denied = decide(&call, &context());
+    assert_eq!((rule(&denied), denied.verdict), (Some("background-command"), PolicyVerdict::Deny));
+    assert!(denied.alternative.contains("foreground"), "{}", denied.alternative);
+    let interactive = PolicyContext { mode: Mode::Interactive, ..context() };
+    assert_eq!(decide(&call, &interactive).verdict, PolicyVerdict::Allow);
+    // The Stop gate lets a loop's session wait for it.
+    assert_eq!(decide(&call, &PolicyContext { held: true, ..interactive }).verdict, PolicyVerdict::Allow);
+}
+
+#[test]
 fn a_config_that_means_nothing_is_a_problem_with_a_suggestion() {
     let (_, problems) = config(
         "off = [\"git-pussh\"]\n[[rule]]\nname = \"git-push\"\nverdict = \"deny\"\nreason = \"x\"\nprogram = [\"x\"]\nwrite = [\"y\"]\n[[rule]]\nname = \"b\"\nverdict = \"deny\"\nreason = \"x\"\n",

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use verdone_core::agent::{SessionUse, TurnOutcome, Usage};
+use verdone_core::agent::{SessionUse, TokenKinds, TurnOutcome, Usage};
 use verdone_core::base::finish::Finish;
 use verdone_core::base::id::{Oid, RunId, StoryId};
 use verdone_core::base::verdict::Red;
@@ -159,7 +159,8 @@ impl Journal {
         let place = self.place.clone();
         let name = |what: &str| Some(format!("turns/{}-{}-{}.{what}", place.story, place.attempt, place.turn));
         let (prompt, output) = (name("prompt"), name("output"));
-        let usage = Usage { cost_usd: Some(0.21), tokens: Some(12_345) };
+        let by_kind = Some(TokenKinds { input: 345, output: 1_000, cache_read: 10_000, cache_write: 1_000 });
+        let usage = Usage { cost_usd: Some(0.21), tokens: Some(12_345), by_kind };
         let duration_ms = u64::try_from(seconds).unwrap() * 1000;
         self.event(
             seconds,

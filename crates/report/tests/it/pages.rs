@@ -56,7 +56,7 @@ fn a_story_shows_attempts_reasons_trees_evidence_and_refs() {
 
 fn session_of(id: &str, fresh: Option<&str>) -> SessionUse {
     let fresh = fresh.map(str::to_owned);
-    SessionUse { id: id.to_owned(), fresh, tokens: Some(48_000), window: Some(200_000), compactions: 2 }
+    SessionUse { id: id.to_owned(), fresh, tokens: Some(48_000), window: Some(200_000), compactions: 2, cut_commands: 1 }
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_story_shows_the_session_of_each_turn_and_how_to_go_on_with_the_last() {
         "session 5e55-one · fresh: there is no session yet · context 48,000 of 200,000 tokens (24%)",
         "session 5e55-two · fresh: the last session is gone · context",
         "session 5e55-two · same session · context",
-        "the agent's context was compacted 2 times\n",
+        "the agent's context was compacted 2 times · 1 command in the background ended with the turn\n",
         "\n    claude --resume 5e55-two --fork-session\n",
         "verdone install",
     ] {

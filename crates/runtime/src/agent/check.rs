@@ -6,7 +6,7 @@ use verdone_core::agent::AgentKind;
 use verdone_core::check::CommandSpec;
 use verdone_core::config::{ClaudePermission, Config, ScriptedAgent};
 
-use super::check_claude;
+use super::{VERSION_TIME, check_claude};
 use crate::base::finding::Finding;
 use crate::process::missing_program;
 
@@ -14,7 +14,7 @@ use crate::process::missing_program;
 pub fn check(config: &Config, root: &Path) -> Finding {
     let agent = &config.agent;
     match agent.name {
-        AgentKind::Claude => check_claude(&agent.claude, root),
+        AgentKind::Claude => check_claude(&agent.claude, root, VERSION_TIME),
         AgentKind::Scripted => check_script(&agent.scripted, root),
         AgentKind::Command => check_command(agent.command.run.as_ref(), root),
     }

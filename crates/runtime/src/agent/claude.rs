@@ -14,8 +14,8 @@ use std::time::Duration;
 use rustix::rand::{GetRandomFlags, getrandom};
 use verdone_core::agent::call_repeats::RepeatedCall;
 use verdone_core::agent::claude::{
-    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, TurnEnd, Uuid,
-    command_line, next_session,
+    Allowance, ContextLimits, ContextUse, Hooks, Launch, Liveness, NextSession, Nonce, Session, Standing, Start, Strength,
+    TurnEnd, Uuid, command_line, next_session,
 };
 use verdone_core::agent::{SessionUse, TurnOutcome};
 use verdone_core::base::sanitise::sanitise_line;
@@ -32,7 +32,8 @@ use crate::process::{FloodLimit, Moment, own_program};
 use crate::store::SessionLock;
 use crate::workspace::Place;
 
-pub(crate) use check::check;
+pub(super) use check::VERSION_TIME;
+pub use check::check;
 
 /// A Stop hook that blocked this often never lets the agent stop; the client's default limit is the same.
 const MANY_HELD_STOPS: u32 = 8;
@@ -44,6 +45,8 @@ const STOP_HOOK_WARNING: &str = "a Stop hook in your Claude Code settings blocks
 pub struct Claude {
     guard: Option<Guard>,
     client: Option<Client>,
+    /// What the client was started with.
+    strength: Strength,
     /// How hooks reach us. Once determined, it applies to the whole run.
     way: Option<Hooks>,
     context: Option<ContextUse>,
@@ -107,6 +110,11 @@ impl Claude {
         self.lock = None;
     }
 
+    /// Whether the running process has another model than the settings ask for. A process keeps its model.
+    fn has_another_model_than(&self, config: &ClaudeAgent) -> bool {
+        self.client.is_some() && self.strength != config.strength()
+    }
+
     /// Why the next turn starts a fresh session, if it does.
     pub(crate) fn fresh_because(&self, config: &ClaudeAgent, new_attempt: bool) -> Option<String> {
         let left = self.left.as_ref().filter(|_| self.client.is_none());
@@ -116,6 +124,7 @@ impl Claude {
             lost: self.said.is_some(),
             rejected: self.rejected,
             spent: self.spent,
+            other_model: self.has_another_model_than(config),
             new_attempt,
         };
         match next_session(config.sessions, ContextLimits::from_config(config), &standing) {
@@ -203,6 +212,7 @@ impl Claude {
             tokens: self.context.map(|context| context.tokens),
             window: self.context.and_then(|context| context.window),
             compactions: turn.end.as_ref().map_or(0, |end| end.compactions),
+            cut_commands: turn.end.as_ref().map_or(0, TurnEnd::cut_commands),
         });
         result.allowance = client.session.allowance().and_then(Allowance::usage);
         if turn.end.as_ref().is_some_and(|end| end.held_stops >= MANY_HELD_STOPS) && !self.warned_of_stop_hook {
@@ -250,8 +260,9 @@ impl Claude {
         };
         self.left = None;
         let uuid = random_uuid().map_err(|error| TurnOutcome::NotRunnable { reason: error.to_string() })?;
+        let fits = !self.has_another_model_than(config);
         let cleared = match &mut self.client {
-            Some(client) if may_spend(client, budget) => client.clear(&uuid, signals),
+            Some(client) if fits && may_spend(client, budget) => client.clear(&uuid, signals),
             Some(_) | None => false,
         };
         if !cleared {
@@ -339,6 +350,7 @@ impl Claude {
         if !matches!(started, Err(ClientError::Ended(_))) {
             self.way = Some(used);
         }
+        self.strength = config.strength();
         started
     }
 }

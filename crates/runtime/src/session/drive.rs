@@ -214,7 +214,8 @@ impl Driver {
     fn turn_ended(&self) -> Input {
         let at = Timestamp::now();
         let began = self.journal.last_at().unwrap_or(at);
-        let session = SessionUse { id: self.session.clone(), fresh: None, tokens: None, window: None, compactions: 0 };
+        let session =
+            SessionUse { id: self.session.clone(), fresh: None, tokens: None, window: None, compactions: 0, cut_commands: 0 };
         Input::TurnEnded(TurnReport {
             at,
             outcome: TurnOutcome::Ended,

@@ -43,14 +43,20 @@ fn started(plan: &str) -> Event {
 }
 
 fn turn_ended(place: &Place) -> Event {
-    let session =
-        SessionUse { id: format!("session of {}", place.story), fresh: None, tokens: None, window: None, compactions: 0 };
+    let session = SessionUse {
+        id: format!("session of {}", place.story),
+        fresh: None,
+        tokens: None,
+        window: None,
+        compactions: 0,
+        cut_commands: 0,
+    };
     Event::TurnEnded {
         place: place.clone(),
         outcome: TurnOutcome::Ended,
         duration_ms: 1,
         // Not every JSON parser reads this number back exactly.
-        usage: Usage { cost_usd: Some(0.1 + 0.2 + 1.0 / 3.0), tokens: None },
+        usage: Usage { cost_usd: Some(0.1 + 0.2 + 1.0 / 3.0), tokens: None, by_kind: None },
         prompt: None,
         output: None,
         leftovers: 0,

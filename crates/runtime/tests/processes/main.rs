@@ -6,6 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 mod check;
+mod client_version;
 mod judge;
 mod run;
 

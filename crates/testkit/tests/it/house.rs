@@ -174,6 +174,8 @@ fn the_client_of_the_tests_is_pinned_by_its_digests_and_names_no_registry() {
     assert!(!lock.contains("\"resolved\"") && !lock.contains("://"), "the lock file names a host: remove its `resolved` lines");
     let version = "2.1.325";
     assert!(read(&format!("{folder}/package.json")).contains(&format!("\"@anthropic-ai/claude-code\": \"{version}\"")));
+    let named = version.replace('.', ", ");
+    assert!(read("crates/core/src/agent/claude/launch.rs").contains(&format!("TESTED_CLIENT: Version = Version({named});")));
     let packages = lock.matches("\"node_modules/").count();
     assert!(packages > 1 && lock.matches("\"integrity\": \"sha512-").count() == packages);
     assert_eq!(lock.matches(&format!("\"version\": \"{version}\"")).count(), packages);

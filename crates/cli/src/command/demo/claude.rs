@@ -31,8 +31,8 @@ pub(super) fn run(args: &DemoArgs, context: &Context) -> Outcome {
     let client = check_agent(&config, &context.start);
     match client.health {
         Health::Bad => return Err(client.into()),
-        Health::Warning => say(&format!("{}\n", printable_line(&client.in_a_line()))),
-        Health::Good | Health::Neutral => {}
+        Health::Warning | Health::Neutral => say(&format!("{}\n", printable_line(&client.in_a_line()))),
+        Health::Good => {}
     }
     announce(&config.agent.claude, cap)?;
     if !args.yes && !confirmed(context)? {

@@ -65,8 +65,8 @@ fn plan(request: &str, output: &Path, flags: &Flags, json: bool, context: &Conte
     let agent = check_agent(&settings.resolved.config, &project.root);
     match agent.health {
         Health::Bad => return Err(agent.into()),
-        Health::Warning => reporter.report(Update::Notice { text: &agent.in_a_line() }),
-        Health::Good | Health::Neutral => {}
+        Health::Warning | Health::Neutral => reporter.report(Update::Notice { text: &agent.in_a_line() }),
+        Health::Good => {}
     }
     let (spec_dir, exports) = (settings.spec_dir.as_deref(), settings.exports.as_slice());
     let request = PlanningRequest { project: &project, config: &settings.resolved.config, request, output, spec_dir, exports };

@@ -398,7 +398,7 @@ fn assert_denied(results: &[ToolResult], rule: &str) {
 }
 
 /// The run's number of false claims.
-fn claims(world: &World) -> u64 {
+pub(crate) fn claims(world: &World) -> u64 {
     let output = world.verdone(&["status", "--json"]);
     let state: Value = serde_json::from_str(&output.stdout).unwrap();
     let claims = &state["false_claims"];

@@ -413,6 +413,22 @@ fn a_client_that_is_missing_or_too_old_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn a_client_newer_than_the_tested_one_gets_a_note_in_doctor_and_at_the_start_of_a_run() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("ANTHROPIC_API_KEY", "opens-nothing");
+    sandbox.add_script("claude", "#!/bin/sh\n[ \"$1\" = --version ] && echo '99.0.1 (Claude Code)' && exit\nexit 1\n");
+    sandbox.write("PLAN.md", ONE);
+    sandbox.write(".verdone/config.toml", "[agent]\nname = \"claude\"\n[limits]\nattempts = 1\n");
+    sandbox.repo();
+    for command in ["doctor", "run"] {
+        let output = sandbox.verdone(verdone(), [command]);
+        let said = format!("{}{}", output.stdout, output.stderr);
+        let note = "Claude Code 99.0.1 is newer than 2.1.325, the newest one that this Verdone was tested with";
+        assert_eq!(said.matches(note).count(), 1, "{}", output.transcript());
+    }
+}
+
+#[test]
 fn a_conversation_that_the_client_shortens_by_itself_is_noticed_and_told() {
     // Near the end of the context window, which only a single long session reaches.
     let brim = Usage { input: 980_000, ..FULL };

@@ -142,7 +142,8 @@ fn what_a_turn_leaves_running_is_ended_before_the_checks_and_wakes_nobody() {
     let apart = "nohup sleep 612 > /dev/null 2>&1 & setsid sleep 613 > /dev/null 2>&1 & echo started";
     let script = first([Turn::call("Bash", background), Turn::bash(apart), Turn::write("a", "one\n"), Turn::say("Done.")]);
     let script = script.on("US-002", [Turn::write("b", "two\n"), Turn::say("Done.")]);
-    let files = [(".verdone/config.toml", AGENT), ("PLAN.md", &plan), ("check.sh", CHECK)];
+    let config = format!("{AGENT}[policy]\noff = [\"background-command\"]\n");
+    let files = [(".verdone/config.toml", config.as_str()), ("PLAN.md", &plan), ("check.sh", CHECK)];
     let Some(world) = World::with(&files, script.otherwise(Turn::say("I see."))) else { return };
     let run = world.start(&["run"]);
     wait_for_file(&world, "../tmp/checking");

@@ -22,11 +22,14 @@ impl ContextUse {
 /// When a context counts as full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextLimits {
-    /// In tokens; 0 for no limit.
+    /// In tokens; 0 for no cap.
     pub tokens: u64,
     /// In percent of the window.
     pub share: u32,
 }
+
+/// The smallest window of the client's models, for a client that does not name its window.
+const SMALLEST_WINDOW: u64 = 200_000;
 
 impl ContextLimits {
     pub fn from_config(config: &ClaudeAgent) -> Self {
@@ -57,6 +60,8 @@ pub struct Standing {
     pub rejected: bool,
     /// The session itself is the problem: its context no longer fits, or it cannot be resumed.
     pub spent: bool,
+    /// The next turn is for another model or effort level than the session's.
+    pub other_model: bool,
     /// This is the first turn of an attempt.
     pub new_attempt: bool,
 }
@@ -83,16 +88,19 @@ pub fn next_session(mode: SessionMode, limits: ContextLimits, standing: &Standin
     if standing.spent {
         return fresh("the last session cannot be continued");
     }
+    if standing.other_model {
+        return fresh("another model continues");
+    }
     match mode {
         SessionMode::Single => NextSession::Same,
         SessionMode::Fresh if standing.new_attempt => fresh("every attempt has its own session"),
         SessionMode::Fresh | SessionMode::Hybrid => {
-            match (standing.context, limits.most(standing.context.and_then(|c| c.window))) {
-                (Some(context), Some(most)) if context.tokens >= most => {
+            let Some(context) = standing.context else { return fresh("the size of the context is unknown") };
+            match limits.most(context.window.or(Some(SMALLEST_WINDOW))) {
+                Some(most) if context.tokens >= most => {
                     NextSession::Fresh { why: format!("the context has {} tokens, and the limit is {most}", context.tokens) }
                 }
-                (Some(_), _) => NextSession::Same,
-                (None, _) => fresh("the size of the context is unknown"),
+                Some(_) | None => NextSession::Same,
             }
         }
     }
@@ -130,7 +138,25 @@ mod tests {
         }
         let unlimited = ContextLimits { tokens: 0, share: 80 };
         assert_eq!(next_session(SessionMode::Hybrid, unlimited, &standing(700_000, Some(1_000_000))), NextSession::Same);
-        assert_eq!(next_session(SessionMode::Hybrid, unlimited, &standing(700_000, None)), NextSession::Same);
+        assert_ne!(next_session(SessionMode::Hybrid, unlimited, &standing(700_000, None)), NextSession::Same);
+    }
+
+    #[test]
+    fn by_default_half_of_any_window_is_used_and_the_cap_can_be_raised() {
+        let goes_on = |config: &ClaudeAgent, tokens, window| {
+            next_session(SessionMode::Hybrid, ContextLimits::from_config(config), &standing(tokens, window)) == NextSession::Same
+        };
+        let usual = ClaudeAgent::default();
+        let raised = ClaudeAgent { context_limit: 900_000, ..ClaudeAgent::default() };
+        for (config, window, most) in [
+            (&usual, Some(200_000), 100_000),
+            (&usual, Some(1_000_000), 500_000),
+            (&usual, Some(2_000_000), 500_000),
+            (&usual, None, 100_000),
+            (&raised, Some(2_000_000), 900_000),
+        ] {
+            assert!(goes_on(config, most - 1, window) && !goes_on(config, most, window), "{most} of {window:?}");
+        }
     }
 
     #[test]
@@ -139,6 +165,7 @@ mod tests {
             for trouble in [
                 Standing { rejected: true, ..standing(1, None) },
                 Standing { spent: true, ..standing(1, None) },
+                Standing { other_model: true, ..standing(1, None) },
                 Standing { no_session: true, ..standing(1, None) },
             ] {
                 assert!(!same(mode, &trouble), "{mode:?} {trouble:?}");

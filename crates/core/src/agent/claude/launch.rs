@@ -17,6 +17,9 @@ pub const BYPASS_WARNING: &str = "agent.claude.permission = \"bypass\": Claude C
 /// let a call through.
 pub const OLDEST_CLIENT: Version = Version(2, 1, 295);
 
+/// The newest client that Verdone's own tests run with. Newer ones usually work, too.
+pub const TESTED_CLIENT: Version = Version(2, 1, 325);
+
 /// Variables from an outer session, or for interactive use, that would change the client's behaviour. The user's choice of API, account
 /// and model (`ANTHROPIC_*`, `CLAUDE_CONFIG_DIR`, `CLAUDE_CODE_USE_*`, ...) stays.
 pub const SCRUBBED: [&str; 24] = [

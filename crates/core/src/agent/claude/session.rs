@@ -79,6 +79,13 @@ pub struct TurnEnd {
     pub garbage: u32,
 }
 
+impl TurnEnd {
+    /// Number of commands that are ended with the turn, although they are not finished.
+    pub fn cut_commands(&self) -> u32 {
+        u32::try_from(self.background.iter().filter(|task| !task.agent).count()).unwrap_or(u32::MAX)
+    }
+}
+
 /// A command or subagent in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {

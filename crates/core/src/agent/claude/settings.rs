@@ -17,15 +17,24 @@ pub struct ClaudeAgent {
     /// The effort level, such as "low", "medium" or "high". If not set, the client's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
+    /// The model for the last attempt at a story, after the others failed (`limits.attempts`). If not set, the same model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escalate: Option<String>,
+    /// The effort level for that attempt. If not set, the same level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escalate_effort: Option<String>,
     /// Who decides what the agent may do.
     pub permission: ClaudePermission,
     /// Additional arguments for the client.
     pub args: Vec<String>,
     /// Variables to set for the client.
     pub env: BTreeMap<String, String>,
-    /// The context size in tokens above which the next turn starts a fresh session; 0 means no limit.
+    /// A cap on `context_share` in tokens, for models with very large windows: every call pays for the whole context. Raise it if your
+    /// model's window has more than a million tokens; 0 means no cap.
     pub context_limit: u64,
-    /// The same limit in percent of the model's context window. The smaller of the two applies.
+    /// The percentage of the model's context window above which the next turn starts a fresh session. Half a window leaves room for a
+    /// long turn before the client compacts the conversation by itself. A lower share makes calls cheaper, but fresh sessions read the
+    /// project again. If the client does not name its window, 200,000 tokens are assumed.
     pub context_share: u32,
     /// The percentage of your usage allowance at which no further turn starts until the allowance resets; 0 means to wait only when the
     /// limit itself is reached.
@@ -42,16 +51,52 @@ impl Default for ClaudeAgent {
             binary: "claude".to_owned(),
             model: None,
             effort: None,
+            escalate: None,
+            escalate_effort: None,
             permission: ClaudePermission::default(),
             args: Vec::new(),
             env: BTreeMap::new(),
-            context_limit: 160_000,
-            context_share: 80,
+            context_limit: 500_000,
+            context_share: 50,
             // Reaching the limit loses no work, because the turn is repeated. Pausing earlier would leave paid allowance unused.
             pause_at: 0,
             sessions: SessionMode::default(),
             hooks: HookWay::default(),
         }
+    }
+}
+
+impl ClaudeAgent {
+    /// The settings for an attempt at a story, counted from 1, of at most `attempts`; 0 means no limit, so that none is the last. An
+    /// attempt that is both the first and the last is none that others failed before.
+    #[must_use]
+    pub fn for_attempt(&self, attempt: u32, attempts: u32) -> Self {
+        let mut settings = self.clone();
+        if attempts > 1 && attempt >= attempts {
+            settings.model = self.escalate.clone().or(settings.model);
+            settings.effort = self.escalate_effort.clone().or(settings.effort);
+        }
+        settings
+    }
+
+    /// The model and the effort, which a process keeps until it ends.
+    pub fn strength(&self) -> Strength {
+        Strength { model: self.model.clone(), effort: self.effort.clone() }
+    }
+}
+
+/// Which model works, and how hard.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Strength {
+    pub model: Option<String>,
+    pub effort: Option<String>,
+}
+
+impl Strength {
+    /// `opus, effort high`.
+    pub fn describe(&self) -> String {
+        let model = self.model.as_deref().unwrap_or("the client's default model");
+        self.effort.as_ref().map_or_else(|| model.to_owned(), |effort| format!("{model}, effort {effort}"))
     }
 }
 
@@ -92,4 +137,24 @@ pub enum HookWay {
     Callbacks,
     /// By starting `verdone hook` for every event.
     Exec,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_of_several_attempts_is_escalated() {
+        let name = |text: &str| Some(text.to_owned());
+        let config = ClaudeAgent { model: name("sonnet"), escalate: name("opus"), ..ClaudeAgent::default() };
+        for (attempt, attempts, model) in
+            [(1, 3, "sonnet"), (2, 3, "sonnet"), (3, 3, "opus"), (4, 3, "opus"), (1, 1, "sonnet"), (9, 0, "sonnet")]
+        {
+            assert_eq!(config.for_attempt(attempt, attempts).strength().describe(), model, "{attempt} of {attempts}");
+        }
+        let harder = ClaudeAgent { escalate_effort: name("high"), ..config.clone() };
+        assert_eq!(harder.for_attempt(2, 2).strength().describe(), "opus, effort high");
+        let plain = ClaudeAgent::default();
+        assert_eq!(plain.for_attempt(2, 2), plain);
+    }
 }

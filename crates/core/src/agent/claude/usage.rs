@@ -2,6 +2,7 @@
 //! session was resumed. Only differences can be added up.
 
 use super::wire_in::{ModelUsage, ResultLine};
+use crate::agent::TokenKinds;
 
 /// Token counts by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,7 +41,12 @@ impl TurnUsage {
 
     /// The form stored in events.
     pub fn usage(&self) -> crate::agent::Usage {
-        crate::agent::Usage { cost_usd: Some(self.cost_usd), tokens: Some(self.tokens.all()) }
+        let Tokens { input, output, cache_read, cache_creation: cache_write } = self.tokens;
+        crate::agent::Usage {
+            cost_usd: Some(self.cost_usd),
+            tokens: Some(self.tokens.all()),
+            by_kind: Some(TokenKinds { input, output, cache_read, cache_write }),
+        }
     }
 }
 
@@ -142,6 +148,14 @@ mod tests {
         let used = ledger.usage_since_last_result(&line);
         assert!((used.cost_usd - 0.4).abs() < 1e-9);
         assert_eq!(used.tokens.all(), 7);
+    }
+
+    #[test]
+    fn an_event_has_the_kinds_apart_and_their_sum() {
+        let tokens = Tokens { input: 1, output: 20, cache_read: 300, cache_creation: 4000 };
+        let usage = TurnUsage { cost_usd: 0.5, tokens }.usage();
+        assert_eq!(usage.tokens, Some(4321));
+        assert_eq!(usage.by_kind, Some(TokenKinds { input: 1, output: 20, cache_read: 300, cache_write: 4000 }));
     }
 
     #[test]

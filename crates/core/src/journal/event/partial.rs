@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{Event, Place, Recorded, SCHEMA_VERSION, TurnTests, Verified};
-use crate::agent::{TurnOutcome, Usage};
+use crate::agent::{SessionUse, TurnOutcome, Usage};
 use crate::base::id::Oid;
 use crate::done::JudgeRecord;
 use crate::verify::{Outcome, Proof, ProtectedChange, Reason, Surface, TreeIds, VerifyReport};
@@ -50,7 +50,7 @@ pub fn parse_partial(line: &[u8]) -> Option<PartialEvent> {
             of,
             open,
         })?,
-        b"turn_ended" => read(line, |Turn { place, outcome, usage, leftovers, claim }| {
+        b"turn_ended" => read(line, |Turn { place, outcome, usage, leftovers, session, claim }| {
             let (duration_ms, prompt, output) = (0, None, None);
             Event::TurnEnded {
                 place,
@@ -62,7 +62,7 @@ pub fn parse_partial(line: &[u8]) -> Option<PartialEvent> {
                 output,
                 leftovers,
                 tests: TurnTests::default(),
-                session: None,
+                session,
                 allowance: None,
                 claim,
             }
@@ -114,6 +114,9 @@ struct Turn {
     outcome: TurnOutcome,
     usage: Usage,
     leftovers: u32,
+    /// It may explain a claim.
+    #[serde(default)]
+    session: Option<SessionUse>,
     #[serde(default)]
     claim: Option<String>,
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::GuardView;
-use crate::agent::{SessionUse, TurnOutcome, Usage};
+use crate::agent::{SessionUse, TokenKinds, TurnOutcome, Usage};
 use crate::base::id::{Oid, StoryId};
 use crate::base::verdict::Red;
 use crate::check::CheckRun;
@@ -33,6 +33,9 @@ pub struct StoryView {
     pub undone: bool,
     pub cost_usd: Option<f64>,
     pub tokens: Option<u64>,
+    /// The same tokens by kind; absent if the agent does not report them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_by_kind: Option<TokenKinds>,
 }
 
 /// Work that needs or needed a review.

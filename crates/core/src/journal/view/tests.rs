@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::agent::{TurnOutcome, Usage};
+use crate::agent::{SessionUse, TokenKinds, TurnOutcome, Usage};
 use crate::check::{CheckOutcome, tests::ran};
 use crate::evidence::tests::changed_test;
 use crate::journal::event::{Event, Place, Rejection, SCHEMA_VERSION, TurnTests, Verified};
@@ -21,7 +21,8 @@ fn selected(story: &str, attempt: u32, open: usize) -> Event {
 }
 
 fn ended(story: &str, attempt: u32, outcome: TurnOutcome) -> Event {
-    let usage = Usage { cost_usd: Some(0.5), tokens: Some(10) };
+    let by_kind = Some(TokenKinds { input: 1, output: 2, cache_read: 3, cache_write: 4 });
+    let usage = Usage { cost_usd: Some(0.5), tokens: Some(10), by_kind };
     let (prompt, output) = (None, None);
     Event::TurnEnded {
         place: place(story, attempt, 1),
@@ -149,8 +150,17 @@ fn a_claim_is_false_only_if_the_agent_stopped_by_itself_and_the_checks_disagree(
     if let Event::TurnEnded { claim, .. } = &mut silent {
         *claim = Some("breaking".to_owned());
     }
-    let view = view([selected("A", 1, 3), silent, verified("A", 1, check_failed())]);
-    assert_eq!(view.false_claims.total(), 0, "nothing was claimed");
+    let seen = view([selected("A", 1, 3), silent, verified("A", 1, check_failed())]);
+    assert_eq!(seen.false_claims.total(), 0, "nothing was claimed");
+    let with_commands_cut = |number: u32| {
+        let mut turn = ended("A", 1, TurnOutcome::Ended);
+        if let Event::TurnEnded { session, .. } = &mut turn {
+            let (id, cut_commands) = ("s".to_owned(), number);
+            *session = Some(SessionUse { id, fresh: None, tokens: None, window: None, compactions: 0, cut_commands });
+        }
+        view([selected("A", 1, 3), turn, verified("A", 1, failed(Failure::NothingChanged))]).false_claims.total()
+    };
+    assert_eq!((with_commands_cut(0), with_commands_cut(1)), (1, 0), "it relied on a command that Verdone ended");
 }
 
 #[test]
@@ -172,6 +182,7 @@ fn attempts_and_results_are_added_up() {
     assert_eq!(view.counts, Counts { verified: 1, failed: 1, kept_attempts: 2, ..Counts::default() });
     assert_eq!((view.commits, view.open, view.done(), view.leftovers), (1, 2, 1, 2));
     assert_eq!((view.cost_usd, view.tokens), (Some(1.0), Some(20)));
+    assert_eq!(view.tokens_by_kind, Some(TokenKinds { input: 2, output: 4, cache_read: 6, cache_write: 8 }));
     assert_eq!(view.restored.iter().collect::<Vec<_>>(), ["PLAN.md"]);
     assert_eq!(view.protected.iter().collect::<Vec<_>>(), ["tests/a.rs"]);
     let a = view.story(&StoryId::from("A")).unwrap();

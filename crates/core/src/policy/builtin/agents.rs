@@ -4,7 +4,7 @@ use super::super::{Family, Matcher, Rule};
 use super::{Entry, deny};
 use crate::policy::arguments::Arguments;
 use crate::policy::matcher::Certainty;
-use verdone_shell::Simple;
+use verdone_shell::{Simple, Word};
 
 const INSTEAD: &str = "do the work in this session, or with the client's own subagents, which are guarded like it";
 
@@ -13,7 +13,7 @@ pub(super) fn rules() -> Vec<Rule> {
         Family::Tools,
         vec![Entry {
             name: "unguarded-agent",
-            matcher: Matcher::Simple(|simple| starts(simple, |agent| agent.unguarded)),
+            matcher: Matcher::Simple(|simple| starts(simple, Agent::is_unguarded)),
             reason: "this starts another agent that may do anything without asking",
             alternative: INSTEAD,
             matches: &[
@@ -38,17 +38,25 @@ pub(super) fn rules() -> Vec<Rule> {
         Family::Itself,
         vec![Entry {
             name: "nested-agent",
-            matcher: Matcher::Simple(|simple| starts(simple, |agent| agent.headless)),
+            matcher: Matcher::Simple(|simple| starts(simple, Agent::works)),
             reason: "this starts another agent, whose work and cost the run does not see",
             alternative: INSTEAD,
             matches: &[
                 "claude -p 'fix it'",
                 "codex exec 'fix it'",
                 "npx @openai/codex exec x",
-                "opencode run x",
+                "pnpm dlx opencode-ai run x",
+                "bunx @github/copilot < prompt.txt",
                 "env A=1 gemini -p x",
             ],
-            not_matches: &["claude --help", "claude mcp list", "codex --version", "opencode models", "grep -p claude x"],
+            not_matches: &[
+                "claude --help",
+                "claude mcp list",
+                "codex --version",
+                "opencode models",
+                "goose up",
+                "grep -p claude x",
+            ],
         }],
     ));
     rules
@@ -56,7 +64,10 @@ pub(super) fn rules() -> Vec<Rule> {
 
 /// How one agent is started.
 struct Agent {
+    /// The names of its program and of its packages, without scopes.
     names: &'static [&'static str],
+    /// Subcommands that start no work. `None` for a name that other programs have, too: there, only the marks count.
+    harmless: Option<&'static [&'static str]>,
     /// Subcommands and options that make it run without a person.
     headless: Marks,
     /// Subcommands and options that disable its permission prompts.
@@ -76,6 +87,7 @@ const NONE: Marks = Marks { subcommands: &[], options: &[], values: &[] };
 const AGENTS: &[Agent] = &[
     Agent {
         names: &["claude", "claude-code"],
+        harmless: Some(&["mcp", "config", "doctor", "plugin", "auth", "update", "install", "help"]),
         headless: Marks { options: &["-p", "--print"], ..NONE },
         unguarded: Marks {
             options: &["--dangerously-skip-permissions"],
@@ -85,6 +97,7 @@ const AGENTS: &[Agent] = &[
     },
     Agent {
         names: &["codex"],
+        harmless: Some(&["mcp", "login", "logout", "completion", "features", "plugin", "doctor", "help"]),
         headless: Marks { subcommands: &["exec", "e"], ..NONE },
         unguarded: Marks {
             options: &["--dangerously-bypass-approvals-and-sandbox", "--yolo"],
@@ -94,64 +107,105 @@ const AGENTS: &[Agent] = &[
     },
     Agent {
         names: &["gemini", "gemini-cli", "qwen", "qwen-code"],
+        harmless: Some(&["mcp", "extensions", "extension", "skills", "skill", "hooks", "auth"]),
         headless: Marks { options: &["-p", "--prompt"], ..NONE },
         unguarded: Marks { options: &["-y", "--yolo"], values: &[(&["--approval-mode"], "yolo")], ..NONE },
     },
     Agent {
         names: &["cursor-agent"],
+        harmless: Some(&["login", "logout", "status", "whoami", "about", "models", "mcp", "ls", "update", "help"]),
         headless: Marks { options: &["-p", "--print"], ..NONE },
         unguarded: Marks { options: &["-f", "--force", "--yolo"], ..NONE },
     },
     Agent {
         names: &["copilot"],
+        harmless: Some(&["help", "version", "login", "logout", "plugin", "mcp", "update"]),
         headless: Marks { options: &["-p", "--prompt"], ..NONE },
         unguarded: Marks { options: &["--allow-all-tools", "--allow-all", "--yolo"], ..NONE },
     },
-    Agent { names: &["opencode", "goose"], headless: Marks { subcommands: &["run"], ..NONE }, unguarded: NONE },
+    Agent {
+        names: &["opencode", "opencode-ai"],
+        harmless: Some(&["models", "auth", "providers", "mcp", "stats", "export", "session", "agent", "upgrade", "completion"]),
+        headless: Marks { subcommands: &["run"], ..NONE },
+        unguarded: NONE,
+    },
+    Agent {
+        names: &["goose"],
+        harmless: None,
+        headless: Marks { subcommands: &["run", "acp", "serve"], ..NONE },
+        unguarded: NONE,
+    },
     Agent {
         names: &["crush"],
+        harmless: None,
         headless: Marks { subcommands: &["run"], ..NONE },
         unguarded: Marks { options: &["-y", "--yolo"], ..NONE },
     },
     Agent {
         names: &["droid"],
+        harmless: None,
         headless: Marks { subcommands: &["exec"], ..NONE },
         unguarded: Marks { options: &["--skip-permissions-unsafe"], ..NONE },
     },
     Agent {
         names: &["amp"],
+        harmless: None,
         headless: Marks { options: &["-x", "--execute"], ..NONE },
         unguarded: Marks { options: &["--dangerously-allow-all"], ..NONE },
     },
     Agent {
-        names: &["aider"],
+        names: &["aider", "aider-chat"],
+        harmless: Some(&[]),
         headless: Marks { options: &["-m", "--message", "--message-file"], ..NONE },
         unguarded: Marks { options: &["--yes-always"], ..NONE },
     },
+    // Adapters that run one of the above behind the Agent Client Protocol.
+    Agent { names: &["claude-code-acp", "claude-agent-acp", "codex-acp"], harmless: Some(&[]), headless: NONE, unguarded: NONE },
 ];
 
-fn starts(simple: &Simple, marks: fn(&Agent) -> Marks) -> Certainty {
+impl Agent {
+    /// Whether it starts to work. Without a terminal, the clients take their prompt from anywhere: `codex 'fix it'`, `gemini < x`.
+    fn works(&self, rest: &[Word]) -> bool {
+        let harmless = |list: &[&str]| subcommand(rest).is_some_and(|first| list.contains(&first));
+        self.headless.are_in(rest) || self.harmless.is_some_and(|list| !harmless(list))
+    }
+
+    fn is_unguarded(&self, rest: &[Word]) -> bool {
+        self.unguarded.are_in(rest)
+    }
+}
+
+impl Marks {
+    fn are_in(&self, rest: &[Word]) -> bool {
+        let is_set =
+            |(names, value): &(&[&str], &str)| Arguments::new(rest).value(names).iter().any(|word| word.literal() == Some(value));
+        self.options.iter().any(|option| is_given(rest, option))
+            || self.values.iter().any(is_set)
+            || subcommand(rest).is_some_and(|first| self.subcommands.contains(&first))
+    }
+}
+
+fn starts(simple: &Simple, test: fn(&Agent, &[Word]) -> bool) -> Certainty {
     let Some((program, rest)) = simple.words.split_first() else { return Certainty::No };
     let base = program.base();
     // `npx @google/gemini-cli@latest`
     let name = base.literal().and_then(|name| name.split('@').next()).unwrap_or_default();
-    let Some(marks) = AGENTS.iter().find(|agent| agent.names.contains(&name)).map(marks) else { return Certainty::No };
-    let arguments = Arguments::new(rest);
-    let option = || marks.options.iter().any(|option| is_given(rest, option));
-    let value = || {
-        let is_set = |(names, value): &(&[&str], &str)| arguments.value(names).iter().any(|word| word.literal() == Some(value));
-        marks.values.iter().any(is_set)
-    };
-    let subcommand = || {
-        let valued = ["-m", "--model", "-C", "--cd", "-c", "--config", "-p", "--profile", "-s", "--sandbox", "-a"];
-        let first = arguments.operands(&valued).first().and_then(|word| word.literal());
-        first.is_some_and(|first| marks.subcommands.contains(&first))
-    };
-    let helps = arguments.any(&["--help", "-h", "--version"]);
-    if !helps && (option() || value() || subcommand()) { Certainty::Yes } else { Certainty::No }
+    let Some(agent) = AGENTS.iter().find(|agent| agent.names.contains(&name)) else { return Certainty::No };
+    if !only_informs(rest) && test(agent, rest) { Certainty::Yes } else { Certainty::No }
+}
+
+fn only_informs(rest: &[Word]) -> bool {
+    let is_version = matches!(rest, [only] if matches!(only.literal(), Some("-v" | "-V")));
+    is_version || Arguments::new(rest).any(&["--help", "-h", "--version"])
+}
+
+/// The first operand, if it is certain.
+fn subcommand(rest: &[Word]) -> Option<&str> {
+    let valued = ["-m", "--model", "-C", "--cd", "-c", "--config", "-p", "--profile", "-s", "--sandbox", "-a"];
+    Arguments::new(rest).operands(&valued).first().and_then(|word| word.literal())
 }
 
 /// An option as a word, or with a value after `=`.
-fn is_given(words: &[verdone_shell::Word], option: &str) -> bool {
+fn is_given(words: &[Word], option: &str) -> bool {
     words.iter().any(|word| word.prefix().split('=').next() == Some(option))
 }

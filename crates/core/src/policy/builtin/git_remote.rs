@@ -59,11 +59,20 @@ pub(super) fn rules() -> Vec<Rule> {
                 not_matches: &["gh pr view 12", "glab mr list", "jj log", "hg status", "echo gh pr merge"],
             },
             Entry {
+                name: "pull-request",
+                matcher: Matcher::Programs(PULL_REQUESTS),
+                reason: "this asks others to review work that has not passed its checks yet",
+                alternative: INSTEAD,
+                matches: &["gh pr create --fill", "gh -R o/r pr new -t x", "glab mr create", "hub pull-request -m x"],
+                not_matches: &["gh pr list", "gh pr diff 3", "glab mr view 3", "echo gh pr create"],
+            },
+            Entry {
                 name: "remote-api-merge",
                 matcher: Matcher::Simple(merges_by_api),
-                reason: "this request merges or pushes through the forge's own interface",
+                reason: "this request merges, pushes or opens a pull request through the forge's own interface",
                 alternative: INSTEAD,
                 matches: &[
+                    "gh api repos/o/r/pulls -f title=x -f head=y -f base=main",
                     "gh api -X PUT repos/o/r/pulls/1/merge",
                     "gh api --method POST repos/o/r/merges -f base=main",
                     "glab api -X PUT projects/1/merge_requests/2/merge",
@@ -71,12 +80,25 @@ pub(super) fn rules() -> Vec<Rule> {
                 not_matches: &[
                     "gh api repos/o/r/pulls/1",
                     "gh api repos/o/r/pulls/1/merge",
+                    "gh api repos/o/r/pulls",
                     "gh api repos/o/r/issues -f title=x",
                 ],
             },
         ],
     )
 }
+
+const PULL_REQUESTS: &[&[&str]] = &[
+    &["gh", "pr", "create"],
+    &["gh", "pr", "new"],
+    &["glab", "mr", "create"],
+    &["glab", "mr", "new"],
+    &["glab", "mr", "for"],
+    &["hub", "pull-request"],
+    &["tea", "pr", "create"],
+    &["tea", "pulls", "create"],
+    &["az", "repos", "pr", "create"],
+];
 
 const PROGRAMS: &[&[&str]] = &[
     &["gh", "pr", "merge"],
@@ -123,10 +145,15 @@ fn merges_by_api(simple: &Simple) -> Certainty {
     if !matches!(base.literal(), Some("gh" | "glab" | "hub")) || arguments.first() != Some("api") {
         return Certainty::No;
     }
-    let changes = arguments.value(&["-X", "--method"]).iter().any(|method| method.literal() != Some("GET"));
+    // Without a method, a request with fields or a body is a POST.
+    let methods = arguments.value(&["-X", "--method"]);
+    let sends = || ["-f", "-F", "--field", "--raw-field", "--input"].iter().any(|option| !arguments.value(&[option]).is_empty());
+    let changes = if methods.is_empty() { sends() } else { methods.iter().any(|method| method.literal() != Some("GET")) };
     let merges = rest.iter().any(|word| {
+        const ENDS: &[&str] = &["/merge", "/merges", "/pulls", "/merge_requests"];
+        const PARTS: &[&str] = &["/git/refs", "mergePullRequest", "createPullRequest"];
         let path = word.prefix();
-        path.ends_with("/merge") || path.ends_with("/merges") || path.contains("/git/refs") || path.contains("mergePullRequest")
+        ENDS.iter().any(|end| path.ends_with(end)) || PARTS.iter().any(|part| path.contains(part))
     });
     if changes && merges { Certainty::Yes } else { Certainty::No }
 }

@@ -17,7 +17,7 @@ pub(super) fn rules() -> Vec<Rule> {
             matches: &[
                 "npm publish --access public",
                 "cd pkg && pnpm -r publish",
-                "cargo publish -p core",
+                "cargo +nightly publish -p core",
                 "python3 -m twine upload dist/*",
                 "docker push ghcr.io/o/app:1",
                 "docker buildx build --push -t app .",
@@ -52,6 +52,7 @@ const COMMANDS: &[&[&str]] = &[
     &["jsr", "publish"],
     &["lerna", "publish"],
     &["changeset", "publish"],
+    &["semantic-release"],
     &["vsce", "publish"],
     &["ovsx", "publish"],
     &["cargo", "publish"],
@@ -82,6 +83,9 @@ const COMMANDS: &[&[&str]] = &[
     &["gh", "release", "upload"],
     &["gh", "release", "edit"],
     &["gh", "release", "delete"],
+    &["gh", "release", "delete-asset"],
+    &["hub", "release", "create"],
+    &["tea", "releases", "create"],
     &["glab", "release", "create"],
     &["glab", "release", "upload"],
 ];
@@ -123,7 +127,9 @@ fn publishes(simple: &Simple) -> Certainty {
         return Certainty::No;
     }
     let starts = |command: &[&str]| {
-        let operands = arguments.operands(VALUED);
+        let mut operands = arguments.operands(VALUED);
+        // `cargo +nightly publish`
+        operands.retain(|word| !(name == "cargo" && word.prefix().starts_with('+')));
         let fits = |(word, wanted): (&&Word, &&str)| *wanted == "*" || word.literal() == Some(wanted);
         operands.len() >= command.len() && operands.iter().zip(command).all(fits)
     };

@@ -4,16 +4,19 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use verdone_core::agent::claude::{BYPASS_WARNING, OLDEST_CLIENT, Version, version};
+use verdone_core::agent::claude::{BYPASS_WARNING, OLDEST_CLIENT, TESTED_CLIENT, Version, version};
 use verdone_core::base::sanitise::sanitise_line;
+use verdone_core::base::span::Span;
 use verdone_core::config::{ClaudeAgent, ClaudePermission};
 
 use crate::base::finding::Finding;
 use crate::process::{Exit, SpawnError, probe};
 
-/// Allows for a cold start of a large program on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the client may take to tell its version. Allows for a cold start of a large program on a busy machine.
+pub(crate) const VERSION_TIME: Duration = Duration::from_secs(30);
 const NAME: &str = "agent";
+
+const HANGS: &str = "run it by hand to see what it waits for: a network drive, a proxy, or an update";
 
 /// Environment variables that contain a login.
 const LOGINS: [&str; 6] = [
@@ -25,8 +28,8 @@ const LOGINS: [&str; 6] = [
     "CLAUDE_CODE_USE_FOUNDRY",
 ];
 
-pub(crate) fn check(config: &ClaudeAgent, root: &Path) -> Finding {
-    let found = match version_of(config, root) {
+pub fn check(config: &ClaudeAgent, root: &Path, version_time: Duration) -> Finding {
+    let found = match version_of(config, root, version_time) {
         Ok(found) => found,
         Err(finding) => return *finding,
     };
@@ -52,13 +55,18 @@ pub(crate) fn check(config: &ClaudeAgent, root: &Path) -> Finding {
             ..Finding::warning(NAME, message)
         };
     }
+    if found > TESTED_CLIENT {
+        let message =
+            format!("Claude Code {found} is newer than {TESTED_CLIENT}, the newest one that this Verdone was tested with");
+        return Finding::neutral(NAME, message);
+    }
     Finding::good(NAME, format!("Claude Code {found}"))
 }
 
-fn version_of(config: &ClaudeAgent, root: &Path) -> Result<Version, Box<Finding>> {
+fn version_of(config: &ClaudeAgent, root: &Path, time: Duration) -> Result<Version, Box<Finding>> {
     let bad = |message: String, hint: &str| Err(Box::new(Finding::bad(NAME, message, [hint])));
     let install = "install Claude Code, or set agent.claude.binary to its path";
-    match probe(vec![config.binary.clone().into(), "--version".into()], root, PATIENCE) {
+    match probe(vec![config.binary.clone().into(), "--version".into()], root, time) {
         Ok(ended) if ended.exit == Exit::Code(0) => {
             let Some(found) = version(&ended.output.text) else {
                 let said = sanitise_line(ended.output.text.lines().next().unwrap_or_default());
@@ -67,8 +75,16 @@ fn version_of(config: &ClaudeAgent, root: &Path) -> Result<Version, Box<Finding>
             Ok(found)
         }
         Ok(ended) => {
-            let said = sanitise_line(ended.output.tail(200).lines().next_back().unwrap_or_default());
-            bad(format!("{} --version failed: {said}", config.binary), install)
+            let last = ended.output.tail(200).lines().next_back().unwrap_or_default().trim();
+            let said = if last.is_empty() { String::new() } else { format!(": {}", sanitise_line(last)) };
+            let (why, hint) = match ended.exit {
+                Exit::Wall => (format!("did not end within {}", Span::from_millis(time.as_millis() as u64)), HANGS),
+                Exit::Code(code) => (format!("failed with exit code {code}"), install),
+                Exit::Signal(signal) => (format!("was ended by signal {signal}"), install),
+                Exit::Terminal => ("wanted to use the terminal".to_owned(), install),
+                Exit::Idle | Exit::Interrupted(_) => ("was stopped".to_owned(), install),
+            };
+            bad(format!("{} --version {why}{said}", config.binary), hint)
         }
         Err(SpawnError::NotFound { program }) => bad(format!("{program}: no such program"), install),
         Err(error) => bad(error.to_string(), install),

@@ -7,6 +7,7 @@ use verdone_core::engine::run::{Attempt, State};
 use verdone_plan::Story;
 
 use super::StepError;
+use super::turn::agents_for;
 use crate::run::context::RunContext;
 
 /// How many remaining stories are listed; the plan has the rest.
@@ -15,7 +16,8 @@ const REASON_BYTES: usize = 250;
 
 /// `None` if the agent has no sessions, continues the same one, or starts its first.
 pub(super) fn hand_over(context: &mut RunContext, state: &State, attempt: &Attempt) -> Result<Option<String>, StepError> {
-    let handed_over = context.agent.handover_to_fresh_session(&context.setup.config.agent, attempt.place.turn == 1);
+    let agents = agents_for(context, &attempt.place);
+    let handed_over = context.agent.handover_to_fresh_session(&agents, attempt.place.turn == 1);
     let Some((why, said)) = handed_over.map(|(why, said)| (why, said.to_owned())) else { return Ok(None) };
     let changed = changed(context)?;
     let handover = Handover {

@@ -8,10 +8,11 @@ use verdone_core::agent::AgentKind;
 use verdone_core::base::id::StoryId;
 use verdone_core::base::span::Span;
 use verdone_core::check::Check;
-use verdone_core::config::Limits;
+use verdone_core::config::{Agents, Limits};
 use verdone_core::engine::prompt::{BuildPrompt, continuing};
 use verdone_core::engine::run::{Input, State, TurnReport};
 use verdone_core::evidence::claim_of;
+use verdone_core::journal::event::Place;
 use verdone_core::journal::update::{Reporter, Speaker, Update};
 use verdone_plan::Story;
 
@@ -42,7 +43,8 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
     }
     let socket = ToolSocket::seen_from(&workspace.cwd, &context.setup.root, &context.setup.run_dir);
     let limits = within_the_run(&context.setup.config.limits, context.setup.clock);
-    let (agents, run, run_dir) = (context.setup.config.agent.clone(), context.setup.run.clone(), context.setup.run_dir.clone());
+    let (agents, run, run_dir) = (agents_for(context, place), context.setup.run.clone(), context.setup.run_dir.clone());
+    announce_escalation(context, &agents, place, reporter);
     let (redactor, signals) = (context.setup.redactor.clone(), context.setup.signals.clone());
     let held_up = HeldUp::default();
     let mut spare = spare_time(&context.setup.config.limits, context.setup.clock);
@@ -102,6 +104,21 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
         allowance: result.allowance,
         claim: claim_of(&result.claim),
     }))
+}
+
+/// The agents' settings for an attempt: the last one at a story may have another model.
+pub(super) fn agents_for(context: &RunContext, place: &Place) -> Agents {
+    let config = &context.setup.config;
+    Agents { claude: config.agent.claude.for_attempt(place.attempt, config.limits.attempts), ..config.agent.clone() }
+}
+
+fn announce_escalation(context: &RunContext, agents: &Agents, place: &Place, reporter: &mut dyn Reporter) {
+    let strength = agents.claude.strength();
+    let is_other = agents.name == AgentKind::Claude && strength != context.setup.config.agent.claude.strength();
+    if is_other && place.turn == 1 {
+        let text = format!("the last attempt at {} uses {}", place.story, strength.describe());
+        reporter.report(Update::Notice { text: &text });
+    }
 }
 
 /// Limits a turn to the run's remaining time.

@@ -91,7 +91,7 @@ impl Bench {
             AllowanceUse { window, percent, resets_at }
         });
         assert_eq!(self.effect, Some(Effect::Turn));
-        let usage = Usage { cost_usd: Some(cost), tokens: None };
+        let usage = Usage { cost_usd: Some(cost), ..Usage::default() };
         self.give(Input::TurnEnded(TurnReport { at: AT, usage, allowance, ..turn_report(outcome) }));
     }
 
@@ -435,7 +435,7 @@ fn money_that_is_spent_between_two_turns_ends_the_run_without_blame() {
 #[test]
 fn what_a_judge_costs_is_spent_by_the_run_and_by_the_attempt() {
     let judge = |cost: f64| {
-        let usage = Usage { cost_usd: Some(cost), tokens: None };
+        let usage = Usage { cost_usd: Some(cost), ..Usage::default() };
         Some(JudgeRecord { usage, session: Some("s2".to_owned()), said: JudgeFact::Holds, ..JudgeRecord::new("claude") })
     };
     let capped = |limits: &mut Limits| limits.cost_usd = Usd::try_from(1.0).unwrap();
@@ -462,7 +462,7 @@ fn a_judge_that_gives_no_clear_answer_spends_no_turn_and_leaves_the_story_to_a_p
     let after = |said: JudgeFact, change: fn(&mut Limits)| {
         let mut bench = Bench::with(change);
         bench.turn(TurnOutcome::Ended, 0.3);
-        let usage = Usage { cost_usd: Some(0.3), tokens: None };
+        let usage = Usage { cost_usd: Some(0.3), ..Usage::default() };
         bench.verify_with(CheckOutcome::Passed, Some(JudgeRecord { said, usage, ..JudgeRecord::new("claude") }));
         let rejection = bench.journal.iter().find_map(|recorded| match &recorded.event {
             Event::AttemptRejected { rejection, .. } => Some(rejection.clone()),

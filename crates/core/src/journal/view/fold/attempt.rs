@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::{Phase, RunView, TurnView, VerificationView};
-use crate::agent::{TurnOutcome, Usage};
+use crate::agent::{TokenKinds, TurnOutcome, Usage};
 use crate::base::claim::claims_done;
 use crate::base::id::Oid;
 use crate::journal::event::{Event, Place, Verified};
@@ -32,25 +32,25 @@ impl RunView {
         turn.outcome = Some(outcome.clone());
         // A turn that was repeated after a wait cost something both times.
         turn.duration_ms = turn.duration_ms.saturating_add(*duration_ms);
-        add_usage(&mut turn.usage.cost_usd, &mut turn.usage.tokens, *usage);
+        turn.usage = turn.usage.and(usage.finite());
         turn.prompt.clone_from(prompt);
         turn.output.clone_from(output);
         turn.leftovers = *leftovers;
         turn.session.clone_from(session);
         turn.claim.clone_from(claim);
         self.leftovers = self.leftovers.saturating_add(*leftovers);
-        add_usage(&mut self.cost_usd, &mut self.tokens, *usage);
+        add_usage((&mut self.cost_usd, &mut self.tokens, &mut self.tokens_by_kind), *usage);
         let story = self.story_at(&place.story);
-        add_usage(&mut story.cost_usd, &mut story.tokens, *usage);
+        add_usage((&mut story.cost_usd, &mut story.tokens, &mut story.tokens_by_kind), *usage);
         self.enter(Phase::Verifying, at);
     }
 
     pub(super) fn verify(&mut self, at: Timestamp, verified: &Verified) {
         let Verified { place, changed, restored, report, judge } = verified.clone();
         if let Some(judge) = &judge {
-            add_usage(&mut self.cost_usd, &mut self.tokens, judge.usage);
+            add_usage((&mut self.cost_usd, &mut self.tokens, &mut self.tokens_by_kind), judge.usage);
             let story = self.story_at(&place.story);
-            add_usage(&mut story.cost_usd, &mut story.tokens, judge.usage);
+            add_usage((&mut story.cost_usd, &mut story.tokens, &mut story.tokens_by_kind), judge.usage);
         }
         self.restored.extend(restored.iter().cloned());
         self.protected.extend(report.protected.iter().map(|change| change.path.clone()));
@@ -62,7 +62,9 @@ impl RunView {
         let check_failed = is_failure(|failure| matches!(failure, Failure::CheckFailed { .. } | Failure::CheckUnknown { .. }));
         let is_failed = report.outcome == Outcome::Failed;
         let attempt = self.attempt(&place, at);
-        let says_so = |turn: &TurnView| turn.claim.as_deref().is_some_and(claims_done);
+        // Commands that were cut may have been about to do what the agent counted on.
+        let was_cut = |turn: &TurnView| turn.session.as_ref().is_some_and(|session| session.cut_commands > 0);
+        let says_so = |turn: &TurnView| turn.claim.as_deref().is_some_and(claims_done) && !was_cut(turn);
         let claimed =
             attempt.turns.iter().any(|turn| turn.turn == place.turn && turn.outcome == Some(TurnOutcome::Ended) && says_so(turn));
         let false_claim = claimed && (nothing_changed || check_failed);
@@ -132,11 +134,10 @@ impl RunView {
     }
 }
 
-fn add_usage(cost_usd: &mut Option<f64>, tokens: &mut Option<u64>, usage: Usage) {
-    if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite()) {
-        *cost_usd = Some(cost_usd.unwrap_or(0.0) + cost);
-    }
-    if let Some(used) = usage.tokens {
-        *tokens = Some(tokens.unwrap_or(0).saturating_add(used));
-    }
+/// The totals of a run or a story.
+type Totals<'a> = (&'a mut Option<f64>, &'a mut Option<u64>, &'a mut Option<TokenKinds>);
+
+fn add_usage((cost_usd, tokens, tokens_by_kind): Totals<'_>, usage: Usage) {
+    let sum = Usage { cost_usd: *cost_usd, tokens: *tokens, by_kind: *tokens_by_kind }.and(usage.finite());
+    (*cost_usd, *tokens, *tokens_by_kind) = (sum.cost_usd, sum.tokens, sum.by_kind);
 }

@@ -25,6 +25,7 @@ impl RunView {
                 regressions: 0,
                 cost_usd: None,
                 tokens: None,
+                tokens_by_kind: None,
             });
         }
         &mut self.touched[at]
