@@ -57,7 +57,7 @@ fn limited_network(agent: AgentKind) -> String {
         _ => &["api.example.com"],
     };
     let hosts: Vec<String> = hosts.iter().map(|host| quote(host)).collect();
-    format!("# To limit the hosts that it can reach: [seal] agent_network = [{}]\n", hosts.join(", "))
+    format!("# To limit its network: [seal] agent_network = [{}]\n", hosts.join(", "))
 }
 
 fn gate(proposal: &Proposal) -> String {

@@ -64,5 +64,11 @@ fn examine_networks(ability: &Ability, seal: &SealSettings) -> Vec<Finding> {
         NetworkAccess::Hosts(hosts) => Some(Finding::good("network", format!("{name}: only {}", hosts.join(", ")))),
         NetworkAccess::Open | NetworkAccess::Off => None,
     };
-    seal.networks().into_iter().filter_map(listed).collect()
+    let mut findings: Vec<Finding> = seal.networks().into_iter().filter_map(listed).collect();
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = ["HTTPS_PROXY", "https_proxy"].iter().find(is_set).filter(|_| !findings.is_empty()) {
+        let message = format!("hosts of a list are reached directly, not through your own proxy in {name}");
+        findings.push(Finding::warning("network", message));
+    }
+    findings
 }

@@ -218,10 +218,14 @@ fn a_list_that_cannot_be_enforced_refuses_to_run() {
 
 #[test]
 fn the_doctor_names_the_hosts() {
-    let sandbox = project("[seal]\nagent_network = [\"api.example.com\", \"*.example.org:443\"]\n", "");
+    let mut sandbox = project("[seal]\nagent_network = [\"api.example.com\", \"*.example.org:443\"]\n", "");
     let doctor = verdone(&sandbox, &["doctor"]);
     doctor.assert_code(0);
     assert!(doctor.stdout.contains("agent_network: only api.example.com, *.example.org:443"), "{}", doctor.stdout);
+    assert!(!doctor.stdout.contains("your own proxy"), "{}", doctor.stdout);
+    sandbox.set("https_proxy", "http://proxy.example:8080");
+    let doctor = verdone(&sandbox, &["doctor"]);
+    assert!(doctor.stdout.contains("not through your own proxy in https_proxy"), "{}", doctor.stdout);
 }
 
 /// Runs the test as the current user and, if that is root, once more as an unprivileged user.
