@@ -254,6 +254,7 @@ fn config_table(shape: &Shape, path: &str, title: &str, meaning: &str, out: &mut
         Shape::List(item) => matches!(item.as_ref(), Shape::Table(_)),
         Shape::Map(_)
         | Shape::WordOr { .. }
+        | Shape::ChoiceOr { .. }
         | Shape::Command
         | Shape::Duration
         | Shape::Choice(_)

@@ -15,7 +15,7 @@ use verdone_core::verify::{Failure, Outcome, Reason, StoryResult, Tree, VerifyRe
 use verdone_text::sentence::capitalise;
 
 use crate::guard::{guard_failed, guard_file};
-use crate::landing::{landed, not_landed, weak_seal};
+use crate::landing::{landed, listed_hosts, not_landed, weak_seal};
 use crate::result_text::{argument, changed_label, committed_as, first_of, result_mark};
 use crate::style::{Mark, Style, Tone};
 use crate::width::{clean, clean_line, fit, wrap};
@@ -309,6 +309,7 @@ fn started(view: &RunView, dot: &str) -> Vec<Line> {
     facts.extend(view.branch.as_ref().map(|branch| format!("branch {}", clean(branch))));
     let mut lines = vec![Line::top(Mark::Info, facts.join(dot))];
     lines.extend(weak_seal(view.seal.as_ref()).map(|text| Line::top(Mark::Warn, text)));
+    lines.extend(listed_hosts(view.seal.as_ref()).map(|text| Line::top(Mark::Info, text)));
     if view.unchecked {
         lines.push(Line::top(Mark::Warn, "Stories without checks are committed, too (--unchecked)"));
     }

@@ -139,6 +139,15 @@ pub(crate) fn weak_seal(seal: Option<&Seal>) -> Option<String> {
     Some(format!("{what} (verdone doctor explains why)"))
 }
 
+/// The hosts that processes of the run can reach. `None` if no list limits them.
+pub(crate) fn listed_hosts(seal: Option<&Seal>) -> Option<String> {
+    let seal = seal?;
+    let limited = [("the agent reaches only", &seal.agent_hosts), ("checks reach only", &seal.check_hosts)];
+    let parts = limited.into_iter().filter(|(_, hosts)| !hosts.is_empty()).map(|(who, hosts)| format!("{who} {}", files(hosts)));
+    let text = parts.collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then(|| capitalise(&text))
+}
+
 /// Runs of the first edition worked directly on the user's branch.
 fn can_land(view: &RunView) -> bool {
     view.target.is_some() || view.seal.is_some() || view.landing.is_some()

@@ -9,7 +9,7 @@ use verdone_core::verify::{Outcome, Proof, StoryResult, Tree};
 
 use crate::event_lines::{judged, name};
 use crate::guard::guard_told;
-use crate::landing::{commits, finished, next_step, weak_seal};
+use crate::landing::{commits, finished, listed_hosts, next_step, weak_seal};
 use crate::result_text::{argument, changed_label};
 use crate::summary::{awaited, cost_per_verified, false_claims, flaky, tally, work};
 use crate::wording::{
@@ -113,6 +113,7 @@ fn head(view: &RunView, extra: &Extra, now: u64) -> String {
     facts.extend(commits(view).into_iter().map(|(_, said)| ("Commits", text(&said))));
     facts.extend(next_step(view).map(|step| ("Next", text(&step))));
     facts.extend(weak_seal(view.seal.as_ref()).map(|said| ("Seal", text(&said))));
+    facts.extend(listed_hosts(view.seal.as_ref()).map(|said| ("Network", text(&said))));
     facts.extend(extra.run_dir.as_ref().map(|dir| ("Files", code(dir))));
     for (name, value) in facts {
         put!(out, "- {name}: {value}\n");

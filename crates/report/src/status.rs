@@ -5,7 +5,7 @@ use verdone_core::journal::view::RunView;
 
 use crate::event_lines::name;
 use crate::guard::guard_told;
-use crate::landing::{commits, finished, next_step, weak_seal};
+use crate::landing::{commits, finished, listed_hosts, next_step, weak_seal};
 use crate::live::waiting;
 use crate::pending::pending;
 use crate::questions::open_questions;
@@ -36,6 +36,7 @@ pub fn status(view: &RunView, now: Timestamp, style: &Style) -> String {
     rows.extend(false_claims(view.false_claims).map(|text| ("Claims", text)));
     rows.extend(view.guard.as_ref().map(|guard| ("Guard", guard_told(view, guard))));
     rows.extend(weak_seal(view.seal.as_ref()).map(|text| ("Seal", text)));
+    rows.extend(listed_hosts(view.seal.as_ref()).map(|text| ("Network", text)));
     rows.extend(commits(view).into_iter().map(|(_, text)| ("Commits", text)));
     rows.extend(next_step(view).filter(|_| view.ended.is_some()).map(|step| ("Next", step)));
     facts(&rows, style)

@@ -10,6 +10,8 @@ mod enter;
 mod failure;
 mod fault;
 #[cfg(target_os = "linux")]
+mod handed_sockets;
+#[cfg(target_os = "linux")]
 mod hold;
 #[cfg(target_os = "linux")]
 mod mounts;
@@ -25,6 +27,9 @@ mod system;
 mod target;
 
 use std::ffi::OsString;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -88,12 +93,22 @@ pub(crate) fn landlock_version() -> Option<u32> {
     None
 }
 
+/// The listening sockets of a view, from the other end of its holder's standard input, once the holder is ready.
+pub(crate) fn receive_listeners(from: &UnixStream) -> io::Result<Vec<TcpListener>> {
+    #[cfg(target_os = "linux")]
+    {
+        handed_sockets::receive(from)
+    }
+    #[cfg(not(target_os = "linux"))]
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Runs if the binary's first argument is [`ARGUMENT`], with the arguments after it.
 #[cfg(target_os = "linux")]
 pub fn main(arguments: &[OsString]) -> ExitCode {
     use std::io::Write as _;
     let mode = arguments.first().and_then(|mode| mode.to_str()).unwrap_or_default();
-    let target = |rest| target::Target::parse(rest).inspect_err(|error| drop(writeln!(std::io::stderr(), "launch: {error}")));
+    let target = |rest| target::Target::parse(rest).inspect_err(|error| drop(writeln!(io::stderr(), "launch: {error}")));
     match (mode, arguments.get(1..).unwrap_or_default()) {
         (HOLD, [plan]) => return hold::run(Path::new(plan)),
         (ENTER, [holder, rest @ ..]) => {
@@ -109,7 +124,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
         }
         (LOOK, []) => {
             let seen = if enter::has_own_proc() { OWN_PROC } else { "" };
-            let _ = writeln!(std::io::stdout(), "{seen}");
+            let _ = writeln!(io::stdout(), "{seen}");
             return ExitCode::SUCCESS;
         }
         _ => {}

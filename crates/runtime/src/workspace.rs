@@ -15,6 +15,7 @@ mod layer;
 pub mod measure;
 mod paths;
 mod probe;
+mod proxy;
 mod remove;
 mod reuse;
 mod run_workspaces;

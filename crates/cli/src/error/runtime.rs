@@ -111,6 +111,7 @@ impl From<WorkspaceError> for CliError {
         let made = match error {
             WorkspaceError::Git(error) => error.into(),
             WorkspaceError::Required { .. }
+            | WorkspaceError::HostList { .. }
             | WorkspaceError::Filter { .. }
             | WorkspaceError::Hidden { .. }
             | WorkspaceError::HiddenNeedsView { .. }

@@ -14,6 +14,7 @@ mod install;
 mod land;
 mod look_back;
 mod narrow;
+mod network;
 mod plan;
 mod plugin;
 mod readme;

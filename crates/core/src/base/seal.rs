@@ -13,6 +13,19 @@ pub struct Seal {
     /// Whether Verdone itself runs in a container.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub container: bool,
+    /// The only hosts that the agent can reach, if its network is a list of hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agent_hosts: Vec<String>,
+    /// The same for checks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check_hosts: Vec<String>,
+}
+
+impl Seal {
+    /// A seal of this level in which nothing is missing, with an unlimited network.
+    pub fn new(level: SealLevel) -> Self {
+        Self { level, missing: Vec::new(), container: false, agent_hosts: Vec::new(), check_hosts: Vec::new() }
+    }
 }
 
 /// Ordered: a stronger seal is greater.

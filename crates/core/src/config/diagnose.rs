@@ -194,8 +194,10 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             finding.hint = Some(format!("write \"{number}s\" for seconds or \"{number}m\" for minutes"));
             Some(finding)
         }
+        (Shape::ChoiceOr { choices, .. }, Value::String(text)) if choices.iter().any(|choice| choice.name == *text) => None,
+        (Shape::ChoiceOr { or, .. }, Value::Array(_) | Value::Table(_)) => in_value(value, or, path, root),
         (Shape::Choice(choices), Value::String(text)) if choices.iter().any(|choice| choice.name == *text) => None,
-        (Shape::Choice(choices), Value::String(text)) => {
+        (Shape::Choice(choices) | Shape::ChoiceOr { choices, .. }, Value::String(text)) => {
             let message = format!("`{}` cannot be {text:?}, expected {}", spelled(path), shape.describe());
             let hint =
                 nearest(text, choices.iter().map(|choice| choice.name.as_str())).map(|name| format!("did you mean {name:?}?"));
@@ -219,6 +221,7 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             | Shape::List(_)
             | Shape::Map(_)
             | Shape::WordOr { .. }
+            | Shape::ChoiceOr { .. }
             | Shape::Command
             | Shape::Duration
             | Shape::Choice(_)

@@ -28,6 +28,7 @@ fn walk(shape: &Shape, value: &Value, path: &str, out: &mut Vec<(String, Value)>
         Shape::List(_)
         | Shape::Map(_)
         | Shape::WordOr { .. }
+        | Shape::ChoiceOr { .. }
         | Shape::Command
         | Shape::Duration
         | Shape::Choice(_)

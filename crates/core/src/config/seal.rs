@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::diagnose::{Finding, Step};
+use super::host_list::HostList;
 use super::workspace::{WorkspacePath, is_everything, not_a_place};
 use super::{Config, WorkspaceSettings};
 
@@ -15,9 +16,10 @@ use super::{Config, WorkspaceSettings};
 pub struct SealSettings {
     /// Refuse to run if this machine cannot enforce the whole seal. If false, the run starts and reports what is missing.
     pub required: bool,
-    /// Whether the agent has network access. It needs it to reach its own service.
+    /// Whether the agent has network access, or the hosts that it can reach: `["api.anthropic.com", "*.example.org:443", "localhost:5432"]`. It
+    /// needs to reach its own service.
     pub agent_network: NetworkAccess,
-    /// Whether checks have network access.
+    /// The same for checks.
     pub check_network: NetworkAccess,
     /// Further files and folders to hide: absolute, below `~/`, or relative to the project.
     pub hide: Vec<String>,
@@ -29,8 +31,8 @@ pub struct SealSettings {
     pub environment: Vec<String>,
 }
 
-/// Whether processes have network access.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Which network processes have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkAccess {
     /// The same network as outside.
@@ -38,9 +40,35 @@ pub enum NetworkAccess {
     Open,
     /// Only a private loopback: even services on this machine are unreachable.
     Off,
+    /// Only these hosts, through a proxy in Verdone, and the listed ports of this machine. A machine that cannot enforce the list refuses to run.
+    #[serde(untagged)]
+    Hosts(Vec<String>),
+}
+
+impl NetworkAccess {
+    /// The entries of a list as they are in the settings; otherwise none.
+    pub fn entries(&self) -> &[String] {
+        match self {
+            Self::Open | Self::Off => &[],
+            Self::Hosts(entries) => entries,
+        }
+    }
+
+    /// The hosts of a list. Invalid entries allow nothing, but settings that were read have none.
+    pub fn hosts(&self) -> Option<HostList> {
+        match self {
+            Self::Open | Self::Off => None,
+            Self::Hosts(entries) => Some(HostList::parse(entries).unwrap_or_default()),
+        }
+    }
 }
 
 impl SealSettings {
+    /// The settings for agents and for checks, with their names.
+    pub fn networks(&self) -> [(&'static str, &NetworkAccess); 2] {
+        [("agent_network", &self.agent_network), ("check_network", &self.check_network)]
+    }
+
     /// Whether a variable that is dropped by default is kept.
     pub fn keeps_variable(&self, name: &str) -> bool {
         self.environment.iter().any(|kept| match kept.strip_suffix('*') {
@@ -78,6 +106,18 @@ pub fn shows_container_socket(path: &str) -> bool {
 
 /// The first fault in settings of the right types.
 pub(super) fn unusable(seal: &SealSettings) -> Option<Finding> {
+    seal.networks().into_iter().find_map(|(name, access)| unusable_hosts(name, access)).or_else(|| unusable_paths(seal))
+}
+
+fn unusable_hosts(name: &str, access: &NetworkAccess) -> Option<Finding> {
+    let NetworkAccess::Hosts(entries) = access else { return None };
+    let (n, problem) = HostList::parse(entries).err()?;
+    let mut path = vec![Step::Key("seal".to_owned()), Step::Key(name.to_owned())];
+    path.extend(n.map(Step::Index));
+    Some(Finding { path, on_key: false, message: problem.message, hint: problem.hint })
+}
+
+fn unusable_paths(seal: &SealSettings) -> Option<Finding> {
     for (name, paths) in [("show", &seal.show), ("read", &seal.read)] {
         for (n, path) in paths.iter().enumerate() {
             if let Some(why) = not_a_place(path) {
@@ -130,6 +170,7 @@ mod tests {
         let text = "[seal]\nrequired = true\nagent_network = \"open\"\ncheck_network = \"off\"\nhide = [\"secrets\", \"/srv/keys\"]\n\
                     show = [\"~/.npmrc\"]\nread = [\"/tmp/toolchain\"]\nenvironment = [\"GITHUB_TOKEN\", \"AWS_*\"]\n";
         let seal = config_of_one_file("c.toml", text).unwrap().seal;
+        assert_eq!(seal.agent_network.hosts(), None);
         assert!(seal.required);
         assert_eq!((seal.agent_network, seal.check_network), (NetworkAccess::Open, NetworkAccess::Off));
         assert_eq!((seal.hide.len(), seal.show.len(), seal.read.len()), (2, 1, 1));
@@ -139,6 +180,18 @@ mod tests {
             assert_eq!(seal.keeps_variable(name), kept, "{name}");
         }
         assert!(!config_of_one_file("c.toml", "").unwrap().seal.required);
+    }
+
+    #[test]
+    fn a_network_is_a_word_or_a_list_of_hosts() {
+        let text =
+            "[seal]\nagent_network = [\"api.anthropic.com\", \"*.example.org:443\"]\ncheck_network = [\"localhost:5432\"]\n";
+        let seal = config_of_one_file("c.toml", text).unwrap().seal;
+        let NetworkAccess::Hosts(hosts) = &seal.agent_network else { panic!("{seal:?}") };
+        assert_eq!(hosts, &["api.anthropic.com", "*.example.org:443"]);
+        assert_eq!(seal.check_network.hosts().unwrap().local_ports(), [5432]);
+        let again: SealSettings = toml::from_str(&toml::to_string(&seal).unwrap()).unwrap();
+        assert_eq!(again, seal);
     }
 
     #[test]
@@ -152,7 +205,16 @@ mod tests {
             ("hide = [\"~other/x\"]", "c.toml:2:9: `~other/x` cannot be hidden"),
             ("environment = [\"*\"]", "c.toml:2:16: \"*\" is not a variable name"),
             ("environment = [\"A=B\"]", "c.toml:2:16: \"A=B\" is not a variable name"),
-            ("agent_network = \"closed\"", "c.toml:2:17: `seal.agent_network` cannot be \"closed\""),
+            (
+                "agent_network = \"closed\"",
+                "c.toml:2:17: `seal.agent_network` cannot be \"closed\", expected one of \"open\", \"off\", or a list",
+            ),
+            ("agent_network = 1", "c.toml:2:17: `seal.agent_network` must be one of \"open\", \"off\", or a list, not"),
+            ("agent_network = [\"a.org\", 1]", "c.toml:2:27: `seal.agent_network[1]` must be a string"),
+            ("agent_network = []", "c.toml:2:17: the list of hosts is empty"),
+            ("check_network = [\"a.org\", \"https://b.org\"]", "c.toml:2:27: `https://b.org` is a URL"),
+            ("check_network = [\"*.org\"]", "c.toml:2:18: `*.org` is too broad"),
+            ("check_network = [\"a.org:70000\"]", "c.toml:2:18: `70000` in `a.org:70000` is not a port"),
             ("requird = true", "c.toml:2:1: unknown key `requird` in `seal`"),
         ] {
             let problem = config_of_one_file("c.toml", &format!("[seal]\n{keys}\n")).unwrap_err().to_string();

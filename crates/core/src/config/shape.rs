@@ -24,6 +24,11 @@ pub enum Shape {
         word: String,
         or: Box<Shape>,
     },
+    /// One of several words, or a value of another type.
+    ChoiceOr {
+        choices: Vec<Choice>,
+        or: Box<Shape>,
+    },
     /// A string for `sh -c`, or a list of words.
     Command,
     Duration,
@@ -69,7 +74,7 @@ impl Shape {
     /// The possible values, if there are only a few. For a table with user-defined keys, the possible values of each key.
     pub fn choices(&self) -> Option<&[Choice]> {
         match self {
-            Self::Choice(choices) => Some(choices),
+            Self::Choice(choices) | Self::ChoiceOr { choices, .. } => Some(choices),
             Self::Map(item) => item.choices(),
             Self::Table(_)
             | Self::List(_)
@@ -99,6 +104,7 @@ impl Shape {
                 Self::List(_)
                 | Self::Map(_)
                 | Self::WordOr { .. }
+                | Self::ChoiceOr { .. }
                 | Self::Command
                 | Self::Duration
                 | Self::Choice(_)
@@ -110,9 +116,8 @@ impl Shape {
             },
             Self::Command => "a command: a string for `sh -c`, or a list of strings".to_owned(),
             Self::Duration => "a duration such as \"30m\", \"1h 30m\", \"45s\" or \"off\"".to_owned(),
-            Self::Choice(choices) => {
-                format!("one of {}", choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect::<Vec<_>>().join(", "))
-            }
+            Self::Choice(choices) => format!("one of {}", quoted(choices)),
+            Self::ChoiceOr { choices, or } => format!("one of {}, or {}", quoted(choices), or.describe()),
             Self::Whole { .. } => "a whole number, 0 or more".to_owned(),
             Self::Number => "a number, 0 or more".to_owned(),
             Self::Text => "a string".to_owned(),
@@ -120,6 +125,10 @@ impl Shape {
             Self::Any => "another type".to_owned(),
         }
     }
+}
+
+fn quoted(choices: &[Choice]) -> String {
+    choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect::<Vec<_>>().join(", ")
 }
 
 fn shape_of(node: &Value, root: &Value) -> Shape {
@@ -135,6 +144,9 @@ fn shape_of(node: &Value, root: &Value) -> Shape {
         && let Some(word) = word.get("const").and_then(Value::as_str)
     {
         return Shape::WordOr { word: word.to_owned(), or: Box::new(shape_of(or, root)) };
+    }
+    if let Some((choices, or)) = either.and_then(choices_and_another) {
+        return Shape::ChoiceOr { choices, or: Box::new(shape_of(or, root)) };
     }
     // The schema of an optional value is `anyOf` the value and null.
     if let Some(some) = node.get("anyOf").and_then(Value::as_array).and_then(|any| any.iter().find(|one| !is_null(one))) {
@@ -202,6 +214,13 @@ fn choices(node: &Value) -> Option<Vec<Choice>> {
     variants.iter().map(of_variant).collect::<Option<Vec<_>>>().map(|lists| lists.into_iter().flatten().collect())
 }
 
+/// The words of an enum whose last variant is another type.
+fn choices_and_another(any: &[Value]) -> Option<(Vec<Choice>, &Value)> {
+    let (or, words) = any.split_last().filter(|(or, words)| !is_null(or) && !words.is_empty())?;
+    let words = choices(&serde_json::json!({ "oneOf": words }))?;
+    choices(&serde_json::json!({ "oneOf": [or] })).is_none().then_some((words, or))
+}
+
 fn type_name(node: &Value) -> Option<&str> {
     match node.get("type")? {
         Value::String(name) => Some(name),
@@ -227,7 +246,9 @@ mod tests {
                     each(&field.shape, &path, visit);
                 }
             }
-            Shape::List(item) | Shape::Map(item) | Shape::WordOr { or: item, .. } => each(item, path, visit),
+            Shape::List(item) | Shape::Map(item) | Shape::WordOr { or: item, .. } | Shape::ChoiceOr { or: item, .. } => {
+                each(item, path, visit)
+            }
             Shape::Command
             | Shape::Duration
             | Shape::Choice(_)

@@ -32,7 +32,10 @@ pub fn template(plan: Option<&str>, agent: Option<AgentKind>, gates: &[Proposal]
     }
     out.push('\n');
     match agent {
-        Some(kind) => out.push_str(&format!("[agent]\nname = {}\n", quote(kind.name()))),
+        Some(kind) => {
+            out.push_str(&format!("[agent]\nname = {}\n", quote(kind.name())));
+            out.push_str(&limited_network(kind));
+        }
         None => out.push_str(COMMAND_AGENT),
     }
     if gates.is_empty() {
@@ -45,6 +48,16 @@ pub fn template(plan: Option<&str>, agent: Option<AgentKind>, gates: &[Proposal]
         out.push_str(&gate(proposal));
     }
     out
+}
+
+/// How to limit what the agent can reach, with the hosts that it needs itself.
+fn limited_network(agent: AgentKind) -> String {
+    let hosts: &[&str] = match agent.name() {
+        "claude" => &["api.anthropic.com", "platform.claude.com"],
+        _ => &["api.example.com"],
+    };
+    let hosts: Vec<String> = hosts.iter().map(|host| quote(host)).collect();
+    format!("# To limit its network: [seal] agent_network = [{}]\n", hosts.join(", "))
 }
 
 fn gate(proposal: &Proposal) -> String {

@@ -52,7 +52,7 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn new() -> Self {
         let place = Place { story: StoryId::from("none"), attempt: 0, turn: 0 };
-        let seal = Seal { level: SealLevel::View, missing: Vec::new(), container: false };
+        let seal = Seal::new(SealLevel::View);
         Self { now: 1_794_708_218, seq: 0, iteration: 0, place, tip: oid('0'), seal, steps: Vec::new() }
     }
 

@@ -132,7 +132,7 @@ fn a_seal_is_named_only_where_something_is_missing() {
         (Unsealed, None, true, Some("Unsealed, inside a container (verdone doctor explains why)")),
     ] {
         let missing = missing.map(str::to_owned).into_iter().collect();
-        let mut j = Journal::sealed(Seal { level, missing, container });
+        let mut j = Journal::sealed(Seal { missing, container, ..Seal::new(level) });
         j.start(1);
         let text = summary(&j.view(), &wide());
         let found = text.lines().find(|line| line.contains("ealed"));
@@ -140,4 +140,18 @@ fn a_seal_is_named_only_where_something_is_missing() {
         let page = status(&j.view(), Timestamp::UNIX_EPOCH, &wide());
         assert_eq!(page.lines().find_map(|line| line.strip_prefix("Seal     ")), expected, "{page}");
     }
+}
+
+#[test]
+fn a_list_of_hosts_is_named_wherever_the_seal_is() {
+    let hosts = vec!["api.example.com".to_owned(), "*.example.org:443".to_owned()];
+    let seal = Seal { agent_hosts: hosts, check_hosts: vec!["localhost:5432".to_owned()], ..Seal::new(SealLevel::View) };
+    let mut j = Journal::sealed(seal);
+    j.start(1);
+    let expected = "The agent reaches only api.example.com, *.example.org:443; checks reach only localhost:5432";
+    let page = status(&j.view(), Timestamp::UNIX_EPOCH, &wide());
+    assert_eq!(page.lines().find_map(|line| line.strip_prefix("Network  ")), Some(expected), "{page}");
+    let mut open = Journal::new();
+    open.start(1);
+    assert!(!status(&open.view(), Timestamp::UNIX_EPOCH, &wide()).contains("Network"));
 }

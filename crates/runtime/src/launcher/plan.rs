@@ -27,13 +27,16 @@ pub enum Mount {
     Mask { at: PathBuf },
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
     #[default]
     Open,
     /// Only a private loopback interface.
     Off,
+    /// The same, but the launcher listens on these ports of it and hands the sockets to whoever opened the view. They are the only
+    /// way out.
+    ListenOn(Vec<u16>),
 }
 
 /// How a process enters a workspace. Cheap to clone; valid as long as the workspace's view.

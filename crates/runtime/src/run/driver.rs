@@ -138,5 +138,6 @@ fn perform(context: &mut RunContext, state: &State, effect: &Effect, reporter: &
     };
     fault::pass(Point::StepDone);
     step::clear_locks(context, reporter);
+    step::show_notes(context, reporter);
     done.unwrap_or_else(|error| Input::Failed { message: error.to_string() })
 }

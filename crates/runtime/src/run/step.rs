@@ -80,6 +80,13 @@ pub fn clear_locks(context: &RunContext, reporter: &mut dyn Reporter) {
     }
 }
 
+/// Shows what the user should know about the workspaces, such as hosts that were refused.
+pub fn show_notes(context: &mut RunContext, reporter: &mut dyn Reporter) {
+    for text in context.spaces.take_notes() {
+        reporter.report(Update::Notice { text: &text });
+    }
+}
+
 /// Resets the agent's workspace to exactly the tip of the run's branch.
 pub fn reset(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter) -> Result<Input, StepError> {
     context.attempt.candidate = None;

@@ -249,7 +249,7 @@ impl Start<'_> {
             head: status.head,
             target: None,
             // The session belongs to the user and is not confined.
-            seal: Some(Seal { level: SealLevel::Unsealed, missing: Vec::new(), container: false }),
+            seal: Some(Seal::new(SealLevel::Unsealed)),
             frozen: digest(&frozen),
             max_iterations: held.max_blocks,
             unchecked: false,

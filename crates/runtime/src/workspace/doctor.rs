@@ -1,9 +1,9 @@
 //! What `verdone doctor` reports about workspaces: how well agents and checks can be confined here, found by trying.
 
-use verdone_core::config::Config;
+use verdone_core::config::{Config, NetworkAccess, SealSettings};
 
-use super::probe::{Level, Part, probe};
-use super::seal::missing_seal;
+use super::probe::{Ability, Level, Part, probe};
+use super::seal::{missing_seal, unlistable};
 use super::state::StateFolder;
 use crate::base::finding::Finding;
 use crate::project::Project;
@@ -34,6 +34,7 @@ pub fn examine(project: &Project, config: &Config) -> Vec<Finding> {
         let hint = "runs are refused because of `[seal] required = true`; set it to false to allow weaker confinement";
         findings[0] = Finding::bad("workspace", findings[0].message.clone(), [hint]);
     }
+    findings.extend(examine_networks(&ability, &config.seal));
     let parts = [
         ("private view", &ability.view),
         ("copy-on-write folders", &ability.overlay),
@@ -49,6 +50,25 @@ pub fn examine(project: &Project, config: &Config) -> Vec<Finding> {
     if let Some(sign) = &ability.container {
         let message = format!("running in a container ({sign}); this is recorded in the evidence");
         findings.push(Finding::good("container", message));
+    }
+    findings
+}
+
+/// The lists of hosts, and whether they can be enforced.
+fn examine_networks(ability: &Ability, seal: &SealSettings) -> Vec<Finding> {
+    if let Some((setting, reason, remedy)) = unlistable(ability, seal) {
+        let message = format!("the hosts in [seal] {setting} cannot be enforced, so runs are refused: {reason}");
+        return vec![Finding { hints: remedy.into_iter().collect(), ..Finding::bad("network", message, []) }];
+    }
+    let listed = |(name, access): (&str, &NetworkAccess)| match access {
+        NetworkAccess::Hosts(hosts) => Some(Finding::good("network", format!("{name}: only {}", hosts.join(", ")))),
+        NetworkAccess::Open | NetworkAccess::Off => None,
+    };
+    let mut findings: Vec<Finding> = seal.networks().into_iter().filter_map(listed).collect();
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = ["HTTPS_PROXY", "https_proxy"].iter().find(is_set).filter(|_| !findings.is_empty()) {
+        let message = format!("hosts of a list are reached directly, not through your own proxy in {name}");
+        findings.push(Finding::warning("network", message));
     }
     findings
 }

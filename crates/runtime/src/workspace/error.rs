@@ -12,6 +12,8 @@ use crate::git::GitError;
 pub enum WorkspaceError {
     #[error("this machine cannot seal a workspace: {reason}")]
     Required { reason: String, remedy: Option<String> },
+    #[error("the hosts in [seal] {setting} cannot be enforced on this machine: {reason}")]
+    HostList { setting: &'static str, reason: String, remedy: Option<String> },
     #[error(transparent)]
     State(#[from] StateError),
     #[error(transparent)]
@@ -45,6 +47,10 @@ impl WorkspaceError {
             Self::Hidden { .. } => vec!["name a folder elsewhere, for example ~/hidden/PROJECT".to_owned()],
             Self::Filter { remedy, .. } | Self::HiddenNeedsView { remedy, .. } => {
                 remedy.iter().cloned().chain(["verdone doctor shows what is missing".to_owned()]).collect()
+            }
+            Self::HostList { setting, remedy, .. } => {
+                let open = format!("or give up the list: [seal] {setting} = \"open\"");
+                remedy.iter().cloned().chain([open, "verdone doctor shows what is missing".to_owned()]).collect()
             }
             Self::Required { remedy, .. } => {
                 let allow = "or allow weaker confinement: [seal] required = false".to_owned();

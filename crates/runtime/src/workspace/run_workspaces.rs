@@ -25,6 +25,7 @@ use super::error::WorkspaceError;
 use super::hidden::HiddenFolders;
 use super::layer::Layer;
 use super::probe::{Ability, Level};
+use super::proxy::{Asker, Gateway, Refusals};
 use super::reuse;
 use super::seal::possible;
 use super::state::Held;
@@ -79,6 +80,8 @@ pub struct Workspaces {
     gates: Vec<Gate>,
     open: Option<Open>,
     notes: Vec<String>,
+    /// Hosts that were not in a list.
+    refusals: Arc<Refusals>,
     /// Notes that were already returned.
     told: BTreeSet<String>,
 }
@@ -141,6 +144,7 @@ impl Workspaces {
             settings_of_trees: false,
             open: None,
             notes: Vec::new(),
+            refusals: Arc::default(),
             told: BTreeSet::new(),
         }
     }
@@ -153,6 +157,7 @@ impl Workspaces {
     /// What the user should know about the workspaces. Returns each note only once.
     pub fn take_notes(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(self.refusals.drain());
         notes.retain(|note| self.told.insert(note.clone()));
         notes
     }
@@ -324,7 +329,7 @@ impl Workspaces {
         notes.extend(visible.preparation.carry_out()?);
         let (inside, view) = match open.ability.level() {
             Level::View | Level::ViewWithoutOwnProc => {
-                let view = View::open(&visible.plan, folder)?;
+                let view = View::open_with(&visible.plan, folder, self.gateway(kind))?;
                 (Some(view.inside()), Some(view))
             }
             Level::CloneWithLandlock => {
@@ -348,6 +353,15 @@ impl Workspaces {
             build_folders: visible.build_folders,
             written_apart: visible.written_apart,
         })
+    }
+
+    /// The way out of a view whose network is a list of hosts.
+    fn gateway(&self, kind: ViewKind) -> Option<Gateway> {
+        match kind {
+            ViewKind::Agent => Gateway::new(&self.seal.agent_network, Asker::Agent, &self.refusals),
+            ViewKind::Check => Gateway::new(&self.seal.check_network, Asker::Check, &self.refusals),
+            ViewKind::Read | ViewKind::Script => None,
+        }
     }
 
     /// What a view shows.

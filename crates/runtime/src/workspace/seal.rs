@@ -5,15 +5,32 @@ use verdone_core::config::{NetworkAccess, SealSettings};
 use super::probe::{Ability, Level, Part};
 use crate::launcher::Network;
 
-/// The wanted network, if it can be enforced. If the network cannot be cut off, [`missing`] reports it.
+/// The wanted network, if it can be enforced. If the network cannot be cut off, [`missing`] reports it. A list of hosts stays a
+/// list, because [`unlistable`] refuses it.
 pub(super) fn possible(network: Network, ability: &Ability) -> Network {
-    if ability.own_network.works() { network } else { Network::Open }
+    match network {
+        Network::Off if !ability.own_network.works() => Network::Open,
+        Network::Open | Network::Off | Network::ListenOn(_) => network,
+    }
+}
+
+/// The setting with a list of hosts that this system cannot enforce, the reason and the remedy.
+pub(super) fn unlistable(ability: &Ability, seal: &SealSettings) -> Option<(&'static str, String, Option<String>)> {
+    let (setting, _) = seal.networks().into_iter().find(|(_, access)| matches!(access, NetworkAccess::Hosts(_)))?;
+    if ability.view.works() && ability.own_network.works() {
+        return None;
+    }
+    let (reason, remedy) = first_refusal(&[&ability.view, &ability.own_network]);
+    Some((setting, reason, remedy))
 }
 
 /// Why there is no full seal, and how to fix it.
 pub(super) fn refusal(ability: &Ability) -> (String, Option<String>) {
-    let parts = [&ability.view, &ability.own_proc, &ability.own_network];
-    let refused = parts.into_iter().find_map(|part| match part {
+    first_refusal(&[&ability.view, &ability.own_proc, &ability.own_network])
+}
+
+fn first_refusal(parts: &[&Part]) -> (String, Option<String>) {
+    let refused = parts.iter().find_map(|part| match part {
         Part::Refused(refusal) => Some((refusal.reason.clone(), refusal.remedy.clone())),
         Part::Works | Part::NotTried => None,
     });
@@ -31,7 +48,7 @@ pub(super) fn missing(ability: &Ability, seal: &SealSettings) -> Vec<String> {
 pub(super) fn missing_seal(ability: &Ability, seal: &SealSettings) -> Vec<String> {
     let mut missing: Vec<String> = told("no private view of the file system", &ability.view).into_iter().collect();
     missing.extend(told("processes outside are listed in /proc", &ability.own_proc));
-    if [seal.agent_network, seal.check_network].contains(&NetworkAccess::Off) {
+    if seal.networks().into_iter().any(|(_, access)| *access == NetworkAccess::Off) {
         let cut_off = told("the network cannot be cut off", &ability.own_network);
         let not_tried = || Some("the network cannot be cut off".to_owned()).filter(|_| ability.own_network == Part::NotTried);
         missing.extend(cut_off.or_else(not_tried));

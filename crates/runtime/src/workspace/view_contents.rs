@@ -27,6 +27,7 @@ use verdone_core::config::{NetworkAccess, SealSettings, WorkspaceSettings};
 use crate::git::{IgnoredEntry, Module};
 use crate::launcher::{Mount, Network, ViewPlan};
 use crate::process::EnvPlan;
+use crate::workspace::proxy;
 use draft::Draft;
 use prepare::Step;
 
@@ -34,6 +35,7 @@ use prepare::Step;
 const SCRIPT_HOMES: [&str; 2] = [crate::project::HOME, ".fresher"];
 
 pub(super) use draft::key;
+pub(super) use environment::through_proxy;
 pub(super) use folders::run_folders;
 pub use prepare::{Preparation, PrepareError};
 pub use system::System;
@@ -186,8 +188,8 @@ pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
     let env = environment::plan(&mut draft);
     let credentials = agent_state::credentials(&draft);
     let network = match request.kind {
-        ViewKind::Agent => network(request.seal.agent_network),
-        ViewKind::Check => network(request.seal.check_network),
+        ViewKind::Agent => network(&request.seal.agent_network),
+        ViewKind::Check => network(&request.seal.check_network),
         ViewKind::Read => Network::Off,
         ViewKind::Script => Network::Open,
     };
@@ -203,10 +205,11 @@ pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
     }
 }
 
-fn network(setting: NetworkAccess) -> Network {
-    match setting {
-        NetworkAccess::Open => Network::Open,
-        NetworkAccess::Off => Network::Off,
+pub(super) fn network(setting: &NetworkAccess) -> Network {
+    match (setting, setting.hosts()) {
+        (NetworkAccess::Open, _) => Network::Open,
+        (NetworkAccess::Off, _) => Network::Off,
+        (NetworkAccess::Hosts(_), hosts) => Network::ListenOn(proxy::ports(&hosts.unwrap_or_default())),
     }
 }
 

@@ -19,7 +19,7 @@ use verdone_plan::Story;
 use super::brief::brief;
 use super::hand_over::hand_over;
 use super::learn::{guardrails_for, note_use};
-use super::{StepError, attempt_of, io_error};
+use super::{StepError, attempt_of, io_error, show_notes};
 use crate::agent::{RunAgent, TurnRequest};
 use crate::base::active_clock::Stopwatch;
 use crate::guard::{TurnOf, turn_tests};
@@ -38,9 +38,7 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
     let place = &attempt.place;
     let plan = context.plan.path().to_owned();
     context.turns_run += 1;
-    for text in context.spaces.take_notes() {
-        reporter.report(Update::Notice { text: &text });
-    }
+    show_notes(context, reporter);
     let socket = ToolSocket::seen_from(&workspace.cwd, &context.setup.root, &context.setup.run_dir);
     let limits = within_the_run(&context.setup.config.limits, context.setup.clock);
     let (agents, run, run_dir) = (agents_for(context, place), context.setup.run.clone(), context.setup.run_dir.clone());
@@ -73,6 +71,9 @@ pub fn turn(context: &mut RunContext, state: &State, reporter: &mut dyn Reporter
     agent.works_in(&workspace);
     let mut on = |moment: Moment<'_>| {
         show(reporter, &mut live, clock, &moment);
+        if matches!(moment, Moment::Tick) {
+            show_notes(context, reporter);
+        }
         if matches!(moment, Moment::Tick)
             && let Some(time) = tool_calls::serve(context, state, reporter)
         {

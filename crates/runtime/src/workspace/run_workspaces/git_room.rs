@@ -7,11 +7,12 @@ use verdone_core::config::NetworkAccess;
 
 use super::{Disposable, Shown, Workspaces};
 use crate::git::{Filters, Git};
-use crate::launcher::{Mount, Network};
+use crate::launcher::Mount;
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::proxy::{Asker, Gateway};
 use crate::workspace::seal::possible;
 use crate::workspace::view::View;
-use crate::workspace::view_contents::{Tree, ViewKind};
+use crate::workspace::view_contents::{Tree, ViewKind, network, through_proxy};
 
 /// Where git reads or writes an agent's files.
 #[derive(Debug)]
@@ -65,11 +66,7 @@ impl Workspaces {
             }
             mounts.push(Mount::Overlay { lower: vec![store.clone()], upper, work, at: store });
         }
-        let network = match self.seal.check_network {
-            NetworkAccess::Open => Network::Open,
-            NetworkAccess::Off => Network::Off,
-        };
-        self.git_room(Tree::Writable(first.clone()), &first, scratch, mounts, network)
+        self.git_room(Tree::Writable(first.clone()), &first, scratch, mounts, &self.seal.check_network)
     }
 
     /// Starts building a view for git alone: the tree, these mounts and the rest of the system, except what is hidden from agents
@@ -80,14 +77,17 @@ impl Workspaces {
         at: &Path,
         folder: Disposable,
         mounts: Vec<Mount>,
-        network: Network,
+        access: &NetworkAccess,
     ) -> Result<GitRoom, WorkspaceError> {
         let open = self.open.as_ref().ok_or(WorkspaceError::NotOpen)?;
         let mut visible = self.visible(ViewKind::Read, tree, at, folder.path(), Shown::default())?;
         visible.plan.mounts.extend(mounts);
-        visible.plan.network = possible(network, &open.ability);
+        visible.plan.network = possible(network(access), &open.ability);
+        if let Some(hosts) = access.hosts() {
+            visible.env = through_proxy(visible.env, &hosts);
+        }
         visible.preparation.carry_out()?;
-        let view = View::begin(&visible.plan, folder.path())?;
+        let view = View::begin(&visible.plan, folder.path(), Gateway::new(access, Asker::Check, &self.refusals))?;
         let filters = Filters::Inside { inside: view.inside(), env: visible.env };
         Ok(GitRoom { filters, view: Some(view), _folder: Some(folder) })
     }

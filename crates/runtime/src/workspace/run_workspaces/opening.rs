@@ -13,7 +13,7 @@ use crate::project::Project;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::hidden::{HiddenFolders, Surroundings};
 use crate::workspace::probe::{Ability, Level, probe};
-use crate::workspace::seal::{missing, missing_seal, refusal};
+use crate::workspace::seal::{missing, missing_seal, refusal, unlistable};
 use crate::workspace::state::{Owner, StateFolder};
 use crate::workspace::view_contents::{System, run_folders};
 
@@ -49,6 +49,9 @@ impl Workspaces {
         if self.seal.required && !missing_seal(&ability, &self.seal).is_empty() {
             let (reason, remedy) = refusal(&ability);
             return Err(WorkspaceError::Required { reason, remedy });
+        }
+        if let Some((setting, reason, remedy)) = unlistable(&ability, &self.seal) {
+            return Err(WorkspaceError::HostList { setting, reason, remedy });
         }
         let filters = git.filters()?;
         if !ability.view.works() {
@@ -126,12 +129,14 @@ impl Workspaces {
 
     /// How agents and checks are confined.
     pub fn seal(&self) -> Seal {
-        let Some(open) = &self.open else { return Seal { level: SealLevel::Unsealed, missing: Vec::new(), container: false } };
+        let Some(open) = &self.open else { return Seal::new(SealLevel::Unsealed) };
         let level = match open.ability.level() {
             Level::View | Level::ViewWithoutOwnProc => SealLevel::View,
             Level::CloneWithLandlock => SealLevel::Landlock,
             Level::UnsealedClone => SealLevel::Unsealed,
         };
-        Seal { level, missing: missing(&open.ability, &self.seal), container: open.ability.container.is_some() }
+        let [agent_hosts, check_hosts] = self.seal.networks().map(|(_, access)| access.entries().to_vec());
+        let missing = missing(&open.ability, &self.seal);
+        Seal { level, missing, container: open.ability.container.is_some(), agent_hosts, check_hosts }
     }
 }

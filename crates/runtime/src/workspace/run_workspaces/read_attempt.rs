@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use verdone_core::base::id::Oid;
+use verdone_core::config::NetworkAccess;
 
 use super::git_room::GitRoom;
 use super::{OWN_BRANCH, READER, Workspaces};
 use crate::git::{Alternates, AttemptTree, Git, GitError, PathSet, PrivateRepository, ReadBack, RepoPath};
-use crate::launcher::{Mount, Network};
+use crate::launcher::Mount;
 use crate::workspace::agent_space;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::view_contents::Tree;
@@ -95,7 +96,7 @@ impl Workspaces {
             fs::create_dir_all(&at).map_err(WorkspaceError::io(&at))?;
             mounts.push(Mount::Bind { from: from.clone(), at, write: false });
         }
-        self.git_room(Tree::ReadOnly(agent.tree.clone()), &self.project.git_top, scratch, mounts, Network::Off)
+        self.git_room(Tree::ReadOnly(agent.tree.clone()), &self.project.git_top, scratch, mounts, &NetworkAccess::Off)
     }
 
     pub(super) fn keep_reader(&mut self, room: GitRoom) {

@@ -5,10 +5,12 @@ use std::ffi::OsString;
 
 use verdone_core::agent::client_files::CLIENT_STATE;
 use verdone_core::agent::client_variables::{CLOUDS, Cloud, LOGIN_VARIABLES};
+use verdone_core::config::{HostList, NetworkAccess};
 
 use super::ViewKind;
 use super::draft::Draft;
 use crate::process::EnvPlan;
+use crate::workspace::proxy::proxy_port;
 use crate::workspace::state::compose_project;
 
 /// Sockets, buses and password prompts of the user's session, by name or prefix.
@@ -125,9 +127,30 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> EnvPlan {
     if let Some(copy) = &draft.client_home {
         plan = plan.with(CLIENT_STATE.folder_variable, copy.as_os_str());
     }
+    let network = match request.kind {
+        ViewKind::Agent => Some(&request.seal.agent_network),
+        ViewKind::Check => Some(&request.seal.check_network),
+        ViewKind::Read | ViewKind::Script => None,
+    };
+    if let Some(hosts) = network.and_then(NetworkAccess::hosts) {
+        plan = through_proxy(plan, &hosts);
+    }
     unsigned(draft, plan)
         .with("VERDONE_PORT_BASE", request.port_base.to_string())
         .with("COMPOSE_PROJECT_NAME", compose_project(request.name))
+}
+
+/// Programs write to services of their own on the loopback interface, and to the listed ones of this machine, without the proxy.
+const WITHOUT_PROXY: &str = "localhost,127.0.0.1,::1";
+
+/// Leads programs to the proxy of a view. Those that do not know these variables reach nothing.
+pub(in crate::workspace) fn through_proxy(mut plan: EnvPlan, hosts: &HostList) -> EnvPlan {
+    let url = format!("http://127.0.0.1:{}", proxy_port(hosts));
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        plan = plan.with(name, &url).with(name.to_ascii_lowercase(), &url);
+    }
+    // Node.js ignores the others without the last one.
+    plan.with("NO_PROXY", WITHOUT_PROXY).with("no_proxy", WITHOUT_PROXY).with("NODE_USE_ENV_PROXY", "1")
 }
 
 /// Disables signing, because the keys are hidden and signing a commit would fail. Keeps settings that the user passes in

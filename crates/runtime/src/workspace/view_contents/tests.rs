@@ -297,7 +297,7 @@ fn a_lifecycle_script_is_not_sealed_and_cannot_write_the_projects_files() {
         "=> home/project/.verdone",
     ];
     assert_eq!(world.lines(&visible), expected);
-    assert_eq!((visible.plan.network, unset(&visible).len()), (Network::Open, 0));
+    assert_eq!((&visible.plan.network, unset(&visible).len()), (&Network::Open, 0));
     assert_eq!(set(&visible)["TMPDIR"], world.at("home/.local/state/verdone/w/temp/own").to_str().unwrap());
     visible.preparation.carry_out().unwrap();
     assert!(world.at("tree/.verdone").is_dir() && world.at("tree/node_modules").is_dir());

@@ -67,3 +67,31 @@ fn a_client_keeps_the_login_that_it_uses() {
     assert_eq!(unset(&visible), ["AWS_PROFILE"]);
     assert!(!lines.iter().any(|line| line.contains("projects")), "other agents have no state of theirs: {lines:#?}");
 }
+
+#[test]
+fn a_list_of_hosts_leaves_a_private_network_with_a_proxy_that_programs_know_of() {
+    let mut world = World::new();
+    world.set("https_proxy", "http://proxy.example:8080");
+    let hosts = ["api.example.com", "localhost:5432", "localhost:3128"].map(str::to_owned).to_vec();
+    world.seal.agent_network = NetworkAccess::Hosts(hosts);
+    let visible = world.build(ViewKind::Agent);
+    assert_eq!(visible.plan.network, Network::ListenOn(vec![3129, 3128, 5432]));
+    let variables = set(&visible);
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+        assert_eq!(variables.get(name), Some(&"http://127.0.0.1:3129"), "{name}");
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        assert_eq!(variables.get(name), Some(&"localhost,127.0.0.1,::1"), "{name}");
+    }
+    assert_eq!(variables.get("NODE_USE_ENV_PROXY"), Some(&"1"));
+    let check = world.build(ViewKind::Check);
+    assert_eq!(check.plan.network, Network::Open, "each setting is for its own views");
+    assert!(!set(&check).contains_key("HTTPS_PROXY"));
+    world.seal.check_network = NetworkAccess::Hosts(vec!["example.org".to_owned()]);
+    assert_eq!(world.build(ViewKind::Check).plan.network, Network::ListenOn(vec![3128]));
+    for (kind, network) in [(ViewKind::Read, Network::Off), (ViewKind::Script, Network::Open)] {
+        let visible = world.build(kind);
+        assert_eq!(visible.plan.network, network, "{kind:?}");
+        assert!(!set(&visible).contains_key("HTTPS_PROXY"), "{kind:?}");
+    }
+}
