@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use verdone_core::agent::client_files::CLIENT_STATE;
+use verdone_core::agent::client_files::{CLIENT_STATE, CODEX_FOLDER_VARIABLE};
 use verdone_core::agent::client_variables::{CLOUDS, Cloud, LOGIN_VARIABLES};
 use verdone_core::config::{HostList, NetworkAccess};
 
@@ -134,6 +134,9 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> EnvPlan {
     };
     if let Some(hosts) = network.and_then(NetworkAccess::hosts) {
         plan = through_proxy(plan, &hosts);
+    }
+    if let Some(copy) = &draft.codex_home {
+        plan = plan.with(CODEX_FOLDER_VARIABLE, copy.as_os_str());
     }
     unsigned(draft, plan)
         .with("VERDONE_PORT_BASE", request.port_base.to_string())
