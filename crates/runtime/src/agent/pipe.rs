@@ -101,6 +101,7 @@ impl PipeAgent {
             lost: self.said.is_some(),
             rejected: self.rejected,
             spent: self.spent,
+            other_model: false,
             new_attempt,
         };
         let rules = agents.session_rules();
@@ -179,6 +180,7 @@ impl PipeAgent {
             tokens: self.context.map(|context| context.tokens),
             window: self.context.and_then(|context| context.window),
             compactions: turn.compactions,
+            cut_commands: 0,
         });
         result.allowance = turn.allowance.take();
         if client.is_gone()

@@ -66,7 +66,7 @@ fn examine_networks(ability: &Ability, seal: &SealSettings) -> Vec<Finding> {
     };
     let mut findings: Vec<Finding> = seal.networks().into_iter().filter_map(listed).collect();
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    if let Some(name) = ["HTTPS_PROXY", "https_proxy"].iter().find(is_set).filter(|_| !findings.is_empty()) {
+    if let Some(name) = ["HTTPS_PROXY", "https_proxy"].into_iter().find(is_set).filter(|_| !findings.is_empty()) {
         let message = format!("hosts of a list are reached directly, not through your own proxy in {name}");
         findings.push(Finding::warning("network", message));
     }
