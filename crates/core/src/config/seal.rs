@@ -172,7 +172,7 @@ mod tests {
         let seal = config_of_one_file("c.toml", text).unwrap().seal;
         assert_eq!(seal.agent_network.hosts(), None);
         assert!(seal.required);
-        assert_eq!((seal.agent_network, seal.check_network), (NetworkAccess::Open, NetworkAccess::Off));
+        assert_eq!((&seal.agent_network, &seal.check_network), (&NetworkAccess::Open, &NetworkAccess::Off));
         assert_eq!((seal.hide.len(), seal.show.len(), seal.read.len()), (2, 1, 1));
         for (name, kept) in
             [("GITHUB_TOKEN", true), ("AWS_SECRET_ACCESS_KEY", true), ("GH_TOKEN", false), ("GITHUB_TOKEN_2", false)]
