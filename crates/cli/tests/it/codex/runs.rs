@@ -68,7 +68,7 @@ fn a_shell_that_waits_for_typed_commands_is_refused() {
 
 #[test]
 fn a_claim_without_work_is_not_believed() {
-    let script = Script::new().then(Turn::say("Everything is done.")).then(Turn::say("It really is."));
+    let script = Script::new().then(Turn::say("I wrote the file a. Everything is done.")).then(Turn::say("It really is done."));
     let config = format!("{AGENT}[limits]\nattempts = 1\nturns = 2\n");
     let Some(world) = World::with(&config, &[("PLAN.md", ONE)], script) else { return };
     let output = world.verdone(&["run"]);

@@ -23,8 +23,8 @@ fn a_usage_limit_is_waited_for_until_it_resets() {
 
 #[test]
 fn an_outage_is_waited_out() {
-    // The client itself tries twice.
-    let script = Script::new().rule(When::default(), Times::N(2), ApiError::status(503).message("down"));
+    // The client itself tries two times two times.
+    let script = Script::new().rule(When::default(), Times::N(4), ApiError::status(503).message("down"));
     let script = done().into_iter().fold(script, Script::then);
     let Some(world) = World::with(AGENT, &[("PLAN.md", ONE)], script) else { return };
     world.verdone(&["run"]).assert_code(0);
