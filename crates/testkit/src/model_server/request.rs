@@ -5,6 +5,8 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::dialect::Dialect;
+
 /// A request that was answered or is being answered.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -16,7 +18,7 @@ pub struct Request {
     pub path: String,
     /// Names are in lower case.
     pub headers: Vec<(String, String)>,
-    /// `null` if the body is empty or not JSON.
+    /// In the form of the Messages API, whatever API the client speaks. `null` if the body is empty or not JSON.
     pub body: Value,
     /// Whether no rule of the script matched.
     pub is_unscripted: bool,
@@ -48,16 +50,25 @@ pub struct ToolResult {
 
 impl Request {
     pub fn kind(&self) -> Kind {
-        if self.method != "POST" || self.path != "/v1/messages" {
+        if self.dialect().is_none() {
             return Kind::Other;
         }
         if self.prompt().contains("Your task is to create a detailed summary of") {
             return Kind::Compaction;
         }
-        if self.body["tools"].as_array().is_none_or(Vec::is_empty) {
+        if self.body["tools"].as_array().is_none_or(Vec::is_empty) || is_aside(&self.prompt()) {
             return Kind::Side;
         }
         if self.header("x-claude-code-agent-id").is_some() { Kind::Subagent } else { Kind::Main }
+    }
+
+    pub(super) fn dialect(&self) -> Option<Dialect> {
+        Dialect::from_request(&self.method, &self.path)
+    }
+
+    /// The names of the tools that the model may call.
+    pub fn tools(&self) -> Vec<&str> {
+        self.body["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -109,6 +120,11 @@ impl Request {
     pub fn messages(&self) -> &[Value] {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
+}
+
+/// Prompts of Qwen's own, which it sends with tools: its memory, and what the user may type next.
+fn is_aside(prompt: &str) -> bool {
+    ["Managed memory has", "[SUGGESTION MODE"].iter().any(|start| prompt.starts_with(start))
 }
 
 fn blocks(message: &Value) -> &[Value] {

@@ -1,0 +1,4 @@
+//! Runs with real clients that speak the Agent Client Protocol, offline with a scripted model.
+
+mod stories;
+mod world;
