@@ -5,6 +5,8 @@
 
 mod checkout;
 mod claude;
+mod client_permit;
+mod codex;
 pub mod golden;
 mod mcp_sdk;
 pub mod model_server;
@@ -19,6 +21,7 @@ mod unprivileged;
 
 pub use checkout::{Checkout, Folder};
 pub use claude::{Claude, ClaudeSession};
+pub use codex::Codex;
 pub use golden::{assert_block, assert_file};
 pub use mcp_sdk::McpSdk;
 pub use plans::PlanShape;

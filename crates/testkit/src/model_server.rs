@@ -6,6 +6,7 @@
 
 mod http;
 mod request;
+mod responses;
 mod script;
 mod wire;
 
@@ -19,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use http::HttpRequest;
-pub use request::{Kind, Request, ToolResult};
+pub use request::{Dialect, Kind, Request, ToolResult};
 pub use script::{
     Answer, ApiError, Block, Fault, Limit, LimitStatus, Rule, Script, Stall, Stop, Times, Turn, Usage, When, Window,
 };
@@ -307,7 +308,7 @@ fn serve(shared: &Shared, stream: &TcpStream) -> io::Result<()> {
 fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn) -> io::Result<bool> {
     turn.stall.map_or(Ok(()), |stall| shared.stall(stall))?;
     let mut headers = common_headers(request);
-    headers.extend(turn.limit.iter().flat_map(|limit| wire::limit_headers(limit, SystemTime::now())));
+    headers.extend(turn.limit.iter().flat_map(|limit| limit_headers(request, limit)));
     if !request.is_streamed() {
         headers.push(("content-type".to_owned(), "application/json".to_owned()));
         let body = wire::message(turn, request.model(), request.number).to_string();
@@ -317,11 +318,11 @@ fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn
     headers.push(("content-type".to_owned(), "text/event-stream; charset=utf-8".to_owned()));
     headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
     http::begin_stream(output, &headers)?;
-    let events = wire::events(turn, request.model(), request.number);
+    let events = events(turn, request);
     // A turn without content fails right after its start.
-    let middle = events.iter().position(wire::Event::is_content).unwrap_or(0);
-    for (at, event) in events.iter().enumerate() {
-        http::write_chunk(output, &event.bytes())?;
+    let middle = events.iter().position(|(is_content, _)| *is_content).unwrap_or(0);
+    for (at, (_, event)) in events.iter().enumerate() {
+        http::write_chunk(output, event)?;
         if at != middle {
             continue;
         }
@@ -329,7 +330,11 @@ fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn
             None => {}
             Some(Fault::Drop) => return Ok(false),
             Some(Fault::Error { kind, message }) => {
-                http::write_chunk(output, &wire::Event::error(kind, message).bytes())?;
+                let event = match request.dialect() {
+                    Some(Dialect::Responses) => responses::failed(kind, message),
+                    Some(Dialect::Messages) | None => wire::Event::error(kind, message).bytes(),
+                };
+                http::write_chunk(output, &event)?;
                 http::end_stream(output)?;
                 return Ok(true);
             }
@@ -345,9 +350,31 @@ fn refuse(shared: &Shared, output: &mut &TcpStream, request: &Request, error: &A
     let mut headers = common_headers(request);
     headers.push(("content-type".to_owned(), "application/json".to_owned()));
     headers.extend(error.retry_after.map(|seconds| ("retry-after".to_owned(), seconds.to_string())));
-    headers.extend(error.limit.iter().flat_map(|limit| wire::limit_headers(limit, SystemTime::now())));
-    http::write_whole(output, &request.method, error.status, &headers, wire::refusal(error).to_string().as_bytes())?;
+    headers.extend(error.limit.iter().flat_map(|limit| limit_headers(request, limit)));
+    let body = match request.dialect() {
+        Some(Dialect::Responses) => responses::refusal(error),
+        Some(Dialect::Messages) | None => wire::refusal(error),
+    };
+    http::write_whole(output, &request.method, error.status, &headers, body.to_string().as_bytes())?;
     Ok(true)
+}
+
+/// The events of a turn in the client's API, each with whether the client has seen part of the answer once it is sent.
+fn events(turn: &Turn, request: &Request) -> Vec<(bool, Vec<u8>)> {
+    match request.dialect() {
+        Some(Dialect::Responses) => responses::events(turn, request.model(), request.number),
+        Some(Dialect::Messages) | None => {
+            let events = wire::events(turn, request.model(), request.number);
+            events.iter().map(|event| (event.is_content(), event.bytes())).collect()
+        }
+    }
+}
+
+fn limit_headers(request: &Request, limit: &Limit) -> Vec<(String, String)> {
+    match request.dialect() {
+        Some(Dialect::Responses) => responses::limit_headers(limit, SystemTime::now()),
+        Some(Dialect::Messages) | None => wire::limit_headers(limit, SystemTime::now()),
+    }
 }
 
 /// Answers requests that are not for the model.

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has to fail")]
 
 mod claude;
+mod codex;
 mod commands;
 mod faults;
 mod hooks;

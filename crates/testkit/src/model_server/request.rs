@@ -5,6 +5,8 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::responses;
+
 /// A request that was answered or is being answered.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -38,6 +40,15 @@ pub enum Kind {
     Other,
 }
 
+/// The API of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// Claude Code's.
+    Messages,
+    /// Codex's.
+    Responses,
+}
+
 /// A tool's result, as sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
@@ -47,8 +58,17 @@ pub struct ToolResult {
 }
 
 impl Request {
+    /// The API that the client speaks; `None` if the request is not for the model.
+    pub fn dialect(&self) -> Option<Dialect> {
+        match (self.method.as_str(), self.path.as_str()) {
+            ("POST", "/v1/messages") => Some(Dialect::Messages),
+            ("POST", "/v1/responses") => Some(Dialect::Responses),
+            _ => None,
+        }
+    }
+
     pub fn kind(&self) -> Kind {
-        if self.method != "POST" || self.path != "/v1/messages" {
+        if self.dialect().is_none() {
             return Kind::Other;
         }
         if self.prompt().contains("Your task is to create a detailed summary of") {
@@ -84,11 +104,17 @@ impl Request {
 
     /// All texts of the user in this conversation, one string per message.
     pub fn prompts(&self) -> Vec<String> {
+        if self.dialect() == Some(Dialect::Responses) {
+            return responses::prompts(&self.body);
+        }
         self.messages().iter().filter(|message| message["role"] == "user").map(own_text).filter(|text| !text.is_empty()).collect()
     }
 
     /// The tool results since the model's last answer.
     pub fn tool_results(&self) -> Vec<ToolResult> {
+        if self.dialect() == Some(Dialect::Responses) {
+            return responses::tool_results(&self.body);
+        }
         let messages = self.messages();
         let since = messages.iter().rposition(|message| message["role"] == "assistant").map_or(0, |at| at + 1);
         messages[since..].iter().flat_map(blocks).filter(|block| block["type"] == "tool_result").map(tool_result).collect()
