@@ -1,5 +1,6 @@
 //! All command-line arguments. The help text is the reference: `docs/cli.md` is generated from it.
 
+mod agents;
 mod audit;
 mod claim;
 mod config;
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use verdone_runtime::project::config_file::Flags;
 
+pub(crate) use agents::{AgentArgs, AgentsArgs};
 pub(crate) use audit::AuditArgs;
 pub(crate) use claim::ClaimArgs;
 pub(crate) use config::{ConfigCommand, ConfigShowArgs};
@@ -106,6 +108,7 @@ pub(crate) enum Command {
     Plan(PlanCommand),
     Verify(VerifyArgs),
     Gates(GatesArgs),
+    Agents(AgentsArgs),
     Status(StatusArgs),
     Runs(RunsArgs),
     Log(LogArgs),
@@ -260,17 +263,6 @@ impl RunArgs {
             checks: self.checks.clone(),
         }
     }
-}
-
-/// Selects the agent.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct AgentArgs {
-    /// The agent to use: `claude`, `command` or `scripted`.
-    #[arg(long, value_name = "NAME")]
-    pub agent: Option<String>,
-    /// Use this command as the agent, run with `sh -c`; it gets the prompt on standard input.
-    #[arg(long, value_name = "CMD")]
-    pub agent_command: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,5 +1,6 @@
 //! One file per command, and the dispatch from arguments to commands.
 
+mod agents;
 mod answer;
 mod ask;
 mod attach;
@@ -167,6 +168,7 @@ fn dispatch(command: Command, context: &Context) -> Outcome {
         Command::Plan(command) => plan::run(&command, context),
         Command::Verify(args) => verify::run(&args, context),
         Command::Gates(args) => gates::run(&args, context),
+        Command::Agents(args) => agents::run(&args, context),
         Command::Status(args) => status::run(&args, context),
         Command::Runs(args) => runs::run(&args, context),
         Command::Log(args) => log::run(&args, context),

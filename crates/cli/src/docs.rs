@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::{Arg, Command, CommandFactory as _};
+use verdone_core::agent::{AgentKind, Level};
 use verdone_core::base::finish::{Finish, StopSignal};
 use verdone_core::config::{Config, FailBehavior, Field, Shape};
 use verdone_core::hook::settings::plugin;
@@ -49,6 +50,18 @@ fn the_config_reference_is_fresh() {
 #[test]
 fn the_schema_file_is_fresh() {
     compare("schemas/config.schema.json", &format!("{:#}\n", Config::schema()));
+}
+
+#[test]
+fn the_table_of_agents_is_fresh() {
+    let mut out = String::from("| agent | guard | context | cost | resume | stop hook |\n|---|---|---|---|---|---|\n");
+    for kind in AgentKind::ALL {
+        let Level { guard, context, cost, resume, stop_hook } = kind.level();
+        let yes = |is: bool| if is { "yes" } else { "no" };
+        let _ = writeln!(out, "| `{}` | {guard} | {context} | {cost} | {} | {} |", kind.name(), yes(resume), yes(stop_hook));
+    }
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agents.md");
+    verdone_testkit::assert_block(page, "levels", &out);
 }
 
 #[test]

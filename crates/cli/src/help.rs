@@ -13,7 +13,7 @@ use crate::args::Cli;
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["init", "plan", "doctor", "config", "notify", "demo"]),
     ("Run", &["run", "attach", "note", "pause", "resume", "skip", "retry", "stop", "verify"]),
-    ("Look", &["status", "runs", "show", "log", "report", "gates", "protect", "guardrails", "audit"]),
+    ("Look", &["status", "runs", "show", "log", "report", "gates", "agents", "protect", "guardrails", "audit"]),
     ("Decide", &["review", "accept", "reject", "answer", "land", "undo"]),
     ("Sessions", &["install", "uninstall", "loop", "done", "claim", "mcp"]),
 ];

@@ -1,11 +1,16 @@
 //! Agents as data: how to start one and how its turns can end. The runtime supervises all agents in the same way.
 
+mod capability;
 pub mod claude;
 pub mod client_files;
 pub mod client_variables;
+pub mod codex;
+pub mod pipe_client;
+pub mod protocol;
 mod settings;
 pub mod tool_server;
 
+pub use capability::{ContextLevel, CostLevel, GuardLevel, Level};
 pub use settings::{AgentKind, Agents, CommandAgent, ScriptedAgent};
 
 use jiff::Timestamp;

@@ -2,6 +2,7 @@
 
 mod after_tool;
 mod claude;
+mod codex;
 pub mod detect;
 mod diagnose;
 mod done;

@@ -6,6 +6,7 @@ mod check;
 mod claude;
 mod command;
 pub mod judge;
+mod pipe;
 pub(crate) mod read_only_session;
 mod run_agent;
 pub mod scripted;
@@ -34,6 +35,7 @@ pub(crate) use check::check_judge;
 pub use claude::Claude;
 use claude::check as check_claude;
 pub(crate) use command::start as start_command;
+pub use pipe::PipeAgent;
 pub use run_agent::RunAgent;
 
 /// How many bytes at the end of the output become the agent's claim.
@@ -130,6 +132,19 @@ pub(crate) fn run_client_turn(
     Ok(TurnResult { prompt_file: Some(prompt_file), ..result })
 }
 
+/// Runs one turn of a client that is driven over a pipe.
+pub(crate) fn run_pipe_turn(
+    request: &TurnRequest<'_>,
+    client: &mut PipeAgent,
+    signals: &Signals,
+    on: &mut dyn FnMut(Moment<'_>),
+) -> io::Result<TurnResult> {
+    let prompt_file = format!("turns/{}-prompt.md", request.number);
+    write_prompt(&request.run_dir.join(&prompt_file), request.prompt)?;
+    let result = client.turn(request, signals, on)?;
+    Ok(TurnResult { prompt_file: Some(prompt_file), ..result })
+}
+
 /// Runs one turn. Agent failures become outcomes; only errors with our own files are returned as errors.
 pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> io::Result<TurnResult> {
     let prompt_file = format!("turns/{}-prompt.md", request.number);
@@ -186,7 +201,9 @@ fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi:
             let script = script.ok_or("no script: set agent.scripted.script in .verdone/config.toml")?;
             scripted::start(&request.cwd.join(script), request.prompt)
         }
-        AgentKind::Claude => Err("this client serves many turns and cannot be started for one".to_owned()),
+        AgentKind::Claude | AgentKind::Codex | AgentKind::Acp => {
+            Err("this client serves many turns and cannot be started for one".to_owned())
+        }
     }
 }
 

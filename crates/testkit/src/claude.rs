@@ -9,10 +9,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::client_permit::ClientPermit;
 use crate::model_server::ModelServer;
 use crate::sandbox::Sandbox;
 
@@ -22,18 +22,13 @@ pub use session::ClaudeSession;
 const VARIABLE: &str = "VERDONE_CLAUDE";
 /// If set, skipping a test is a failure.
 const NO_SKIP: &str = "VERDONE_NO_SKIP";
-/// Each client takes 225 MB and most of a core.
-const AT_ONCE: usize = 2;
 const KEY: &str = "sk-ant-api03-this-key-opens-nothing-0000000000";
-
-static RUNNING: Mutex<usize> = Mutex::new(0);
-static FREED: Condvar = Condvar::new();
 
 /// The client, and the right to start it: while this value exists, it counts as one of the few that run at once.
 #[derive(Debug)]
 pub struct Claude {
     binary: PathBuf,
-    _permit: Permit,
+    _permit: ClientPermit,
 }
 
 impl Claude {
@@ -41,7 +36,7 @@ impl Claude {
     #[track_caller]
     pub fn or_skip() -> Option<Self> {
         match find() {
-            Ok(binary) => Some(Self { binary, _permit: Permit::acquire() }),
+            Ok(binary) => Some(Self { binary, _permit: ClientPermit::acquire() }),
             Err(reason) => {
                 let test = std::thread::current().name().unwrap_or("a test").to_owned();
                 assert!(std::env::var_os(NO_SKIP).is_none(), "{test} would be skipped: {reason}");
@@ -130,23 +125,4 @@ fn pinned_version() -> Result<String, String> {
 
 fn is_program(path: &OsString) -> Option<PathBuf> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|_| PathBuf::from(path))
-}
-
-#[derive(Debug)]
-struct Permit;
-
-impl Permit {
-    fn acquire() -> Self {
-        let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut running = FREED.wait_while(running, |running| *running >= AT_ONCE).unwrap_or_else(PoisonError::into_inner);
-        *running += 1;
-        Self
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        FREED.notify_one();
-    }
 }

@@ -6,6 +6,8 @@
 mod acp_client;
 mod checkout;
 mod claude;
+mod client_permit;
+mod codex;
 pub mod golden;
 mod mcp_sdk;
 pub mod model_server;
@@ -21,6 +23,7 @@ mod unprivileged;
 pub use acp_client::{AcpClient, AcpName};
 pub use checkout::{Checkout, Folder};
 pub use claude::{Claude, ClaudeSession};
+pub use codex::Codex;
 pub use golden::{assert_block, assert_file};
 pub use mcp_sdk::McpSdk;
 pub use plans::PlanShape;

@@ -9,6 +9,7 @@ mod dialect;
 mod gemini;
 mod http;
 mod request;
+mod responses;
 mod script;
 mod tool_names;
 mod wire;
@@ -22,7 +23,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use dialect::Dialect;
+pub use dialect::Dialect;
 use http::HttpRequest;
 pub use request::{Kind, Request, ToolResult};
 pub use script::{
@@ -321,7 +322,7 @@ fn serve(shared: &Shared, stream: &TcpStream) -> io::Result<()> {
 fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn) -> io::Result<bool> {
     turn.stall.map_or(Ok(()), |stall| shared.stall(stall))?;
     let mut headers = common_headers(request);
-    headers.extend(turn.limit.iter().flat_map(|limit| wire::limit_headers(limit, SystemTime::now())));
+    headers.extend(turn.limit.iter().flat_map(|limit| limit_headers(request, limit)));
     if !request.is_streamed() {
         headers.push(("content-type".to_owned(), "application/json".to_owned()));
         let body = dialect(request).whole(turn, request.model(), request.number).to_string();
@@ -333,9 +334,9 @@ fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn
     http::begin_stream(output, &headers)?;
     let events = dialect(request).events(turn, request.model(), request.number);
     // A turn without content fails right after its start.
-    let middle = events.iter().position(wire::Event::is_content).unwrap_or(0);
-    for (at, event) in events.iter().enumerate() {
-        http::write_chunk(output, &event.bytes())?;
+    let middle = events.iter().position(|(is_content, _)| *is_content).unwrap_or(0);
+    for (at, (_, event)) in events.iter().enumerate() {
+        http::write_chunk(output, event)?;
         if at != middle {
             continue;
         }
@@ -343,7 +344,8 @@ fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn
             None => {}
             Some(Fault::Drop) => return Ok(false),
             Some(Fault::Error { kind, message }) => {
-                http::write_chunk(output, &wire::Event::error(kind, message).bytes())?;
+                let event = dialect(request).error_event(kind, message);
+                http::write_chunk(output, &event)?;
                 http::end_stream(output)?;
                 return Ok(true);
             }
@@ -359,10 +361,14 @@ fn refuse(shared: &Shared, output: &mut &TcpStream, request: &Request, error: &A
     let mut headers = common_headers(request);
     headers.push(("content-type".to_owned(), "application/json".to_owned()));
     headers.extend(error.retry_after.map(|seconds| ("retry-after".to_owned(), seconds.to_string())));
-    headers.extend(error.limit.iter().flat_map(|limit| wire::limit_headers(limit, SystemTime::now())));
+    headers.extend(error.limit.iter().flat_map(|limit| limit_headers(request, limit)));
     let body = dialect(request).refusal(error).to_string();
     http::write_whole(output, &request.method, error.status, &headers, body.as_bytes())?;
     Ok(true)
+}
+
+fn limit_headers(request: &Request, limit: &Limit) -> Vec<(String, String)> {
+    dialect(request).limit_headers(limit, SystemTime::now())
 }
 
 /// Answers requests that are not for the model.

@@ -18,11 +18,12 @@ macro_rules! topic {
 }
 
 /// In the order in which a user needs them.
-pub(crate) const TOPICS: [Topic; 14] = [
+pub(crate) const TOPICS: [Topic; 15] = [
     topic!(["quick-start"], "quick-start.md", "The first run, step by step"),
     topic!(["plans"], "plans.md", "How to write a plan"),
     topic!(["checks", "proofs"], "checks-and-proofs.md", "Checks, gates and proofs (also: verdone help proofs)"),
     topic!(["runs"], "runs.md", "What happens in a run, and how to steer it"),
+    topic!(["agents"], "agents.md", "Which agents can be used, and how much of each Verdone sees"),
     topic!(["workspaces", "safety"], "workspaces-and-safety.md", "What an agent sees and what it can reach"),
     topic!(["sessions"], "sessions.md", "Your own agent sessions: hooks, loops and the Stop gate"),
     topic!(["agent-tools", "mcp"], "agent-tools.md", "The tools that an agent can call"),

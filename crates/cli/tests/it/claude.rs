@@ -20,5 +20,5 @@ mod service;
 mod skipping;
 mod soak;
 mod stop_gate;
-mod trouble;
-mod world;
+pub(crate) mod trouble;
+pub(crate) mod world;

@@ -6,6 +6,7 @@
 
 mod acp;
 mod claude;
+mod codex;
 mod commands;
 mod faults;
 mod hooks;

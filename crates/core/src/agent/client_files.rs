@@ -57,6 +57,21 @@ pub const CLIENT_STATE: ClientState = ClientState {
 /// The key of the tokens in the client's login file.
 pub const LOGIN_KEY: &str = "claudeAiOauth";
 
+/// What a login file contains, and so how a renewed one is recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoginForm {
+    /// Tokens below [`LOGIN_KEY`] with the time until which they are valid.
+    Claude,
+    /// Tokens below `tokens` with the account, and the time of the last renewal.
+    Codex,
+}
+
+/// Codex's folder below HOME, the variable that moves it, and what is in it.
+pub const CODEX_FOLDER: &str = ".codex";
+pub const CODEX_FOLDER_VARIABLE: &str = "CODEX_HOME";
+pub const CODEX_LOGIN: &str = "auth.json";
+pub const CODEX_SESSIONS: &str = "sessions";
+
 /// The client's settings in a project: shared, and the user's own.
 pub const PROJECT_SETTINGS: &str = ".claude/settings.json";
 pub const LOCAL_SETTINGS: &str = ".claude/settings.local.json";

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PromptVia;
 use super::claude::ClaudeAgent;
+use super::codex::CodexAgent;
 use crate::check::CommandSpec;
 
 /// The agents that Verdone can supervise.
@@ -13,6 +14,10 @@ use crate::check::CommandSpec;
 pub enum AgentKind {
     /// Claude Code.
     Claude,
+    /// Codex.
+    Codex,
+    /// A client that speaks the Agent Client Protocol.
+    Acp,
     /// Any executable.
     #[default]
     Command,
@@ -21,10 +26,14 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
+    pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Acp, Self::Command, Self::Scripted];
+
     /// The name for people.
     pub fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Acp => "the ACP agent",
             Self::Command => "the agent's command",
             Self::Scripted => "the scripted agent",
         }
@@ -34,6 +43,8 @@ impl AgentKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Acp => "acp",
             Self::Command => "command",
             Self::Scripted => "scripted",
         }
@@ -47,6 +58,7 @@ pub struct Agents {
     /// The agent to use.
     pub name: AgentKind,
     pub claude: ClaudeAgent,
+    pub codex: CodexAgent,
     pub command: CommandAgent,
     pub scripted: ScriptedAgent,
 }

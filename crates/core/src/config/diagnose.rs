@@ -54,7 +54,8 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
         let path = vec![key("agent"), key("command"), key("run")];
         return Some(Finding { path, on_key: false, message: "the agent's command is empty".to_owned(), hint: None });
     }
-    if let Some(finding) = super::claude::unusable(&config.agent.claude) {
+    let clients = super::claude::unusable(&config.agent.claude).or_else(|| super::codex::unusable(&config.agent.codex));
+    if let Some(finding) = clients {
         return Some(finding);
     }
     if config.merge.command.as_ref().is_some_and(crate::check::CommandSpec::is_empty) {

@@ -7,6 +7,7 @@ use verdone_core::check::CommandSpec;
 use verdone_core::config::{ClaudePermission, Config, ScriptedAgent};
 
 use super::check_claude;
+use super::pipe::check_codex;
 use crate::base::finding::Finding;
 use crate::process::missing_program;
 
@@ -15,6 +16,8 @@ pub fn check(config: &Config, root: &Path) -> Finding {
     let agent = &config.agent;
     match agent.name {
         AgentKind::Claude => check_claude(&agent.claude, root),
+        AgentKind::Codex => check_codex(&agent.codex, root),
+        AgentKind::Acp => Finding::bad("agent", "ACP agents are not supported yet", ["choose another agent"]),
         AgentKind::Scripted => check_script(&agent.scripted, root),
         AgentKind::Command => check_command(agent.command.run.as_ref(), root),
     }

@@ -9,7 +9,7 @@ use verdone_core::config::ClaudePermission;
 use verdone_core::hook::SessionTally;
 use verdone_core::policy::{ReadOnlyReason, ToolKind, kind_of};
 
-use crate::agent::{Claude, TurnRequest, TurnResult, run_client_turn, run_turn};
+use crate::agent::{Claude, PipeAgent, TurnRequest, TurnResult, run_client_turn, run_pipe_turn, run_turn};
 use crate::guard::Guard;
 use crate::process::Moment;
 use crate::process::signal::Signals;
@@ -55,8 +55,19 @@ impl Question<'_> {
     pub(crate) fn ask_any(self, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<TurnResult, LookError> {
         match self.turn.agent.name {
             AgentKind::Claude => self.ask(signals, on).map(|answer| answer.result),
+            AgentKind::Codex | AgentKind::Acp => self.ask_pipe(signals, on),
             AgentKind::Command | AgentKind::Scripted => Ok(run_turn(&self.turn, signals, on)?),
         }
+    }
+
+    /// The same for a client that is driven over a pipe.
+    fn ask_pipe(self, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<TurnResult, LookError> {
+        let guard = Guard::of_looking(self.looking, self.turn.cwd, self.top, self.home)?;
+        let mut client = PipeAgent::guarded_by(guard, self.home);
+        let result = run_pipe_turn(&self.turn, &mut client, signals, on);
+        let said = client.said().to_owned();
+        client.end(self.turn.limits.grace.duration(), signals);
+        Ok(TurnResult { said, ..result? })
     }
 
     /// Asks the question, then ends the process. Failures of the client are an outcome of the turn.

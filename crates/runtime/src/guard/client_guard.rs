@@ -8,8 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use verdone_core::base::verdict::PolicyVerdict;
 use verdone_core::hook::{Answer, Cause, Failed, HookEvent, HookInput, Record, Response, event_in, fail};
-use verdone_core::policy::{Mode, OnFailure, ReadOnlyReason, Rule, read_only_rule};
+use verdone_core::policy::{Mode, OnFailure, READ_BEFORE_EDIT, ReadOnlyReason, Rule, read_only_rule};
 
 use super::Fault;
 use super::after_tool::Concurrency;
@@ -79,6 +80,31 @@ impl Guard {
         let mut guard = Self::of_run(root, top, run_dir)?;
         guard.rules.insert(0, read_only_rule(looking));
         Ok(guard)
+    }
+
+    /// For a client that reads files without asking: what a session has read is unknown, so no edit can be refused for it.
+    #[must_use]
+    pub fn without_read_memory(mut self) -> Self {
+        self.settings.config.policy.off.push(READ_BEFORE_EDIT.to_owned());
+        self
+    }
+
+    /// Records a call that was refused before policy could judge it. The refusal stands even if it cannot be recorded.
+    pub fn record_refusal(&self, bytes: &[u8], rule: &str, reason: &str) {
+        let Ok(input) = HookInput::parse(bytes) else { return };
+        let Some(call) = input.call() else { return };
+        let record = Record::Decided {
+            tool: call.tool.to_string(),
+            id: call.id.as_deref().map(str::to_owned),
+            verdict: PolicyVerdict::Deny,
+            rule: Some(rule.to_owned()),
+            place: None,
+            about: None,
+            reason: reason.to_owned(),
+            needs_human: false,
+        };
+        let response = Response { records: vec![record], ..Response::default() };
+        let _ = SessionLog::new(&self.home, &input.common.session).keep(&input, &response);
     }
 
     /// Sets the agent's workspace: commands after a tool run there, and files are looked up there.

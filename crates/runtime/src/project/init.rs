@@ -132,7 +132,7 @@ pub fn check_free(root: &Path, force: bool) -> Result<(), InitError> {
 
 /// The agent whose client is installed.
 pub fn find_agent(root: &Path) -> Option<AgentKind> {
-    exists(AgentKind::Claude.name(), root).then_some(AgentKind::Claude)
+    [AgentKind::Claude, AgentKind::Codex].into_iter().find(|kind| exists(kind.name(), root))
 }
 
 /// Removes proposals whose program is not installed, and notes them.

@@ -6,13 +6,15 @@
 //! must also be one that the client would renew: one that is about to expire. As long as it is valid for longer, the user loses
 //! nothing.
 
+mod codex;
+
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
-use verdone_core::agent::client_files::LOGIN_KEY;
+use verdone_core::agent::client_files::{LOGIN_KEY, LoginForm};
 
 use super::view_contents::Credentials;
 use crate::base::atomic::write_atomically;
@@ -92,6 +94,9 @@ pub fn copy_back(credentials: &Credentials, now: SystemTime) -> io::Result<CopyB
     };
     if new == own {
         return Ok(CopyBack::Unchanged);
+    }
+    if credentials.form == LoginForm::Codex {
+        return codex::copy_back(&credentials.own, &own, &new, now);
     }
     let (Some(new), Some(mut own)) = (parsed(&new), parsed(&own)) else { return refused("it cannot be read") };
     let (Some(new_login), Some(own_login)) = (login(&new), login(&own)) else { return refused("it contains no login") };
@@ -196,8 +201,12 @@ mod tests {
         fn new(own: &str, new: &str) -> Self {
             let dir = tempfile::tempdir().unwrap();
             let path = |name: &str| dir.path().join(name);
-            let at =
-                Credentials { written: path("new"), own: path("own"), answers: Some((path("new answers"), path("own answers"))) };
+            let at = Credentials {
+                written: path("new"),
+                own: path("own"),
+                answers: Some((path("new answers"), path("own answers"))),
+                form: LoginForm::Claude,
+            };
             fs::write(&at.own, own).unwrap();
             fs::set_permissions(&at.own, fs::Permissions::from_mode(0o600)).unwrap();
             fs::write(&at.written, new).unwrap();

@@ -6,6 +6,7 @@
 //! ignored folders, the parts of the run's folder, and last of all what is hidden.
 
 mod agent_state;
+mod codex_state;
 mod copy;
 mod draft;
 mod environment;
@@ -22,6 +23,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use verdone_core::agent::AgentKind;
+use verdone_core::agent::client_files::LoginForm;
 use verdone_core::config::{NetworkAccess, SealSettings, WorkspaceSettings};
 
 use crate::git::{IgnoredEntry, Module};
@@ -174,6 +176,7 @@ pub struct Credentials {
     pub own: PathBuf,
     /// The file in which the client records the account: the view's, and the user's own.
     pub answers: Option<(PathBuf, PathBuf)>,
+    pub form: LoginForm,
 }
 
 pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
@@ -184,7 +187,7 @@ pub fn build(request: &ViewRequest<'_>, system: &System) -> Visible {
         (_, false) => unmounted(&mut draft),
     }
     let env = environment::plan(&mut draft);
-    let credentials = agent_state::credentials(&draft);
+    let credentials = agent_state::credentials(&draft).or_else(|| codex_state::credentials(&draft));
     let network = match request.kind {
         ViewKind::Agent => network(request.seal.agent_network),
         ViewKind::Check => network(request.seal.check_network),
@@ -219,6 +222,7 @@ fn sealed(draft: &mut Draft<'_>) {
     let late = draft.system.home.as_ref().is_some_and(|home| home.starts_with(request.at));
     if !late {
         agent_state::show(draft);
+        codex_state::show(draft);
     }
     // Git that reads files has its own folders there.
     let in_state = request.at.starts_with(request.state) || request.kind == ViewKind::Read;
@@ -232,6 +236,7 @@ fn sealed(draft: &mut Draft<'_>) {
     tree(draft);
     if late {
         agent_state::show(draft);
+        codex_state::show(draft);
     }
     if request.kind != ViewKind::Read {
         folders::show(draft);
@@ -291,6 +296,7 @@ fn unmounted(draft: &mut Draft<'_>) {
         folders::copy_in(draft);
         home_folder::write_through(draft);
         agent_state::copy_in(draft);
+        codex_state::copy_in(draft);
         link_run_parts(draft);
         draft.note(
             "This system has no private views: the home folder can be read, and credentials in it are not hidden.".to_owned(),

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::dialect::Dialect;
+use super::responses;
 
 /// A request that was answered or is being answered.
 #[derive(Debug, Clone)]
@@ -62,7 +63,8 @@ impl Request {
         if self.header("x-claude-code-agent-id").is_some() { Kind::Subagent } else { Kind::Main }
     }
 
-    pub(super) fn dialect(&self) -> Option<Dialect> {
+    /// The API that the client speaks; `None` if the request is not for the model.
+    pub fn dialect(&self) -> Option<Dialect> {
         Dialect::from_request(&self.method, &self.path)
     }
 
@@ -95,11 +97,17 @@ impl Request {
 
     /// All texts of the user in this conversation, one string per message.
     pub fn prompts(&self) -> Vec<String> {
+        if self.dialect() == Some(Dialect::Responses) {
+            return responses::prompts(&self.body);
+        }
         self.messages().iter().filter(|message| message["role"] == "user").map(own_text).filter(|text| !text.is_empty()).collect()
     }
 
     /// The tool results since the model's last answer.
     pub fn tool_results(&self) -> Vec<ToolResult> {
+        if self.dialect() == Some(Dialect::Responses) {
+            return responses::tool_results(&self.body);
+        }
         let messages = self.messages();
         let since = messages.iter().rposition(|message| message["role"] == "assistant").map_or(0, |at| at + 1);
         messages[since..].iter().flat_map(blocks).filter(|block| block["type"] == "tool_result").map(tool_result).collect()

@@ -89,7 +89,7 @@ fn runs(world: &World, command: &str) -> bool {
 
 /// Polls, because there is no event to wait for.
 #[track_caller]
-fn wait_until(what: &str, reached: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, reached: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !reached() {
         assert!(Instant::now() < until, "never: {what}");

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use verdone_core::agent::client_files::CLIENT_STATE;
+use verdone_core::agent::client_files::{CLIENT_STATE, LoginForm};
 
 use super::draft::Draft;
 use super::masks::is_in_use;
@@ -82,7 +82,7 @@ pub(super) fn credentials(draft: &Draft<'_>) -> Option<Credentials> {
     let own = folder.join(CLIENT_STATE.login);
     let written = written_at(&draft.mounts, &inside(&own, CLIENT_STATE.login))?;
     let answers = written_at(&draft.mounts, &inside(&answers, CLIENT_STATE.answers)).map(|written| (written, answers));
-    (written != own).then_some(Credentials { written, own, answers })
+    (written != own).then_some(Credentials { written, own, answers, form: LoginForm::Claude })
 }
 
 fn not_copied() -> Vec<OsString> {

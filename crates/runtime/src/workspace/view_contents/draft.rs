@@ -26,6 +26,8 @@ pub(super) struct Draft<'r> {
     pub(super) written_apart: Vec<(PathBuf, PathBuf)>,
     /// The folder that the client uses instead of its own.
     pub(super) client_home: Option<PathBuf>,
+    /// The same for Codex.
+    pub(super) codex_home: Option<PathBuf>,
     /// Shared temporary folders that a private one covers.
     pub(super) temp: Vec<PathBuf>,
     /// The temporary folder that processes use.
@@ -45,6 +47,7 @@ impl<'r> Draft<'r> {
             build_folders: Vec::new(),
             written_apart: Vec::new(),
             client_home: None,
+            codex_home: None,
             temp: Vec::new(),
             temp_inside: PathBuf::from("/dev/shm"),
             folders: BTreeSet::new(),

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use verdone_core::agent::client_files::CLIENT_STATE;
+use verdone_core::agent::client_files::{CLIENT_STATE, CODEX_FOLDER_VARIABLE};
 use verdone_core::agent::client_variables::{CLOUDS, Cloud, LOGIN_VARIABLES};
 
 use super::ViewKind;
@@ -124,6 +124,9 @@ pub(super) fn plan(draft: &mut Draft<'_>) -> EnvPlan {
     }
     if let Some(copy) = &draft.client_home {
         plan = plan.with(CLIENT_STATE.folder_variable, copy.as_os_str());
+    }
+    if let Some(copy) = &draft.codex_home {
+        plan = plan.with(CODEX_FOLDER_VARIABLE, copy.as_os_str());
     }
     unsigned(draft, plan)
         .with("VERDONE_PORT_BASE", request.port_base.to_string())

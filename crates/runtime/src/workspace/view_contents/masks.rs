@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use verdone_core::agent::client_files::{CLIENT_STATE, KNOWN_CLIENTS};
+use verdone_core::agent::client_files::{CLIENT_STATE, CODEX_FOLDER_VARIABLE, CODEX_LOGIN, KNOWN_CLIENTS};
 use verdone_core::agent::client_variables::CLOUDS;
 
 use super::ViewKind;
@@ -197,6 +197,9 @@ fn by_default(draft: &Draft<'_>) -> Vec<(PathBuf, How)> {
     }
     if !is_in_use(draft, CLIENT_STATE.program) {
         all.extend(system.path_variable(CLIENT_STATE.folder_variable).map(|folder| mask(folder.join(CLIENT_STATE.login))));
+    }
+    if !is_in_use(draft, "codex") {
+        all.extend(system.path_variable(CODEX_FOLDER_VARIABLE).map(|folder| mask(folder.join(CODEX_LOGIN))));
     }
     if let Some(cargo) = system.path_variable("CARGO_HOME") {
         all.extend(["credentials", "credentials.toml"].map(|name| mask(cargo.join(name))));
