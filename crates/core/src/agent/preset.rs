@@ -13,7 +13,7 @@ pub struct Preset {
     pub program: &'static str,
     arguments: &'static [&'static str],
     prompt: PromptVia,
-    /// Files that it leaves in the project, which git should ignore.
+    /// The pattern of files that it leaves in the project, which git should ignore.
     pub leaves: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ const PRESETS: [Preset; 3] = [
             "--message-file",
         ],
         prompt: PromptVia::File,
-        leaves: Some(".aider.tags.cache.v4"),
+        leaves: Some(".aider*"),
     },
     Preset {
         kind: AgentKind::Goose,
