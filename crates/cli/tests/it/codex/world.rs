@@ -40,11 +40,6 @@ impl World {
         self.sandbox.spawn(verdone(), arguments)
     }
 
-    /// Subjects of all commits, newest first.
-    pub(crate) fn subjects(&self) -> Vec<String> {
-        self.sandbox.git(["log", "--format=%s"]).lines().map(str::to_owned).collect()
-    }
-
     /// The events of this name in the journal of the latest run.
     #[track_caller]
     pub(crate) fn events(&self, name: &str) -> Vec<Value> {
