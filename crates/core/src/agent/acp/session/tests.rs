@@ -125,7 +125,7 @@ fn two_turns_with_each_client() {
         for (at, end) in replay.ends.iter().enumerate() {
             let Usage { cost_usd, tokens: used } = end.usage;
             assert_eq!(used, tokens[at], "{kind:?}");
-            let expected = cost.map(|cost| cost[at]);
+            let expected: Option<f64> = cost.map(|cost| cost[at]);
             assert_eq!(cost_usd.map(|cost| (cost * 1e6).round()), expected.map(|cost| (cost * 1e6).round()), "{kind:?}");
         }
     }
