@@ -27,7 +27,7 @@ pub trait Protocol: fmt::Debug + Send {
 
     /// Passes a text about its last call to the agent while it works, if the client can do that. Nothing is lost otherwise: the checks
     /// after the turn find the same.
-    fn tell(&mut self, _text: &str) -> Vec<Step> {
+    fn inform(&mut self, _text: &str) -> Vec<Step> {
         Vec::new()
     }
 

@@ -34,7 +34,7 @@ pub struct Codex {
     /// The calls of items that have started and not ended.
     started: BTreeMap<String, Vec<GuardedCall>>,
     /// Which form the answer to a request has.
-    asked: BTreeMap<String, Asked>,
+    asked: BTreeMap<String, OpenQuestion>,
     /// Tokens of the whole thread at the last report.
     total: u64,
     allowance: Option<AllowanceUse>,
@@ -57,7 +57,7 @@ enum Waiting {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Asked {
+enum OpenQuestion {
     /// With the ids of the calls.
     Approval {
         items: Vec<String>,
@@ -293,8 +293,8 @@ impl Codex {
         let Some(question) = question else { return vec![Step::Send(messages::refusal(&request))] };
         let items = items_of(&question, params);
         let asked = match method {
-            "mcpServer/elicitation/request" => Asked::Elicitation { items },
-            _ => Asked::Approval { items },
+            "mcpServer/elicitation/request" => OpenQuestion::Elicitation { items },
+            _ => OpenQuestion::Approval { items },
         };
         self.asked.insert(request, asked);
         vec![Step::Ask(question)]
@@ -375,14 +375,14 @@ impl Protocol for Codex {
 
     fn answer(&mut self, request: &str, verdict: &Verdict) -> Vec<Step> {
         let Some(asked) = self.asked.remove(request) else { return Vec::new() };
-        let (Asked::Approval { items } | Asked::Elicitation { items }) = &asked;
+        let (OpenQuestion::Approval { items } | OpenQuestion::Elicitation { items }) = &asked;
         if let Some(turn) = &mut self.turn {
             let set = if *verdict == Verdict::Allow { &mut turn.allowed } else { &mut turn.denied };
             set.extend(items.iter().cloned());
         }
         let line = match asked {
-            Asked::Approval { .. } => messages::approval(request, verdict),
-            Asked::Elicitation { .. } => messages::elicitation(request, verdict),
+            OpenQuestion::Approval { .. } => messages::approval(request, verdict),
+            OpenQuestion::Elicitation { .. } => messages::elicitation(request, verdict),
         };
         let mut steps = vec![Step::Send(line)];
         // The answer itself has no place for a reason.
@@ -392,7 +392,7 @@ impl Protocol for Codex {
         steps
     }
 
-    fn tell(&mut self, text: &str) -> Vec<Step> {
+    fn inform(&mut self, text: &str) -> Vec<Step> {
         self.steer(text, None)
     }
 

@@ -141,7 +141,7 @@ impl Client {
                 Received::Exited => return self.exited(turn),
                 Received::Nothing => {}
             }
-            self.tell_results(turn, handlers);
+            self.pass_on_results(turn, handlers);
             if now.saturating_sub(last_tick) >= TICK {
                 last_tick = now;
                 handlers.tick(now);
@@ -250,7 +250,7 @@ impl Client {
         }
     }
 
-    fn tell_results(&mut self, turn: &mut Turn, handlers: &mut TurnHandlers<'_>) {
+    fn pass_on_results(&mut self, turn: &mut Turn, handlers: &mut TurnHandlers<'_>) {
         for answer in self.after_tool.answers() {
             self.pass_on(&answer, turn, handlers);
         }
@@ -263,7 +263,7 @@ impl Client {
                 turn.must_end.get_or_insert(TurnAbort::Asked);
             }
             Answer::Context { text, .. } | Answer::Block { reason: text } => {
-                let steps = self.protocol.tell(text);
+                let steps = self.protocol.inform(text);
                 self.perform(steps, turn, handlers);
             }
             Answer::Silent | Answer::ToolUse(_) | Answer::PermissionRequest(_) | Answer::Refuse { .. } | Answer::Tell { .. } => {}
