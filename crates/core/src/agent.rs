@@ -1,5 +1,6 @@
 //! Agents as data: how to start one and how its turns can end. The runtime supervises all agents in the same way.
 
+pub mod acp;
 pub mod call_repeats;
 mod capability;
 pub mod claude;
@@ -7,12 +8,13 @@ pub mod client_files;
 pub mod client_variables;
 pub mod codex;
 pub mod pipe_client;
+pub mod preset;
 pub mod protocol;
 mod settings;
 pub mod tool_server;
 
 pub use capability::{ContextLevel, CostLevel, GuardLevel, Level};
-pub use settings::{AgentKind, Agents, CommandAgent, ScriptedAgent};
+pub use settings::{AgentKind, Agents, CommandAgent, Driver, ScriptedAgent};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;

@@ -1,5 +1,6 @@
 //! Settings: one struct with its defaults, the layers that override it, and the origin of each value.
 
+mod acp;
 mod after_tool;
 mod claude;
 mod codex;

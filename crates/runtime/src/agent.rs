@@ -2,6 +2,7 @@
 //!
 //! The result says how the turn ended, never whether the story is done.
 
+mod acp_check;
 mod check;
 mod claude;
 mod command;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verdone_core::agent::tool_server::SOCKET_VARIABLE;
-use verdone_core::agent::{AgentKind, AllowanceUse, SessionUse, TurnOutcome, Usage};
+use verdone_core::agent::{AllowanceUse, Driver, SessionUse, TurnOutcome, Usage};
 use verdone_core::base::id::RunId;
 use verdone_core::base::redact::Redactor;
 use verdone_core::base::sanitise::sanitise_line;
@@ -191,20 +192,19 @@ pub fn run_turn(request: &TurnRequest<'_>, signals: &Signals, on: &mut dyn FnMut
 }
 
 fn start(request: &TurnRequest<'_>, prompt_path: &Path) -> Result<(Vec<std::ffi::OsString>, Stdin), String> {
-    match request.agent.name {
-        AgentKind::Command => {
-            let run = request.agent.command.run.as_ref().filter(|run| !run.is_empty());
+    match request.agent.name.driver() {
+        Driver::Command => {
+            let command = request.agent.turn_command();
+            let run = command.run.as_ref().filter(|run| !run.is_empty());
             let run = run.ok_or("no command: set agent.command.run in .verdone/config.toml, or pass --agent-command")?;
-            Ok(command::start(run, request.agent.command.prompt, request.prompt, prompt_path))
+            Ok(command::start(run, command.prompt, request.prompt, prompt_path))
         }
-        AgentKind::Scripted => {
+        Driver::Scripted => {
             let script = request.agent.scripted.script.as_ref();
             let script = script.ok_or("no script: set agent.scripted.script in .verdone/config.toml")?;
             scripted::start(&request.cwd.join(script), request.prompt)
         }
-        AgentKind::Claude | AgentKind::Codex | AgentKind::Acp => {
-            Err("this client serves many turns and cannot be started for one".to_owned())
-        }
+        Driver::Claude | Driver::Pipe => Err("this client serves many turns and cannot be started for one".to_owned()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Development only. It depends on no other crate of the workspace, so that all of them can use it, and it knows the program only as a path
 //! to a binary. Everything here panics with a readable message: a broken test kit is a failed test.
 
+mod acp_client;
 mod checkout;
 mod claude;
 mod client_permit;
@@ -19,6 +20,7 @@ mod tmux;
 mod transcript;
 mod unprivileged;
 
+pub use acp_client::{AcpClient, AcpName};
 pub use checkout::{Checkout, Folder};
 pub use claude::{Claude, ClaudeSession};
 pub use codex::Codex;

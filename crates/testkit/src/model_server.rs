@@ -1,13 +1,17 @@
-//! A scripted model: the Messages API over loopback HTTP, for the real client in tests.
+//! A scripted model over loopback HTTP, for the real clients in tests. It speaks the Messages API and those of other clients.
 //!
 //! It behaves like the API and records every request, so that a test can examine what the client sent to the model. It never answers for
 //! other addresses: as a client's proxy, it refuses them and records them. It ends with the test that started it, whatever a script was
 //! waiting for.
 
+mod chat;
+mod dialect;
+mod gemini;
 mod http;
 mod request;
 mod responses;
 mod script;
+mod tool_names;
 mod wire;
 
 use std::collections::HashMap;
@@ -19,8 +23,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
+pub use dialect::Dialect;
 use http::HttpRequest;
-pub use request::{Dialect, Kind, Request, ToolResult};
+pub use request::{Kind, Request, ToolResult};
 pub use script::{
     Answer, ApiError, Block, Fault, Limit, LimitStatus, Rule, Script, Stall, Stop, Times, Turn, Usage, When, Window,
 };
@@ -202,14 +207,20 @@ impl Shared {
 
     /// Records the request and finds its answer.
     fn answer_request(&self, asked: HttpRequest) -> (Request, Option<Answer>) {
+        let path = asked.target.split('?').next().unwrap_or_default().to_owned();
+        let body = serde_json::from_slice(&asked.body).unwrap_or(Value::Null);
+        let body = match Dialect::from_request(&asked.method, &path) {
+            Some(dialect) => dialect.read(&path, body),
+            None => body,
+        };
         let mut state = self.lock();
         let mut request = Request {
             number: state.requests.len() + 1,
             at: SystemTime::now(),
-            path: asked.target.split('?').next().unwrap_or_default().to_owned(),
+            path,
             method: asked.method,
             headers: asked.headers,
-            body: serde_json::from_slice(&asked.body).unwrap_or(Value::Null),
+            body,
             is_unscripted: false,
         };
         let kind = request.kind();
@@ -218,7 +229,10 @@ impl Shared {
             let fitting = state.script.rules.iter().zip(&state.used);
             let found = fitting.enumerate().find(|(_, (rule, used))| rule.times.is_left(**used) && rule.when.fits(&request, nth));
             if let Some((at, (rule, _))) = found {
-                let answer = rule.answer.clone();
+                let mut answer = rule.answer.clone();
+                if let Answer::Turn(turn) = &mut answer {
+                    tool_names::translate(turn, &request.tools());
+                }
                 state.used[at] += 1;
                 return answer;
             }
@@ -311,14 +325,14 @@ fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn
     headers.extend(turn.limit.iter().flat_map(|limit| limit_headers(request, limit)));
     if !request.is_streamed() {
         headers.push(("content-type".to_owned(), "application/json".to_owned()));
-        let body = wire::message(turn, request.model(), request.number).to_string();
+        let body = dialect(request).whole(turn, request.model(), request.number).to_string();
         http::write_whole(output, &request.method, 200, &headers, body.as_bytes())?;
         return Ok(true);
     }
     headers.push(("content-type".to_owned(), "text/event-stream; charset=utf-8".to_owned()));
     headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
     http::begin_stream(output, &headers)?;
-    let events = events(turn, request);
+    let events = dialect(request).events(turn, request.model(), request.number);
     // A turn without content fails right after its start.
     let middle = events.iter().position(|(is_content, _)| *is_content).unwrap_or(0);
     for (at, (_, event)) in events.iter().enumerate() {
@@ -330,10 +344,7 @@ fn play(shared: &Shared, output: &mut &TcpStream, request: &Request, turn: &Turn
             None => {}
             Some(Fault::Drop) => return Ok(false),
             Some(Fault::Error { kind, message }) => {
-                let event = match request.dialect() {
-                    Some(Dialect::Responses) => responses::failed(kind, message),
-                    Some(Dialect::Messages) | None => wire::Event::error(kind, message).bytes(),
-                };
+                let event = dialect(request).error_event(kind, message);
                 http::write_chunk(output, &event)?;
                 http::end_stream(output)?;
                 return Ok(true);
@@ -351,30 +362,13 @@ fn refuse(shared: &Shared, output: &mut &TcpStream, request: &Request, error: &A
     headers.push(("content-type".to_owned(), "application/json".to_owned()));
     headers.extend(error.retry_after.map(|seconds| ("retry-after".to_owned(), seconds.to_string())));
     headers.extend(error.limit.iter().flat_map(|limit| limit_headers(request, limit)));
-    let body = match request.dialect() {
-        Some(Dialect::Responses) => responses::refusal(error),
-        Some(Dialect::Messages) | None => wire::refusal(error),
-    };
-    http::write_whole(output, &request.method, error.status, &headers, body.to_string().as_bytes())?;
+    let body = dialect(request).refusal(error).to_string();
+    http::write_whole(output, &request.method, error.status, &headers, body.as_bytes())?;
     Ok(true)
 }
 
-/// The events of a turn in the client's API, each with whether the client has seen part of the answer once it is sent.
-fn events(turn: &Turn, request: &Request) -> Vec<(bool, Vec<u8>)> {
-    match request.dialect() {
-        Some(Dialect::Responses) => responses::events(turn, request.model(), request.number),
-        Some(Dialect::Messages) | None => {
-            let events = wire::events(turn, request.model(), request.number);
-            events.iter().map(|event| (event.is_content(), event.bytes())).collect()
-        }
-    }
-}
-
 fn limit_headers(request: &Request, limit: &Limit) -> Vec<(String, String)> {
-    match request.dialect() {
-        Some(Dialect::Responses) => responses::limit_headers(limit, SystemTime::now()),
-        Some(Dialect::Messages) | None => wire::limit_headers(limit, SystemTime::now()),
-    }
+    dialect(request).limit_headers(limit, SystemTime::now())
 }
 
 /// Answers requests that are not for the model.
@@ -383,6 +377,7 @@ fn answer_besides(output: &mut &TcpStream, request: &Request) -> io::Result<()> 
         _ if is_elsewhere(request) => (403, wire::error_body("permission_error", "nothing leaves this machine")),
         // About four characters per token, as in reality.
         ("POST", "/v1/messages/count_tokens") => (200, json!({ "input_tokens": request.body.to_string().len() / 4 })),
+        ("POST", path) if path.ends_with(":countTokens") => (200, json!({ "totalTokens": request.body.to_string().len() / 4 })),
         ("GET" | "HEAD", "/") => (200, json!({})),
         _ => (404, wire::error_body("not_found_error", "this model server has no such address")),
     };
@@ -393,6 +388,11 @@ fn answer_besides(output: &mut &TcpStream, request: &Request) -> io::Result<()> 
 
 fn common_headers(request: &Request) -> Vec<(String, String)> {
     vec![("request-id".to_owned(), format!("req_{:06}", request.number))]
+}
+
+/// Only requests for the model are answered by a script.
+fn dialect(request: &Request) -> Dialect {
+    request.dialect().unwrap_or(Dialect::Messages)
 }
 
 /// A request to a proxy contains the complete URL.

@@ -29,10 +29,11 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Outcome {
     let mut found = init::detect_project(root)?;
     init::drop_missing(&mut found, root);
     let is_asked = context.terminal.can_ask && !args.json && !args.yes;
+    let agents = init::find_agents(root);
     let mut answers =
-        Answers { agent: init::find_agent(root), gates: true, plan: found.plan.is_none() && (args.yes || is_asked) };
+        Answers { agent: agents.first().copied(), gates: true, plan: found.plan.is_none() && (args.yes || is_asked) };
     if is_asked {
-        answers = ask(&found, answers, &mut io::stdin().lock(), &mut io::stderr().lock())?;
+        answers = ask(&found, &agents, answers, &mut io::stdin().lock(), &mut io::stderr().lock())?;
     }
     if !answers.gates {
         found.gates.clear();
@@ -60,15 +61,21 @@ struct Answers {
     plan: bool,
 }
 
-/// Asks at most three questions; an empty answer means yes. End of input stops `init` before anything is written.
+/// Asks about each agent until one is chosen, and at most two other questions; an empty answer means yes. End of input stops `init`
+/// before anything is written.
 fn ask(
     found: &Detection,
+    agents: &[AgentKind],
     mut answers: Answers,
     input: &mut impl BufRead,
     questions: &mut impl Write,
 ) -> Result<Answers, CliError> {
-    if let Some(agent) = answers.agent {
-        answers.agent = confirm(&format!("Use {} as the agent?", agent.title()), input, questions)?.then_some(agent);
+    answers.agent = None;
+    for agent in agents {
+        if confirm(&format!("Use {} as the agent?", agent.title()), input, questions)? {
+            answers.agent = Some(*agent);
+            break;
+        }
     }
     if !found.gates.is_empty() {
         let list: Vec<String> = found.gates.iter().map(|found| format!("  {}", found.gate.command.display())).collect();
@@ -186,7 +193,7 @@ mod tests {
         let found = Detection { gates: proposals(), ..Detection::default() };
         let answers = Answers { agent: Some(AgentKind::Claude), gates: true, plan: true };
         let mut questions = Vec::new();
-        let answers = ask(&found, answers, &mut text.as_bytes(), &mut questions)?;
+        let answers = ask(&found, &[AgentKind::Claude], answers, &mut text.as_bytes(), &mut questions)?;
         let questions = String::from_utf8(questions).unwrap();
         assert!(questions.starts_with("Use Claude Code as the agent? [Y/n] "), "{questions}");
         assert!(questions.contains("Checks that every story must pass:\n  a\n  b\n  c\nAdd them? [Y/n] "), "{questions}");
@@ -200,6 +207,18 @@ mod tests {
             [("\n\n\n", (claude, true, true)), ("n\ny\nNO\n", (None, true, false)), ("what?\ny\nn\nYes\n", (claude, false, true))]
         {
             assert_eq!(asked(answers).unwrap(), chosen, "{answers:?}");
+        }
+    }
+
+    #[test]
+    fn agents_are_offered_until_one_is_chosen() {
+        let agents = [AgentKind::Claude, AgentKind::Gemini, AgentKind::Aider];
+        for (text, expected) in [("n\ny\n", Some(AgentKind::Gemini)), ("n\nn\n\n", Some(AgentKind::Aider)), ("n\nn\nn\n", None)] {
+            let answers = Answers { agent: Some(AgentKind::Claude), gates: true, plan: false };
+            let mut questions = Vec::new();
+            let answers = ask(&Detection::default(), &agents, answers, &mut text.as_bytes(), &mut questions).unwrap();
+            assert_eq!(answers.agent, expected);
+            assert!(String::from_utf8(questions).unwrap().contains("Use Gemini CLI as the agent? [Y/n] "));
         }
     }
 

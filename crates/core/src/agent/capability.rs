@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::AgentKind;
+use super::acp::profile_of;
 
 /// Which of its tool calls an agent's client lets Verdone judge before they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -63,12 +64,15 @@ impl Level {
 }
 
 impl AgentKind {
-    /// The level of this kind of agent. An ACP agent's profile says more.
+    /// The level of this kind of agent.
     pub fn level(self) -> Level {
         match self {
             Self::Claude => CLAUDE,
             Self::Codex => CODEX,
-            Self::Acp | Self::Command | Self::Scripted => Level::BLIND,
+            Self::Gemini | Self::Opencode | Self::Copilot | Self::Qwen | Self::Acp => {
+                profile_of(self).map_or(Level::BLIND, |profile| profile.level)
+            }
+            Self::Aider | Self::Goose | Self::Cursor | Self::Command | Self::Scripted => Level::BLIND,
         }
     }
 }

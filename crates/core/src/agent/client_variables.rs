@@ -8,8 +8,16 @@ pub const INSIDE_VARIABLE: &str = "CLAUDECODE";
 pub const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
 /// Logins of agents, which checks do not need.
-pub const LOGIN_VARIABLES: [&str; 5] =
-    ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CODEX_API_KEY", "CURSOR_API_KEY"];
+pub const LOGIN_VARIABLES: [&str; 8] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CODEX_API_KEY",
+    "COPILOT_GITHUB_TOKEN",
+    "COPILOT_PROVIDER_API_KEY",
+    "CURSOR_API_KEY",
+    "GEMINI_API_KEY",
+];
 
 /// Variables of an outer session are removed, except these: they say who pays, where the login is, and that nonessential traffic is
 /// disabled.

@@ -34,19 +34,20 @@ pub struct SessionRules {
 impl Agents {
     /// The configured client, if it is driven over a pipe. `cwd` is where it works, as it sees it.
     pub fn pipe_client(&self, cwd: &Path) -> Option<PipeClient> {
-        match self.name {
-            AgentKind::Codex => Some(super::codex::client(&self.codex, cwd)),
-            AgentKind::Acp | AgentKind::Claude | AgentKind::Command | AgentKind::Scripted => None,
+        if self.name == AgentKind::Codex {
+            return Some(super::codex::client(&self.codex, cwd));
         }
+        self.acp_agent(self.name).map(|(profile, settings)| super::acp::client(profile, settings, cwd))
     }
 
     /// When the configured client continues a session.
     pub fn session_rules(&self) -> SessionRules {
-        match self.name {
-            AgentKind::Codex => self.codex.session_rules(),
-            AgentKind::Acp | AgentKind::Claude | AgentKind::Command | AgentKind::Scripted => {
-                SessionRules { mode: self.claude.sessions, limits: ContextLimits::from_config(&self.claude) }
-            }
+        if self.name == AgentKind::Codex {
+            return self.codex.session_rules();
+        }
+        match self.acp_agent(self.name) {
+            Some((_, settings)) => settings.session_rules(),
+            None => SessionRules { mode: self.claude.sessions, limits: ContextLimits::from_config(&self.claude) },
         }
     }
 }

@@ -54,7 +54,9 @@ pub(super) fn but_examples(config: &Config) -> Option<Finding> {
         let path = vec![key("agent"), key("command"), key("run")];
         return Some(Finding { path, on_key: false, message: "the agent's command is empty".to_owned(), hint: None });
     }
-    let clients = super::claude::unusable(&config.agent.claude).or_else(|| super::codex::unusable(&config.agent.codex));
+    let clients = super::claude::unusable(&config.agent.claude)
+        .or_else(|| super::codex::unusable(&config.agent.codex))
+        .or_else(|| super::acp::unusable(&config.agent));
     if let Some(finding) = clients {
         return Some(finding);
     }

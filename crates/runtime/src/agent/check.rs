@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use verdone_core::agent::AgentKind;
+use verdone_core::agent::preset::Preset;
+use verdone_core::agent::{AgentKind, Driver};
 use verdone_core::check::CommandSpec;
 use verdone_core::config::{ClaudePermission, Config, ScriptedAgent};
 
+use super::acp_check::check_acp;
 use super::pipe::check_codex;
 use super::{VERSION_TIME, check_claude};
 use crate::base::finding::Finding;
@@ -14,12 +16,34 @@ use crate::process::missing_program;
 /// Whether the agent of runs can be started.
 pub fn check(config: &Config, root: &Path) -> Finding {
     let agent = &config.agent;
-    match agent.name {
-        AgentKind::Claude => check_claude(&agent.claude, root, VERSION_TIME),
-        AgentKind::Codex => check_codex(&agent.codex, root),
-        AgentKind::Acp => Finding::bad("agent", "ACP agents are not supported yet", ["choose another agent"]),
-        AgentKind::Scripted => check_script(&agent.scripted, root),
-        AgentKind::Command => check_command(agent.command.run.as_ref(), root),
+    if let Some((profile, settings)) = agent.acp_agent(agent.name) {
+        return check_acp(profile, settings, root);
+    }
+    if let Some(preset) = Preset::for_kind(agent.name) {
+        return check_preset(preset, root);
+    }
+    match agent.name.driver() {
+        Driver::Claude => check_claude(&agent.claude, root, VERSION_TIME),
+        Driver::Pipe => check_codex(&agent.codex, root),
+        Driver::Scripted => check_script(&agent.scripted, root),
+        Driver::Command => check_command(agent.command.run.as_ref(), root),
+    }
+}
+
+/// Whether a client that is started for each turn is there, and leaves nothing in commits.
+fn check_preset(preset: &Preset, root: &Path) -> Finding {
+    let command = preset.command();
+    if let Some(program) = command.run.as_ref().and_then(|command| missing_program(command, root)) {
+        let hint = format!("install {}, or choose another agent", preset.title);
+        return Finding::bad("agent", format!("{program}: no such program"), [hint.as_str()]);
+    }
+    let ignored = std::fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
+    match preset.leaves {
+        Some(pattern) if !ignored.lines().any(|line| line.trim() == pattern) => {
+            let message = format!("{} leaves files in the project, which would be committed", preset.title);
+            Finding { hints: vec![format!("add {pattern} to .gitignore")], ..Finding::warning("agent", message) }
+        }
+        Some(_) | None => Finding::good("agent", format!("{}, started for each turn", preset.title)),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use verdone_core::agent::AgentKind;
+use verdone_core::agent::Driver;
 use verdone_core::config::ClaudePermission;
 use verdone_core::hook::SessionTally;
 use verdone_core::policy::{ReadOnlyReason, ToolKind, kind_of};
@@ -53,10 +53,10 @@ pub(crate) enum LookError {
 impl Question<'_> {
     /// Asks the configured agent. Only a client can be kept from writing; any other agent runs a normal turn.
     pub(crate) fn ask_any(self, signals: &Signals, on: &mut dyn FnMut(Moment<'_>)) -> Result<TurnResult, LookError> {
-        match self.turn.agent.name {
-            AgentKind::Claude => self.ask(signals, on).map(|answer| answer.result),
-            AgentKind::Codex | AgentKind::Acp => self.ask_pipe(signals, on),
-            AgentKind::Command | AgentKind::Scripted => Ok(run_turn(&self.turn, signals, on)?),
+        match self.turn.agent.name.driver() {
+            Driver::Claude => self.ask(signals, on).map(|answer| answer.result),
+            Driver::Pipe => self.ask_pipe(signals, on),
+            Driver::Command | Driver::Scripted => Ok(run_turn(&self.turn, signals, on)?),
         }
     }
 

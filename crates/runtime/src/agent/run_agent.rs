@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use verdone_core::agent::{AgentKind, Agents};
+use verdone_core::agent::{AgentKind, Agents, Driver};
 use verdone_core::journal::left_session::Resumable;
 
 use super::{Claude, PipeAgent, TurnRequest, TurnResult, run_client_turn, run_pipe_turn, run_turn};
@@ -26,10 +26,10 @@ pub enum RunAgent {
 impl RunAgent {
     /// `locks` is the folder of session locks. The guard is only created for a client.
     pub fn new<E>(kind: AgentKind, locks: &Path, guard: impl FnOnce() -> Result<Guard, E>) -> Result<Self, E> {
-        Ok(match kind {
-            AgentKind::Claude => Self::Claude(Box::new(Claude::guarded_by(guard()?, locks))),
-            AgentKind::Codex | AgentKind::Acp => Self::Pipe(Box::new(PipeAgent::guarded_by(guard()?, locks))),
-            AgentKind::Command | AgentKind::Scripted => Self::PerTurn,
+        Ok(match kind.driver() {
+            Driver::Claude => Self::Claude(Box::new(Claude::guarded_by(guard()?, locks))),
+            Driver::Pipe => Self::Pipe(Box::new(PipeAgent::guarded_by(guard()?, locks))),
+            Driver::Command | Driver::Scripted => Self::PerTurn,
         })
     }
 

@@ -130,9 +130,10 @@ pub fn check_free(root: &Path, force: bool) -> Result<(), InitError> {
     if !force && path.symlink_metadata().is_ok() { Err(InitError::Exists { path }) } else { Ok(()) }
 }
 
-/// The agent whose client is installed.
-pub fn find_agent(root: &Path) -> Option<AgentKind> {
-    [AgentKind::Claude, AgentKind::Codex].into_iter().find(|kind| exists(kind.name(), root))
+/// The agents whose clients are installed, best known first.
+pub fn find_agents(root: &Path) -> Vec<AgentKind> {
+    let installed = |kind: &AgentKind| kind.program().is_some_and(|program| exists(program, root));
+    AgentKind::ALL.into_iter().filter(installed).collect()
 }
 
 /// Removes proposals whose program is not installed, and notes them.

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::dialect::Dialect;
 use super::responses;
 
 /// A request that was answered or is being answered.
@@ -18,7 +19,7 @@ pub struct Request {
     pub path: String,
     /// Names are in lower case.
     pub headers: Vec<(String, String)>,
-    /// `null` if the body is empty or not JSON.
+    /// In the form of the Messages API, whatever API the client speaks. `null` if the body is empty or not JSON.
     pub body: Value,
     /// Whether no rule of the script matched.
     pub is_unscripted: bool,
@@ -40,15 +41,6 @@ pub enum Kind {
     Other,
 }
 
-/// The API of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// Claude Code's.
-    Messages,
-    /// Codex's.
-    Responses,
-}
-
 /// A tool's result, as sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
@@ -58,15 +50,6 @@ pub struct ToolResult {
 }
 
 impl Request {
-    /// The API that the client speaks; `None` if the request is not for the model.
-    pub fn dialect(&self) -> Option<Dialect> {
-        match (self.method.as_str(), self.path.as_str()) {
-            ("POST", "/v1/messages") => Some(Dialect::Messages),
-            ("POST", "/v1/responses") => Some(Dialect::Responses),
-            _ => None,
-        }
-    }
-
     pub fn kind(&self) -> Kind {
         if self.dialect().is_none() {
             return Kind::Other;
@@ -74,10 +57,20 @@ impl Request {
         if self.prompt().contains("Your task is to create a detailed summary of") {
             return Kind::Compaction;
         }
-        if self.body["tools"].as_array().is_none_or(Vec::is_empty) {
+        if self.body["tools"].as_array().is_none_or(Vec::is_empty) || is_aside(&self.prompt()) {
             return Kind::Side;
         }
         if self.header("x-claude-code-agent-id").is_some() { Kind::Subagent } else { Kind::Main }
+    }
+
+    /// The API that the client speaks; `None` if the request is not for the model.
+    pub fn dialect(&self) -> Option<Dialect> {
+        Dialect::from_request(&self.method, &self.path)
+    }
+
+    /// The names of the tools that the model may call.
+    pub fn tools(&self) -> Vec<&str> {
+        self.body["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -135,6 +128,11 @@ impl Request {
     pub fn messages(&self) -> &[Value] {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
+}
+
+/// Prompts of Qwen's own, which it sends with tools: its memory, and what the user may type next.
+fn is_aside(prompt: &str) -> bool {
+    ["Managed memory has", "[SUGGESTION MODE"].iter().any(|start| prompt.starts_with(start))
 }
 
 fn blocks(message: &Value) -> &[Value] {

@@ -9,8 +9,10 @@ use super::script::{ApiError, Block, Limit, LimitStatus, Stop, Turn, Usage, Wind
 /// One stream event, ready to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
+    /// Empty for APIs whose events have no names.
     name: &'static str,
     data: String,
+    is_content: bool,
 }
 
 impl Event {
@@ -25,7 +27,17 @@ impl Event {
             Some("ping") => "ping",
             _ => "error",
         };
-        Self { name, data: data.to_string() }
+        Self { name, data: data.to_string(), is_content: name == "content_block_delta" }
+    }
+
+    /// An event of an API whose events have no names.
+    pub(super) fn unnamed(data: &Value, is_content: bool) -> Self {
+        Self { name: "", data: data.to_string(), is_content }
+    }
+
+    /// An event that is no JSON.
+    pub(super) fn verbatim(data: &str) -> Self {
+        Self { name: "", data: data.to_owned(), is_content: false }
     }
 
     pub(super) fn error(kind: &str, message: &str) -> Self {
@@ -33,12 +45,13 @@ impl Event {
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        format!("event: {}\ndata: {}\n\n", self.name, self.data).into_bytes()
+        let name = if self.name.is_empty() { String::new() } else { format!("event: {}\n", self.name) };
+        format!("{name}data: {}\n\n", self.data).into_bytes()
     }
 
     /// Whether the client has seen part of the answer once this is sent.
     pub(super) fn is_content(&self) -> bool {
-        self.name == "content_block_delta"
+        self.is_content
     }
 }
 
@@ -110,7 +123,7 @@ fn in_pieces(block: &Block, number: usize, index: usize) -> (Value, Vec<Value>) 
 }
 
 /// Splits a text in two, because real answers come in several pieces.
-fn halves(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn halves(text: &str) -> impl Iterator<Item = &str> {
     let middle = (text.len() / 2..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let (first, second) = text.split_at(middle);
     [first, second].into_iter().filter(|piece| !piece.is_empty())

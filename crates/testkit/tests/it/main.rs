@@ -3,5 +3,6 @@
 mod bench;
 mod house;
 mod kit;
+mod model_dialects;
 mod model_server;
 mod scripts;

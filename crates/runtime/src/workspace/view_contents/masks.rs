@@ -221,7 +221,7 @@ fn by_default(draft: &Draft<'_>) -> Vec<(PathBuf, How)> {
 pub(super) fn is_in_use(draft: &Draft<'_>, program: &str) -> bool {
     let Some(agent) = draft.request.agent.filter(|_| draft.request.kind == ViewKind::Agent) else { return false };
     let words = agent.command.split(|c: char| c.is_whitespace() || "'\";|&()=$`".contains(c));
-    agent.kind.name() == program || words.filter_map(|word| word.rsplit('/').next()).any(|word| word == program)
+    agent.kind.program() == Some(program) || words.filter_map(|word| word.rsplit('/').next()).any(|word| word == program)
 }
 
 /// Where a path appears in the view, with links resolved. Empty if it does not exist or is already hidden.
