@@ -61,7 +61,7 @@ impl Meter {
 
     pub(super) fn usage(&self) -> Usage {
         let cost_usd = self.session_cost.map(|cost| (cost - self.cost_before).max(0.0));
-        Usage { cost_usd, tokens: self.turn_tokens }
+        Usage { cost_usd, tokens: self.turn_tokens, by_kind: None }
     }
 
     pub(super) fn context(&self) -> Option<ContextUse> {

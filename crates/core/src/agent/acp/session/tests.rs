@@ -123,7 +123,7 @@ fn two_turns_with_each_client() {
         let ended: Vec<(&TurnOutcome, &str)> = replay.ends.iter().map(|end| (&end.outcome, end.said.as_str())).collect();
         assert_eq!(ended, [(&TurnOutcome::Ended, "turn one"), (&TurnOutcome::Ended, "turn two")], "{kind:?}");
         for (at, end) in replay.ends.iter().enumerate() {
-            let Usage { cost_usd, tokens: used } = end.usage;
+            let Usage { cost_usd, tokens: used, .. } = end.usage;
             assert_eq!(used, tokens[at], "{kind:?}");
             let expected: Option<f64> = cost.map(|cost| cost[at]);
             assert_eq!(cost_usd.map(|cost| (cost * 1e6).round()), expected.map(|cost| (cost * 1e6).round()), "{kind:?}");
