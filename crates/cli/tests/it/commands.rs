@@ -1,6 +1,7 @@
 //! Every command with the real binary in a hermetic sandbox. The transcripts under `tests/transcripts/` are complete outputs of successes
 //! and failures, meant to be read; `VERDONE_BLESS=1` rewrites them.
 
+mod agents;
 mod audit;
 mod bad_input;
 mod ci;

@@ -411,7 +411,7 @@ fn bad_flags_and_variables_are_named() {
     assert_eq!(seen.code, 2);
     assert_eq!(
         seen.err,
-        "error: --agent: `agent.name` cannot be \"comand\", expected one of \"claude\", \"command\", \"scripted\"\nhint: did you mean \"command\"?\n"
+        "error: --agent: `agent.name` cannot be \"comand\", expected one of \"claude\", \"codex\", \"gemini\", \"opencode\", \"copilot\", \"qwen\", \"acp\", \"aider\", \"goose\", \"cursor\", \"command\", \"scripted\"\nhint: did you mean \"command\"?\n"
     );
     let seen = place.run(&["run", "--check", ""]);
     assert_eq!((seen.code, seen.err.as_str()), (2, "error: --check: the command of gate \"\" is empty\n"));

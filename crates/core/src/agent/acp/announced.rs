@@ -23,12 +23,12 @@ pub(super) struct Announced {
     pub(super) diffs: Vec<Diff>,
     /// Text beside the call, or its output.
     pub(super) text: String,
-    pub(super) verdict: Option<Asked>,
+    pub(super) verdict: Option<AskState>,
 }
 
 /// Whether the client asked about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AskState {
     Waiting,
     Allowed,
     Denied,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Acp;
-use crate::agent::acp::announced::Asked;
+use crate::agent::acp::announced::AskState;
 use crate::agent::acp::call::{Client, describe, normalise};
 use crate::agent::acp::wire;
 use crate::agent::protocol::{PermissionRequest, Step, Verdict};
@@ -46,7 +46,7 @@ impl Acp {
         }
         let client = Client { profile: self.profile, cwd: &self.cwd };
         let call = self.calls.add(&params["toolCall"]);
-        call.verdict = Some(Asked::Waiting);
+        call.verdict = Some(AskState::Waiting);
         steps.push(Step::Said(describe(call, client)));
         let options = Options::read(id, &call.id, &params["options"]);
         let (calls, refused) = match normalise(call, client) {
@@ -63,8 +63,8 @@ impl Acp {
     pub(super) fn permission_answered(&mut self, request: &str, verdict: &Verdict) -> Vec<Step> {
         let Some(options) = self.asked.remove(request) else { return Vec::new() };
         let asked = match verdict {
-            Verdict::Allow => Asked::Allowed,
-            Verdict::Deny { .. } => Asked::Denied,
+            Verdict::Allow => AskState::Allowed,
+            Verdict::Deny { .. } => AskState::Denied,
         };
         if let Some(call) = self.calls.get_mut(&options.call) {
             call.verdict = Some(asked);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Acp;
 use crate::agent::TurnOutcome;
-use crate::agent::acp::announced::{Announced, Asked};
+use crate::agent::acp::announced::{Announced, AskState};
 use crate::agent::acp::call::{Client, describe, normalise, unasked};
 use crate::agent::acp::failure::classify;
 use crate::agent::acp::wire::RpcError;
@@ -122,7 +122,7 @@ impl Acp {
         let mut steps = self.end_of_text();
         let call = self.calls.add(update);
         let id = call.id.clone();
-        if let Some(turn) = self.turn.as_mut().filter(|_| call.verdict != Some(Asked::Denied)) {
+        if let Some(turn) = self.turn.as_mut().filter(|_| call.verdict != Some(AskState::Denied)) {
             turn.acts();
         }
         if !matches!(status, "completed" | "failed") {
@@ -131,8 +131,8 @@ impl Acp {
         let Some(call) = self.calls.remove(&id) else { return steps };
         match call.verdict {
             // It did not run.
-            Some(Asked::Denied | Asked::Waiting) => return steps,
-            Some(Asked::Allowed) => {}
+            Some(AskState::Denied | AskState::Waiting) => return steps,
+            Some(AskState::Allowed) => {}
             None => {
                 let calls = unasked(&call, self.client());
                 if !calls.is_empty() {
