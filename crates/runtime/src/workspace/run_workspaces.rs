@@ -125,9 +125,9 @@ impl Workspaces {
     /// Writes nothing before [`Self::open`].
     pub fn new(request: &WorkspaceRequest<'_>) -> Self {
         let agents = &request.config.agent;
-        let own = agents.acp_agent(agents.name).and_then(|(_, acp)| acp.command.as_ref()).or(agents.command.run.as_ref());
-        let command = own.map(verdone_core::check::CommandSpec::display).unwrap_or_default();
-        let started = agents.own_command().and_then(check_program);
+        let acp = agents.acp_agent(agents.name).and_then(|(_, acp)| acp.command.as_ref());
+        let command = acp.or(agents.command.run.as_ref()).map(verdone_core::check::CommandSpec::display).unwrap_or_default();
+        let started = acp.or(agents.own_command()).and_then(check_program);
         let agent_program = started.filter(|name| name.contains('/')).map(|name| request.project.root.join(name));
         let agent_program = agent_program.filter(|path| path.is_file()).map(|path| fs::canonicalize(&path).unwrap_or(path));
         let agent =
