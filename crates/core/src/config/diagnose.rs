@@ -185,7 +185,9 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             let hint = nearest(text, [word.as_str()]).map(|name| format!("did you mean {name:?}?"));
             Some(Finding { path: path.clone(), on_key: false, message, hint })
         }
-        (Shape::WordOr { or, .. }, Value::Table(_)) => in_value(value, or, path, root),
+        (Shape::WordOr { or, .. }, Value::Table(_)) | (Shape::ChoiceOr { or, .. }, Value::Array(_) | Value::Table(_)) => {
+            in_value(value, or, path, root)
+        }
         (Shape::Command, Value::Array(words)) if words.iter().all(Value::is_str) => None,
         (Shape::Command | Shape::Text, Value::String(_)) | (Shape::Flag, Value::Boolean(_)) | (Shape::Any, _) => None,
         (Shape::Duration, Value::String(text)) => {
@@ -198,7 +200,6 @@ fn in_value(value: &Value, shape: &Shape, path: &mut Vec<Step>, root: &Shape) ->
             Some(finding)
         }
         (Shape::ChoiceOr { choices, .. }, Value::String(text)) if choices.iter().any(|choice| choice.name == *text) => None,
-        (Shape::ChoiceOr { or, .. }, Value::Array(_) | Value::Table(_)) => in_value(value, or, path, root),
         (Shape::Choice(choices), Value::String(text)) if choices.iter().any(|choice| choice.name == *text) => None,
         (Shape::Choice(choices) | Shape::ChoiceOr { choices, .. }, Value::String(text)) => {
             let message = format!("`{}` cannot be {text:?}, expected {}", spelled(path), shape.describe());

@@ -183,7 +183,7 @@ pub fn continuing(story: &str, notes: &[String]) -> String {
     );
     if !notes.is_empty() {
         text.push_str("\n## From the user, just now\n\n");
-        notes.iter().for_each(|note| text.push_str(&format!("- {note}\n")));
+        text.extend(notes.iter().map(|note| format!("- {note}\n")));
     }
     text
 }

@@ -11,7 +11,7 @@ use crate::base::finding::Finding;
 use crate::process::{Exit, SpawnError, missing_program, probe};
 
 /// Allows for a cold start of a large program on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const NAME: &str = "agent";
 
 pub(super) fn check_acp(profile: &Profile, config: &AcpAgent, root: &Path) -> Finding {

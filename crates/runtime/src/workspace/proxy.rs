@@ -58,7 +58,7 @@ impl Gateway {
 /// The proxy's port inside the view.
 pub(super) fn proxy_port(hosts: &HostList) -> u16 {
     let local = hosts.local_ports();
-    (USUAL_PORT..).find(|port| !local.contains(port)).unwrap_or(USUAL_PORT)
+    (USUAL_PORT..=u16::MAX).find(|port| !local.contains(port)).unwrap_or(USUAL_PORT)
 }
 
 /// All ports that lead out of the view.

@@ -24,7 +24,7 @@ fn a_client_that_hangs_instead_of_telling_its_version_is_reported_as_such() {
     let _one = alone();
     let begun = Instant::now();
     let found = check("echo 'Checking for updates'; sleep 600", Duration::from_millis(300));
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_mins(1));
     assert_eq!(found.health, Health::Bad);
     assert!(found.message.contains("--version did not end within 300ms: Checking for updates"), "{found:?}");
     assert!(found.hints[0].contains("by hand"), "{found:?}");
@@ -39,7 +39,7 @@ fn a_client_that_fails_says_how() {
         ("kill -9 $$", "--version was ended by signal 9"),
         ("echo Claude", "--version printed no version: Claude"),
     ] {
-        let found = check(script, Duration::from_secs(60));
+        let found = check(script, Duration::from_mins(1));
         assert!(found.health == Health::Bad && found.message.ends_with(why), "{found:?}");
     }
 }
@@ -54,7 +54,7 @@ fn a_client_that_is_newer_than_the_tested_one_gets_a_note() {
         ("3.0.0", Health::Neutral, "Claude Code 3.0.0 is newer than 2.1.325"),
         ("2.1.100", Health::Bad, "Claude Code 2.1.100 is too old"),
     ] {
-        let found = check(&format!("echo '{version} (Claude Code)'"), Duration::from_secs(60));
+        let found = check(&format!("echo '{version} (Claude Code)'"), Duration::from_mins(1));
         assert!(found.health == health && found.message.starts_with(said), "{found:?}");
     }
 }

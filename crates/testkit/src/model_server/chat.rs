@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions, complete or streamed.
+//! `OpenAI`'s Chat Completions, complete or streamed.
 
 use serde_json::{Value, json};
 
@@ -106,13 +106,11 @@ fn calls(turn: &Turn, number: usize) -> Vec<Value> {
 
 fn finish(turn: &Turn) -> &'static str {
     let calls = turn.blocks.iter().any(|block| matches!(block, Block::Tool { .. }));
-    match turn.stop {
-        Some(Stop::MaxTokens) => "length",
-        Some(Stop::Refusal) => "content_filter",
-        Some(Stop::ToolUse) => "tool_calls",
-        Some(Stop::EndTurn) => "stop",
-        None if calls => "tool_calls",
-        None => "stop",
+    match turn.stop.unwrap_or(if calls { Stop::ToolUse } else { Stop::EndTurn }) {
+        Stop::MaxTokens => "length",
+        Stop::Refusal => "content_filter",
+        Stop::ToolUse => "tool_calls",
+        Stop::EndTurn => "stop",
     }
 }
 

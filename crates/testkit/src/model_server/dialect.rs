@@ -13,11 +13,11 @@ use super::{chat, gemini, responses};
 pub enum Dialect {
     /// Claude Code's.
     Messages,
-    /// OpenAI's Responses, which Codex speaks. Its requests are examined in their own form.
+    /// `OpenAI`'s Responses, which Codex speaks. Its requests are examined in their own form.
     Responses,
     /// Google's `generateContent`.
     Gemini,
-    /// OpenAI's Chat Completions.
+    /// `OpenAI`'s Chat Completions.
     Chat,
 }
 

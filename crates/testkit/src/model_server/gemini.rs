@@ -45,8 +45,8 @@ fn block(part: &Value) -> Value {
 
 /// A whole answer.
 pub(super) fn answer(turn: &Turn, model: &str, number: usize) -> Value {
-    let parts = turn.blocks.iter().enumerate().map(|(index, block)| part(block, number, index)).collect();
-    piece(parts, Some(turn), model)
+    let parts: Vec<Value> = turn.blocks.iter().enumerate().map(|(index, block)| part(block, number, index)).collect();
+    piece(&parts, Some(turn), model)
 }
 
 /// The same in pieces, one for each block.
@@ -54,16 +54,16 @@ pub(super) fn events(turn: &Turn, model: &str, number: usize) -> Vec<Event> {
     let last = turn.blocks.len().saturating_sub(1);
     let pieces = turn.blocks.iter().enumerate().map(|(index, block)| {
         let end = (index == last).then_some(turn);
-        Event::unnamed(&piece(vec![part(block, number, index)], end, model), true)
+        Event::unnamed(&piece(&[part(block, number, index)], end, model), true)
     });
     let mut events: Vec<Event> = pieces.collect();
     if events.is_empty() {
-        events.push(Event::unnamed(&piece(Vec::new(), Some(turn), model), false));
+        events.push(Event::unnamed(&piece(&[], Some(turn), model), false));
     }
     events
 }
 
-fn piece(parts: Vec<Value>, end: Option<&Turn>, model: &str) -> Value {
+fn piece(parts: &[Value], end: Option<&Turn>, model: &str) -> Value {
     let mut candidate = json!({ "index": 0, "content": { "role": "model", "parts": parts } });
     let mut piece = json!({ "modelVersion": model });
     if let Some(turn) = end {

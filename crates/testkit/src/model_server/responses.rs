@@ -96,9 +96,9 @@ fn call(name: &str, input: &Value, id: &str, call_id: &str) -> Value {
     match name {
         "Bash" => function("exec_command", &json!({ "cmd": input["command"] })),
         "Write" => {
-            let (path, text) = (input["file_path"].as_str().unwrap_or_default(), input["content"].as_str().unwrap_or_default());
-            let lines: String = text.lines().map(|line| format!("+{line}\n")).collect();
-            patch(&format!("*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"))
+            let (file, text) = (input["file_path"].as_str().unwrap_or_default(), input["content"].as_str().unwrap_or_default());
+            let lines: Vec<String> = text.lines().map(|line| format!("+{line}\n")).collect();
+            patch(&format!("*** Begin Patch\n*** Add File: {file}\n{}*** End Patch\n", lines.concat()))
         }
         "apply_patch" => patch(input["patch"].as_str().unwrap_or_default()),
         _ => function(name, input),

@@ -88,7 +88,7 @@ impl Acp {
             (Sent::NewSession, Ok(result)) => self.session_made(&result),
             (Sent::LoadSession, Ok(result)) => self.in_right_mode(&result),
             (Sent::SetMode, Ok(_)) => self.opened(),
-            (Sent::Prompt, result) => self.prompt_answered(result),
+            (Sent::Prompt, result) => self.prompt_answered(&result),
             (Sent::Initialize | Sent::NewSession, Err(error)) => vec![Step::NotOpened(error.outcome())],
             (Sent::LoadSession, Err(error)) => {
                 self.session = None;
@@ -116,16 +116,12 @@ impl Acp {
     }
 
     fn session_made(&mut self, result: &Value) -> Vec<Step> {
-        match result["sessionId"].as_str() {
-            Some(session) => {
-                self.session = Some(session.to_owned());
-                self.in_right_mode(result)
-            }
-            None => {
-                let reason = "the client started a session without an id".to_owned();
-                vec![Step::NotOpened(TurnOutcome::NotRunnable { reason })]
-            }
-        }
+        let Some(session) = result["sessionId"].as_str() else {
+            let reason = "the client started a session without an id".to_owned();
+            return vec![Step::NotOpened(TurnOutcome::NotRunnable { reason })];
+        };
+        self.session = Some(session.to_owned());
+        self.in_right_mode(result)
     }
 
     /// Puts the session into the mode in which the client asks.

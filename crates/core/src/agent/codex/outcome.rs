@@ -12,6 +12,10 @@ pub(super) struct Failure {
     pub(super) spent: bool,
 }
 
+/// Errors without a status that a later request may not have.
+const LOST_CONNECTION: [&str; 4] =
+    ["httpConnectionFailed", "responseStreamConnectionFailed", "responseStreamDisconnected", "responseTooManyFailedAttempts"];
+
 /// The outcome of an error of the client. `resets_at` is when the fullest window of the allowance resets.
 pub(super) fn failure(error: &Value, resets_at: Option<Timestamp>) -> Failure {
     let reason = reason(error);
@@ -34,8 +38,7 @@ pub(super) fn failure(error: &Value, resets_at: Option<Timestamp>) -> Failure {
         ("modelNotFound" | "badRequest" | "sandboxError" | "threadRollbackFailed", _) => alive(api(false)),
         ("serverOverloaded" | "internalServerError", _) => alive(api(true)),
         (_, Some(status)) => alive(api(status >= 500 || matches!(status, 408 | 409 | 429))),
-        ("httpConnectionFailed" | "responseStreamConnectionFailed" | "responseStreamDisconnected", None) => alive(api(true)),
-        ("responseTooManyFailedAttempts", None) => alive(api(true)),
+        (kind, None) if LOST_CONNECTION.contains(&kind) => alive(api(true)),
         // `other`: a request that the API refused, or something new.
         (_, None) => alive(api(false)),
     }

@@ -244,7 +244,7 @@ impl Codex {
             let percent = window["usedPercent"].as_f64().filter(|percent| percent.is_finite())?;
             let resets_at = Timestamp::from_second(window["resetsAt"].as_i64()?).ok().filter(|at| *at > now)?;
             let window = window["windowDurationMins"].as_u64().map_or_else(|| name.to_owned(), window_name);
-            Some(AllowanceUse { window, percent: percent.clamp(0.0, 1_000.0) as u32, resets_at })
+            Some(AllowanceUse { window, percent: whole_percent(percent), resets_at })
         });
         let fullest = full.max_by_key(|window| (window.percent, window.resets_at));
         if fullest.is_some() {
@@ -316,6 +316,11 @@ fn typed(params: &Value) -> Vec<Step> {
     vec![Step::Unasked(GuardedCall::command(id, text, None))]
 }
 
+#[expect(clippy::cast_sign_loss, reason = "less than nothing becomes nothing")]
+fn whole_percent(percent: f64) -> u32 {
+    percent.clamp(0.0, 1_000.0) as u32
+}
+
 fn window_name(minutes: u64) -> String {
     match minutes {
         0..=60 => format!("{minutes}-minute"),
@@ -384,11 +389,12 @@ impl Protocol for Codex {
             OpenQuestion::Approval { .. } => messages::approval(request, verdict),
             OpenQuestion::Elicitation { .. } => messages::elicitation(request, verdict),
         };
-        let mut steps = vec![Step::Send(line)];
-        // The answer itself has no place for a reason.
+        let mut steps = Vec::new();
+        // The answer itself has no place for a reason. The reason comes first, so that the model's next request has it.
         if let Verdict::Deny { reason } = verdict {
             steps.extend(self.steer(reason, Some(reason.clone())));
         }
+        steps.push(Step::Send(line));
         steps
     }
 

@@ -79,7 +79,7 @@ fn split_lines(text: &[u8]) -> Option<Vec<&[u8]>> {
 /// The name of a header in lower case. A line that continues another has none.
 fn header_name(line: &[u8]) -> Option<String> {
     let name = &line[..line.iter().position(|byte| *byte == b':')?];
-    let plain = !name.is_empty() && name.iter().all(|byte| byte.is_ascii_graphic());
+    let plain = !name.is_empty() && name.iter().all(u8::is_ascii_graphic);
     plain.then(|| String::from_utf8_lossy(name).to_ascii_lowercase())
 }
 

@@ -70,7 +70,7 @@ impl Acp {
         match update["sessionUpdate"].as_str().unwrap_or_default() {
             "agent_message_chunk" => self.chunk(update),
             "tool_call" | "tool_call_update" => self.call_reported(update),
-            "plan" => self.planned(update),
+            "plan" => Self::planned(update),
             "usage_update" => self.usage_reported(update),
             "current_mode_update" => self.mode_changed(update),
             _ => Vec::new(),
@@ -97,7 +97,7 @@ impl Acp {
         self.meter.context().map(Step::Context).into_iter().collect()
     }
 
-    fn planned(&mut self, update: &Value) -> Vec<Step> {
+    fn planned(update: &Value) -> Vec<Step> {
         let entries = update["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
         let done = entries.iter().filter(|entry| entry["status"].as_str() == Some("completed")).count();
         vec![Step::Said(format!("plan: {done} of {} steps done", entries.len()))]
@@ -160,10 +160,10 @@ impl Acp {
         Some(FinishedCall { call: first, result, duration_ms: 0 })
     }
 
-    pub(super) fn prompt_answered(&mut self, result: Result<Value, RpcError>) -> Vec<Step> {
+    pub(super) fn prompt_answered(&mut self, result: &Result<Value, RpcError>) -> Vec<Step> {
         let Some(mut turn) = self.turn.take() else { return Vec::new() };
         let mut steps: Vec<Step> = turn.unshown(true).map(Step::Said).into_iter().collect();
-        let outcome = match &result {
+        let outcome = match result {
             _ if turn.interrupted => TurnOutcome::Interrupted,
             Ok(result) => self.outcome(&turn, result),
             Err(error) => error.outcome(),
