@@ -89,7 +89,7 @@ fn every_fault_in_a_file_has_its_place_and_a_way_on() {
         ("plan = [\"a\"]\n", "`plan` must be a string, not a list", (1, 8), ""),
         ("red_check = \"acept\"\n", "`red_check` cannot be \"acept\", expected one of", (1, 13), "did you mean \"accept\"?"),
         ("[agent]\nname = \"comand\"\n", "`agent.name` cannot be \"comand\"", (2, 8), "did you mean \"command\"?"),
-        ("[agent]\nname = \"hal\"\n", "expected one of \"claude\", \"command\", \"scripted\"", (2, 8), ""),
+        ("[agent]\nname = \"hal\"\n", "expected one of \"claude\", \"codex\", \"gemini\"", (2, 8), ""),
         ("[agent.command]\nrun = \" \"\n", "the agent's command is empty", (2, 7), ""),
         ("[agent.command]\nrun = [\"a\", 1]\n", "must be a command: a string for `sh -c`, or a list of strings", (2, 7), ""),
         ("[gate]\nname = \"t\"\ncommand = \"true\"\n", "`gate` must be a list of tables", (1, 2), "write [[gate]] instead"),
@@ -133,7 +133,8 @@ fn faults_outside_files_name_the_flag_or_variable() {
     let agent = resolve(&[flag("--agent", "agent.name", "scriptd")]).unwrap_err();
     assert_eq!(
         agent.to_string(),
-        "--agent: `agent.name` cannot be \"scriptd\", expected one of \"claude\", \"command\", \"scripted\""
+        "--agent: `agent.name` cannot be \"scriptd\", expected one of \"claude\", \"codex\", \"gemini\", \
+         \"opencode\", \"copilot\", \"qwen\", \"acp\", \"aider\", \"goose\", \"cursor\", \"command\", \"scripted\""
     );
     assert_eq!(agent.hint.as_deref(), Some("did you mean \"scripted\"?"));
     let check = resolve(&[Layer::checks(Origin::Flag("--check".to_owned()), &[" ".to_owned()])]).unwrap_err();
