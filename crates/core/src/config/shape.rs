@@ -247,7 +247,7 @@ mod tests {
                 }
             }
             Shape::List(item) | Shape::Map(item) | Shape::WordOr { or: item, .. } | Shape::ChoiceOr { or: item, .. } => {
-                each(item, path, visit)
+                each(item, path, visit);
             }
             Shape::Command
             | Shape::Duration

@@ -13,6 +13,14 @@ fn with_remote(world: &AcpWorld) {
     world.sandbox.git(["remote", "add", "origin", "../remote.git"]);
 }
 
+/// The work of a story. Qwen's file tool takes only absolute paths, which a script does not know.
+fn write(name: AcpName, file: &str) -> Turn {
+    match name {
+        AcpName::Qwen => Turn::bash(&format!("echo one > {file}")),
+        AcpName::Gemini | AcpName::Opencode | AcpName::Copilot => Turn::write(file, "one\n"),
+    }
+}
+
 #[track_caller]
 fn assert_done(world: &AcpWorld, output: &Output) {
     assert_eq!(output.code, 0, "{}\n{}", output.transcript(), world.model.overview());
@@ -20,7 +28,7 @@ fn assert_done(world: &AcpWorld, output: &Output) {
 }
 
 fn verifies_a_story(name: AcpName) {
-    let script = Script::new().on("US-001", [Turn::write("a", "one\n"), Turn::say("I wrote a.")]);
+    let script = Script::new().on("US-001", [write(name, "a"), Turn::say("I wrote a.")]);
     let Some(world) = AcpWorld::new(name, ONE, "", script) else { return };
     let output = world.verdone(&["run"]);
     assert_done(&world, &output);
@@ -33,7 +41,7 @@ fn verifies_a_story(name: AcpName) {
 fn denies_a_push(name: AcpName) {
     let script = Script::new()
         .then(Turn::bash("git push origin HEAD:refs/heads/stolen"))
-        .rule(When::default(), Times::Once, Turn::write("a", "one\n"))
+        .rule(When::default(), Times::Once, write(name, "a"))
         .then(Turn::say("I wrote a."));
     let Some(world) = AcpWorld::new(name, ONE, "", script) else { return };
     with_remote(&world);
@@ -65,7 +73,7 @@ fn denies_dangerous_calls(name: AcpName) {
     let mut script = Script::new();
     for (calls, file) in DANGEROUS.chunks(6).zip(["a", "b"]) {
         let tries = calls.iter().map(|call| Turn::bash(&format!("{call}; touch ran-it")));
-        script = tries.fold(script, Script::then).then(Turn::write(file, "one\n")).then(Turn::say("Done."));
+        script = tries.fold(script, Script::then).then(write(name, file)).then(Turn::say("Done."));
     }
     let Some(world) = AcpWorld::new(name, TWO, "", script) else { return };
     with_remote(&world);

@@ -83,11 +83,11 @@ fn a_tunnel_carries_bytes_in_both_directions_until_both_ends_are_done() {
 #[test]
 fn a_plain_request_reaches_the_server_with_its_own_host() {
     let world = World::new();
-    let served = world.served();
+    let port = world.served();
     let mut client =
-        world.connect(&format!("POST http://127.0.0.1:{served}/a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"));
+        world.connect(&format!("POST http://127.0.0.1:{port}/a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"));
     let (mut server, _) = world.server.accept().unwrap();
-    let expected = format!("POST /a HTTP/1.1\r\nHost: 127.0.0.1:{served}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
+    let expected = format!("POST /a HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
     read_exactly(&mut server, &expected);
     server.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
     drop(server);

@@ -88,7 +88,7 @@ fn replay(kind: AgentKind, recording: &str, verdict: &Verdict) -> Replay {
     };
     for line in &lines {
         let message = &line["msg"];
-        let steps = match (line["dir"].as_str().unwrap(), message["method"].as_str()) {
+        let steps = match (line["dir"].as_str().unwrap_or_default(), message["method"].as_str()) {
             ("from", _) => acp.line(message.to_string().as_bytes(), Timestamp::UNIX_EPOCH),
             (_, Some("initialize")) => acp.open(&opening),
             (_, Some("session/prompt")) => acp.prompt(message["params"]["prompt"][0]["text"].as_str().unwrap()),
