@@ -84,8 +84,7 @@ fn a_tunnel_carries_bytes_in_both_directions_until_both_ends_are_done() {
 fn a_plain_request_reaches_the_server_with_its_own_host() {
     let world = World::new();
     let port = world.served();
-    let mut client =
-        world.connect(&format!("POST http://127.0.0.1:{port}/a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"));
+    let mut client = world.connect(&format!("POST http://127.0.0.1:{port}/a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"));
     let (mut server, _) = world.server.accept().unwrap();
     let expected = format!("POST /a HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
     read_exactly(&mut server, &expected);

@@ -149,15 +149,15 @@ fn a_shell_that_waits_for_commands_is_refused_and_typed_text_is_judged() {
 #[test]
 fn errors_of_the_service_have_their_outcomes() {
     let outcome = |session| ends(&replay(session, &Verdict::Allow))[0].outcome.clone();
-    let resets_at = Some(Timestamp::from_second(1_794_780_000).unwrap());
-    assert!(matches!(outcome(session!("usage_limit")), TurnOutcome::UsageLimit { resets_at: at, .. } if at == resets_at));
+    let resets_at = Timestamp::from_second(1_794_780_000).unwrap();
+    assert!(matches!(outcome(session!("usage_limit")), TurnOutcome::UsageLimit { resets_at: at, .. } if at == Some(resets_at)));
     assert!(matches!(outcome(session!("error_401")), TurnOutcome::Auth { .. }));
     assert!(matches!(outcome(session!("error_404")), TurnOutcome::ApiError { retryable: false, .. }));
     for session in [session!("error_429"), session!("error_500")] {
         assert!(matches!(outcome(session), TurnOutcome::ApiError { retryable: true, .. }));
     }
     let steps = replay(session!("usage_limit"), &Verdict::Allow);
-    let allowance = AllowanceUse { window: "5-hour".to_owned(), percent: 100, resets_at: resets_at.unwrap() };
+    let allowance = AllowanceUse { window: "5-hour".to_owned(), percent: 100, resets_at };
     assert!(steps.contains(&Step::Allowance(allowance)));
 }
 
