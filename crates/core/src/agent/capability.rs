@@ -1,4 +1,4 @@
-//! What Verdone gets from each agent, as facts: shown before a run and kept in evidence. Nothing is listed that the client does not give.
+//! What Verdone gets from each agent, as facts. Nothing is listed that the client does not give.
 
 use std::fmt;
 

@@ -58,8 +58,9 @@ fn a_denied_push_does_not_run_and_the_agent_is_told_why() {
 #[test]
 fn a_shell_that_waits_for_typed_commands_is_refused() {
     let start = Turn::call("exec_command", json!({ "cmd": "bash", "tty": true }));
+    // The reason is a text of the user's, so the last prompt is another one from there on.
     let script =
-        [start, Turn::bash("echo one > a"), Turn::say("Done."), Turn::say("Done.")].into_iter().fold(Script::new(), Script::then);
+        Script::new().on("US-001", [start]).on("would wait for typed commands", [Turn::bash("echo one > a"), Turn::say("Done.")]);
     let Some(world) = World::with(AGENT, &[("PLAN.md", ONE)], script) else { return };
     world.verdone(&["run"]).assert_code(0);
     let asked = world.model.turns();

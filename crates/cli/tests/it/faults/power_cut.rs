@@ -1,5 +1,5 @@
 //! A power cut: the disk keeps only what was synced. The project, HOME and the state folder are on a file system in an image; a copy of the
-//! mounted image has exactly what a disk would have after a power cut. 5 cuts in the suite; `VERDONE_POWER_CUTS` sets another number.
+//! mounted image has exactly what a disk would have after a power cut. 4 cuts in the suite; `VERDONE_POWER_CUTS` sets another number.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -236,7 +236,7 @@ fn after_a_power_cut_nothing_is_lost_and_the_next_run_ends_as_an_undisturbed_one
     if !can_mount("after_a_power_cut_nothing_is_lost") {
         return;
     }
-    let (first, count) = (first_seed(), wanted("VERDONE_POWER_CUTS", 5));
+    let (first, count) = (first_seed(), wanted("VERDONE_POWER_CUTS", 4));
     println!("seeds {first} to {}; one again: VERDONE_SEED=N VERDONE_POWER_CUTS=1", first + count as u64 - 1);
     let begun = Instant::now();
     let case = |seed: u64| {

@@ -1,4 +1,4 @@
-//! A long run with an agent that does whatever agents do, on a machine that kills and interrupts: 60 iterations in the suite;
+//! A long run with an agent that does whatever agents do, on a machine that kills and interrupts: 20 iterations in the suite;
 //! `VERDONE_SOAK=N` sets another number. `VERDONE_SEED` sets another seed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +77,7 @@ struct World {
 
 #[test]
 fn many_iterations_with_an_agent_and_a_machine_at_their_worst_end_right() {
-    let (wanted, first) = (wanted("VERDONE_SOAK", 60), first_seed());
+    let (wanted, first) = (wanted("VERDONE_SOAK", 20), first_seed());
     println!("VERDONE_SEED={first}");
     let mut random = Random::new(first);
     let begun = Instant::now();
