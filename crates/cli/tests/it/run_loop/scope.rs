@@ -45,7 +45,7 @@ fn the_hooks_of_a_turn_are_told_its_story_and_its_plan_wherever_that_is() {
     let change = ",\\\"tool_name\\\":\\\"Bash\\\",\\\"tool_input\\\":{\\\"command\\\":\\\"sed -i s/x/y/ '$PWD'/work/odd\\\"}";
     let script = format!(
         "[[turn]]\nsteps = [{}, {}]\n",
-        event("SessionStart", ",\\\"source\\\":\\\"startup\\\"", "a"),
+        event("SessionStart", ",\\\"source\\\":\\\"compact\\\"", "a"),
         event("PreToolUse", change, "denied")
     );
     let world = World::folder(&script, &Settings::default());

@@ -131,7 +131,7 @@ fn a_reason_that_comes_too_late_waits_for_the_next_prompt() {
     codex.line(br#"{"id":1,"result":{"turn":{"id":"t"}}}"#, now());
     codex.line(br#"{"method":"item/commandExecution/requestApproval","id":0,"params":{"itemId":"i","command":"ls"}}"#, now());
     let steps = codex.answer("0", &denied());
-    assert_eq!(sent(&steps)[1]["id"], 2);
+    assert_eq!(sent(&steps)[0]["id"], 2);
     assert_eq!(codex.line(br#"{"id":2,"error":{"message":"no active turn"}}"#, now()), [Step::Keep("no, because".to_owned())]);
 }
 
