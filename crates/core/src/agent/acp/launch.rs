@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use crate::agent::AgentKind;
 
-    fn words(kind: AgentKind, config: &AcpAgent) -> String {
+    fn joined_words(kind: AgentKind, config: &AcpAgent) -> String {
         let profile = super::super::profile_of(kind).unwrap();
         argv(profile, config).join(" ")
     }
@@ -56,7 +56,7 @@ mod tests {
             (AgentKind::Qwen, "qwen --acp"),
             (AgentKind::Acp, ""),
         ] {
-            assert_eq!(words(kind, &plain), expected);
+            assert_eq!(joined_words(kind, &plain), expected);
         }
     }
 
@@ -68,9 +68,9 @@ mod tests {
             args: vec!["--debug".to_owned()],
             ..AcpAgent::default()
         };
-        assert_eq!(words(AgentKind::Gemini, &config), "/opt/gemini --acp --model pro --debug");
+        assert_eq!(joined_words(AgentKind::Gemini, &config), "/opt/gemini --acp --model pro --debug");
         let config = AcpAgent { command: Some(CommandSpec::Shell("my-agent --acp".to_owned())), ..AcpAgent::default() };
-        assert_eq!(words(AgentKind::Acp, &config), "/bin/sh -c my-agent --acp");
+        assert_eq!(joined_words(AgentKind::Acp, &config), "/bin/sh -c my-agent --acp");
     }
 
     #[test]
