@@ -24,9 +24,9 @@ pub(super) fn reviewed(title: &str, tables: &str) -> World {
     world
 }
 
-/// Appends one line of JSON for each call: its arguments, and what it got on standard input and in variables.
-pub(super) const RECORD: &str = "#!/bin/sh\nprintf '%s|%s|%s|%s|%s|%s|' \"$#\" \"$1\" \"$VERDONE_NOTIFY_KIND\" \"$VERDONE_NOTIFY_STORY\" \
-                                 \"$VERDONE_NOTIFY_EXIT_CODE\" \"$PWD\" >>\"$HOME/heard\"\ncat >>\"$HOME/heard\"\necho >>\"$HOME/heard\"\n";
+/// Appends one line for each call, in one write: its arguments, what it got in variables, and the JSON on standard input.
+pub(super) const RECORD: &str = "#!/bin/sh\nbody=$(cat)\nprintf '%s|%s|%s|%s|%s|%s|%s\\n' \"$#\" \"$1\" \"$VERDONE_NOTIFY_KIND\" \"$VERDONE_NOTIFY_STORY\" \
+                                 \"$VERDONE_NOTIFY_EXIT_CODE\" \"$PWD\" \"$body\" >>\"$HOME/heard\"\n";
 
 /// What the script above got in one call.
 #[derive(Debug)]
