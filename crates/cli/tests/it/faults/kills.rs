@@ -1,4 +1,4 @@
-//! `kill -9` at random moments: Verdone, the agent, a git process, or everything at once. 16 cases in the suite; `VERDONE_KILLS` sets
+//! `kill -9` at random moments: Verdone, the agent, a git process, or everything at once. 12 cases in the suite; `VERDONE_KILLS` sets
 //! another number.
 
 use std::sync::OnceLock;
@@ -81,7 +81,7 @@ impl Measured {
 
 #[test]
 fn after_a_kill_at_a_random_moment_the_next_run_ends_as_an_undisturbed_one() {
-    let (first, count) = (first_seed(), wanted("VERDONE_KILLS", 16));
+    let (first, count) = (first_seed(), wanted("VERDONE_KILLS", 12));
     println!("seeds {first} to {}; one again: VERDONE_SEED=N VERDONE_KILLS=1", first + count as u64 - 1);
     let cases: Vec<Case> = (first..).take(count).map(Case::from_seed).collect();
     let killed = AtomicUsize::new(0);
