@@ -43,24 +43,24 @@ fn a_story_that_is_red_gets_feedback_in_the_same_session() {
 
 #[test]
 fn a_denied_push_does_not_run_and_the_agent_is_told_why() {
-    // The reason is a text of the user's, so the last prompt is another one from there on.
+    // The reason is a text of the user's, so the last prompt is another one from there on. Codex may ask its model once before it has it.
     let script = Script::new()
-        .on("US-001", [Turn::bash("git push origin main; touch pushed")])
+        .on("US-001", [Turn::bash("git push origin main; touch pushed"), Turn::say("I wait for the reason.")])
         .on("Denied by Verdone", [Turn::bash("echo one > a"), Turn::say("I do not push.")]);
     let Some(world) = World::with(AGENT, &[("PLAN.md", ONE)], script) else { return };
     world.verdone(&["run"]).assert_code(0);
     let asked = world.model.turns();
     assert!(asked.iter().any(|request| request.contains("Denied by Verdone's rule")), "{}", world.model.overview());
     assert_eq!(world.sandbox.git(["ls-tree", "--name-only", "HEAD", "pushed"]), "", "the command did not run");
-    world.assert_scripted();
 }
 
 #[test]
 fn a_shell_that_waits_for_typed_commands_is_refused() {
     let start = Turn::call("exec_command", json!({ "cmd": "bash", "tty": true }));
-    // The reason is a text of the user's, so the last prompt is another one from there on.
-    let script =
-        Script::new().on("US-001", [start]).on("would wait for typed commands", [Turn::bash("echo one > a"), Turn::say("Done.")]);
+    // As above.
+    let script = Script::new()
+        .on("US-001", [start, Turn::say("I wait for the reason.")])
+        .on("would wait for typed commands", [Turn::bash("echo one > a"), Turn::say("Done.")]);
     let Some(world) = World::with(AGENT, &[("PLAN.md", ONE)], script) else { return };
     world.verdone(&["run"]).assert_code(0);
     let asked = world.model.turns();

@@ -390,7 +390,7 @@ impl Protocol for Codex {
             OpenQuestion::Elicitation { .. } => messages::elicitation(request, verdict),
         };
         let mut steps = Vec::new();
-        // The answer itself has no place for a reason. The reason comes first, so that the model's next request has it.
+        // The answer itself has no place for a reason. The reason comes first, so that the model's next request has it in most cases.
         if let Verdict::Deny { reason } = verdict {
             steps.extend(self.steer(reason, Some(reason.clone())));
         }
