@@ -141,7 +141,7 @@ fn nothing_else_is_reached_by_any_program() {
             let note = format!("{asker} tried to reach localhost:{other_port}: not in [seal] {setting}");
             assert_eq!(output.stderr, format!("note: {note}\n"));
             let said = format!("verdone: localhost:{other_port} is not in [seal] {setting}\n");
-            assert_eq!(output.stdout, said.repeat(3), "the program is told, too");
+            assert_eq!(output.stdout, said.repeat(3), "the program gets the same message");
         }
     });
 }

@@ -316,7 +316,7 @@ fn turn_ended(state: &mut State, outcome: &TurnOutcome, tests: &TurnTests) {
     let reason = match &tests.ended_turn {
         Some(reason) => Some(reason.clone()),
         None if *outcome == TurnOutcome::Ended && unfinished.is_some() => unfinished.map(|left| unfinished_words(&left)),
-        // A repeated turn goes on with the same prompt.
+        // A repeated turn continues with the same prompt.
         None if waited_out(outcome) => return,
         None if *outcome == TurnOutcome::Ended => None,
         None => Some(format!("the last turn {}", outcome.describe())),

@@ -46,7 +46,7 @@ pub(super) fn rules() -> Vec<Rule> {
                 name: "tar-remove-files",
                 matcher: Matcher::Simple(removes_archived),
                 reason: "this deletes the files as soon as they are in the archive",
-                alternative: "make the archive without `--remove-files`, and delete files of yours by name",
+                alternative: "make the archive without `--remove-files`, and delete your own files by name",
                 matches: &[
                     "tar czf old.tgz --remove-files src",
                     "tar --remove-f -cf x.tar docs",

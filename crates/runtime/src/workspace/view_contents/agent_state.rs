@@ -55,7 +55,7 @@ pub(super) fn show(draft: &mut Draft<'_>) {
     }
 }
 
-/// Without mounts, the client is told to use a copy of its folder, in which the transcripts are a link to the real ones. It may
+/// Without mounts, the client uses a copy of its folder, in which the transcripts are a link to the real ones. It may
 /// write only the transcripts for the workspace's own path. The user's sessions do not read notes that it leaves there.
 pub(super) fn copy_in(draft: &mut Draft<'_>) {
     let Some((folder, usual)) = state_folder(draft) else { return };

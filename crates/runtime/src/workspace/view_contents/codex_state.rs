@@ -45,7 +45,7 @@ pub(super) fn show(draft: &mut Draft<'_>) {
     draft.bind(&sessions, &at, true);
 }
 
-/// Without mounts, the client is told to use a copy of its folder, in which the sessions are a link to the real ones.
+/// Without mounts, the client uses a copy of its folder, in which the sessions are a link to the real ones.
 pub(super) fn copy_in(draft: &mut Draft<'_>) {
     let Some(folder) = state_folder(draft) else { return };
     let sessions = sessions(draft);

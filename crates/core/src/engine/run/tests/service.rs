@@ -329,7 +329,7 @@ fn notes_of_the_user_are_kept_when_a_turn_is_made_again() {
     bench.turn(TurnOutcome::Ended, 0.0);
     bench.verify(RED);
     assert_eq!(bench.attempt().notes, [""; 0], "the agent has heard them");
-    assert_eq!(bench.attempt().repeats, None, "the next turn has a prompt of its own");
+    assert_eq!(bench.attempt().repeats, None, "the next turn has its own prompt");
 }
 
 #[test]
